@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest
-
 if TYPE_CHECKING:
     from os import PathLike
 
@@ -52,15 +50,3 @@ class CorruptionError(BigcrawlError):
         self.offset = offset
         self.expected = expected
         self.found = found
-
-
-class FetchAbortedError(IgnoreRequest):
-    """A fetch was given up because the node stops; its URL goes back to its host's queue."""
-
-
-class AddressRefusedError(IgnoreRequest):
-    """The host's address lies in a range that BIGCRAWL_ALLOW_PRIVATE_ADDRESSES keeps closed."""
-
-
-class ForbiddenByRobotsError(IgnoreRequest):
-    """robots.txt forbids the URL."""

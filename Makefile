@@ -1,0 +1,64 @@
+# The project's commands. Each does its own set-up: a virtual environment in .venv, made anew when pyproject.toml changes.
+#
+#   make crawl        the main job: SEEDS="http://a.example/ ..." or SEEDS=file; ARGS="-s NAME=VALUE ..." for scrapy;
+#                     FRESH=1 begins a finished crawl anew; without SEEDS a small web of its own, offline
+#   make test         the tests: no root, nothing but this machine
+#   make check        what every change must pass: ruff, mypy, the tests
+#   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
+#   make test-fault   the long tests that kill and damage at random
+#
+# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs.
+
+PYTHON ?= python3
+VENV ?= .venv
+TESTS ?=
+PYTEST_ARGS ?=
+SEEDS ?=
+ARGS ?=
+FRESH ?=
+
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+CORPORA := build/corpora
+
+.DELETE_ON_ERROR:
+.PHONY: help venv crawl test check lint check-system test-fault clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	    { echo "$(PYTHON) is not Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+crawl: $(STAMP)
+	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" $(if $(FRESH),--fresh) -- $(ARGS)
+
+test: $(STAMP)
+	@$(PY) -m pytest -q $(PYTEST_ARGS) $(TESTS)
+
+lint: $(STAMP)
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --quiet --check . || { echo "run: $(PY) -m ruff format ." >&2; exit 1; }
+	@$(PY) -m mypy --no-error-summary
+
+check: lint test
+
+check-system: $(STAMP)
+	@scripts/install_system
+	@scripts/fetch_corpora $(CORPORA)
+	@$(PY) -m pytest -q -m system $(PYTEST_ARGS) $(TESTS)
+
+test-fault: $(STAMP)
+	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
+
+clean:
+	@rm -rf $(VENV) build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

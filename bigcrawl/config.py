@@ -1,0 +1,212 @@
+"""Settings, read once and checked, as frozen values in milliseconds.
+
+`read_config` is the only place that reads BIGCRAWL_* settings. An unknown name or a value out of
+bounds is a ConfigError that names the right one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.default_settings import BY_NAME, Setting
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "BIGCRAWL_"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlConfig:
+    """The crawl and where its state lives."""
+
+    name: str
+    node: str
+    redis_url: str | None
+    state_dir: Path
+    warc_dir: Path | None
+    partitions: int
+    private_suffixes: bool
+    close_when_empty: bool
+    pages_max: int
+
+    @property
+    def crawl_dir(self) -> Path:
+        """The crawl's own directory below the state directory."""
+        return self.state_dir / self.name
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierConfig:
+    """Sizes and times of inbox, partitions and hot set; per crawl unless the name says otherwise."""
+
+    url_bytes_max: int
+    outbox_urls_max: int
+    step_ms: int
+    durable_ms: int
+    hot_urls: int
+    host_hot_urls: int
+    host_records: int
+    in_process_max: int
+    lease_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolitenessConfig:
+    """Delays, limits and doors."""
+
+    host_delay_ms: int
+    host_connections: int
+    server_delay_ms: int
+    crawl_delay_max_ms: int
+    download_factor: float
+    obey_robots: bool
+    allow_private_addresses: bool
+    fetch_deadline_ms: int
+    stop_grace_ms: int
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All of bigcrawl's settings."""
+
+    crawl: CrawlConfig
+    frontier: FrontierConfig
+    politeness: PolitenessConfig
+    progress_ms: int
+
+
+def read_config(settings: Mapping[str, Any]) -> Config:
+    """Return the checked configuration.
+
+    Args:
+        settings: a mapping such as Scrapy's Settings; reads BIGCRAWL_*, CONCURRENT_REQUESTS,
+            DOWNLOAD_DELAY and USER_AGENT.
+
+    Raises:
+        ConfigError: an unknown BIGCRAWL_ name, or a value of the wrong type or out of bounds.
+    """
+    _refuse_unknown(settings)
+    value = {name: _read(setting, settings.get(name)) for name, setting in BY_NAME.items()}
+    concurrency = int(settings.get("CONCURRENT_REQUESTS") or 16)
+    crawl = CrawlConfig(
+        name=_checked_name("BIGCRAWL_CRAWL", value["BIGCRAWL_CRAWL"]),
+        node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or _node_name()),
+        redis_url=value["BIGCRAWL_REDIS_URL"] or None,
+        state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
+        warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).absolute() if value["BIGCRAWL_WARC_DIR"] else None,
+        partitions=value["BIGCRAWL_PARTITIONS"],
+        private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],
+        close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
+        pages_max=value["BIGCRAWL_MAX_PAGES"],
+    )
+    frontier = FrontierConfig(
+        url_bytes_max=value["BIGCRAWL_URL_BYTES_MAX"],
+        outbox_urls_max=value["BIGCRAWL_OUTBOX_URLS_MAX"],
+        step_ms=_ms(value["BIGCRAWL_STEP_SECONDS"]),
+        durable_ms=_ms(value["BIGCRAWL_DURABLE_SECONDS"]),
+        hot_urls=value["BIGCRAWL_HOT_URLS"],
+        host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
+        host_records=value["BIGCRAWL_HOST_RECORDS"],
+        in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
+        lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
+    )
+    politeness = PolitenessConfig(
+        host_delay_ms=_ms(_host_delay(settings, value["BIGCRAWL_HOST_DELAY"])),
+        host_connections=value["BIGCRAWL_HOST_CONNECTIONS"],
+        server_delay_ms=_ms(value["BIGCRAWL_SERVER_DELAY"]),
+        crawl_delay_max_ms=_ms(value["BIGCRAWL_CRAWL_DELAY_MAX"]),
+        download_factor=value["BIGCRAWL_DOWNLOAD_FACTOR"],
+        obey_robots=value["BIGCRAWL_ROBOTS"] == "obey",
+        allow_private_addresses=value["BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"],
+        fetch_deadline_ms=_ms(value["BIGCRAWL_FETCH_DEADLINE"]),
+        stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
+        agent=str(settings.get("USER_AGENT") or "bigcrawl"),
+    )
+    return Config(crawl, frontier, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
+
+
+def _refuse_unknown(settings: Mapping[str, Any]) -> None:
+    for name in settings:
+        if isinstance(name, str) and name.startswith(PREFIX) and name not in BY_NAME:
+            close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists those that exist"
+            raise ConfigError(f"unknown setting {name}; {hint}")
+
+
+def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
+    """A project that asks Scrapy for a DOWNLOAD_DELAY gets at least that, unless it sets ours."""
+    if settings.get("BIGCRAWL_HOST_DELAY") is None:
+        return max(host_delay, float(settings.get("DOWNLOAD_DELAY") or 0))
+    return host_delay
+
+
+def _node_name() -> str:
+    host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).lstrip(".-") or "node"
+    return f"{host[:60]}-{os.getpid()}"
+
+
+def _checked_name(setting: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores")
+    return name
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _read(setting: Setting, raw: object) -> Any:
+    """Return the value in the setting's type, within its bounds; settings given as text are converted."""
+    if raw is None:
+        return setting.default
+    try:
+        value = _convert(setting, raw)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}") from None
+    out_of_choices = bool(setting.choices) and value not in setting.choices
+    too_low = setting.low is not None and value < setting.low
+    too_high = setting.high is not None and value > setting.high
+    if out_of_choices or too_low or too_high:
+        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}")
+    return value
+
+
+def _convert(setting: Setting, raw: object) -> Any:
+    if setting.type is bool:
+        words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+        return words[str(raw).strip().lower()] if str(raw).strip().lower() in words else _refuse()
+    if setting.type is int:
+        if isinstance(raw, float) and not raw.is_integer():
+            _refuse()
+        return int(str(raw).strip()) if isinstance(raw, str) else int(raw)  # type: ignore[call-overload]
+    if setting.type is float:
+        number = float(raw)  # type: ignore[arg-type]
+        return number if math.isfinite(number) else _refuse()
+    return str(raw).strip()
+
+
+def _refuse() -> Any:
+    raise ValueError
+
+
+def _wanted(setting: Setting) -> str:
+    if setting.choices:
+        return "one of " + ", ".join(setting.choices)
+    kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
+    bounds = ""
+    if setting.low is not None and setting.high is not None:
+        bounds = f" from {setting.low:g} to {setting.high:g}"
+    elif setting.low is not None:
+        bounds = f" of at least {setting.low:g}"
+    return f"{kind}{bounds}{' ' + setting.unit if setting.unit else ''}, e.g. {setting.default}"

@@ -1,0 +1,159 @@
+"""The one seam between durable state and the file system.
+
+Everything a partition writes goes through a `Files`, so that a test can stop a process, or fill a disk,
+before, during and after any single operation. No method retries, buffers or holds a file open: a thousand
+partitions cost no file handles. Errors are plain `OSError`; the caller who knows what was being done
+translates them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_MODE = 0o644
+
+
+class Files(Protocol):
+    """What durable state needs from a file system; paths are whole, sizes and offsets are bytes."""
+
+    def write_new(self, path: Path, chunks: Iterable[bytes]) -> None:
+        """Write a file from its first byte; one of that name is overwritten. Not synced."""
+
+    def write_at(self, path: Path, offset: int, data: bytes) -> None:
+        """Write at an offset, creating the file if need be; bytes before it stay. Not synced."""
+
+    def read(self, path: Path, offset: int = 0, size: int | None = None) -> bytes:
+        """Return up to `size` bytes from `offset`, or all to the end."""
+
+    def map(self, path: Path) -> mmap.mmap:
+        """Return the file's bytes, read-only, without reading them yet; the file is not empty."""
+
+    def size(self, path: Path) -> int:
+        """Return the file's length in bytes."""
+
+    def exists(self, path: Path) -> bool:
+        """Return whether there is a file or directory of that name."""
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename, over an existing target, in one step."""
+
+    def link(self, source: Path, target: Path) -> None:
+        """Give the file a second name; the target must not exist."""
+
+    def unlink(self, path: Path) -> None:
+        """Remove a name; one that is not there is no error."""
+
+    def make_directory(self, path: Path) -> None:
+        """Create a directory and its missing parents; an existing one is no error."""
+
+    def list_directory(self, path: Path) -> list[str]:
+        """Return the names in a directory, unordered; empty when there is no such directory."""
+
+    def remove_directory(self, path: Path) -> None:
+        """Remove an empty directory; one that is not there is no error."""
+
+    def sync_file(self, path: Path) -> None:
+        """Return when the file's bytes are on the medium."""
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when the directory's names are on the medium."""
+
+
+class DiskFiles:
+    """The real file system."""
+
+    def write_new(self, path: Path, chunks: Iterable[bytes]) -> None:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
+        try:
+            for chunk in chunks:
+                _write_all(handle, chunk)
+        finally:
+            os.close(handle)
+
+    def write_at(self, path: Path, offset: int, data: bytes) -> None:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        try:
+            os.lseek(handle, offset, os.SEEK_SET)
+            _write_all(handle, data)
+        finally:
+            os.close(handle)
+
+    def read(self, path: Path, offset: int = 0, size: int | None = None) -> bytes:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return _read_all(handle, offset, os.fstat(handle).st_size - offset if size is None else size)
+        finally:
+            os.close(handle)
+
+    def map(self, path: Path) -> mmap.mmap:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+        finally:
+            os.close(handle)
+
+    def size(self, path: Path) -> int:
+        return path.stat().st_size
+
+    def exists(self, path: Path) -> bool:
+        return os.path.lexists(path)
+
+    def replace(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def link(self, source: Path, target: Path) -> None:
+        target.hardlink_to(source)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def make_directory(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+
+    def list_directory(self, path: Path) -> list[str]:
+        try:
+            return [entry.name for entry in path.iterdir()]
+        except FileNotFoundError:
+            return []
+
+    def remove_directory(self, path: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            path.rmdir()
+
+    def sync_file(self, path: Path) -> None:
+        _sync(path, os.O_RDONLY)
+
+    def sync_directory(self, path: Path) -> None:
+        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _read_all(handle: int, offset: int, size: int) -> bytes:
+    # One read returns at most 2 GiB, and less when a signal arrives.
+    data = os.pread(handle, size, offset) if size > 0 else b""
+    while 0 < len(data) < size:
+        more = os.pread(handle, size - len(data), offset + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,258 @@
+"""From a page to its links: parsed once, joined, canonical, and handed on as one batch.
+
+    def parse(self, response):
+        yield Links.from_page(response)
+
+A page's 60 links as Requests would cost more than fetching and parsing it; as a `Links` they cost a
+tenth of a millisecond on top of the parsing. Ordinary Requests work too, beside them or instead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from selectolax.lexbor import LexborHTMLParser
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
+
+from bigcrawl.exceptions import ContractError, RequestNotStorableError
+from bigcrawl.url.canonical import Joiner, UrlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
+"""Elements that lead to pages, and where each has its URL."""
+
+# What most often is no link to a page, told apart before it is joined: a data URL can be megabytes. A
+# reference that begins with none of these characters need not be matched.
+_MAY_BE_NO_PAGE = frozenset("#jJmMtTdD \t\n\f\r")
+_is_no_page = re.compile(r"[\x00-\x20]*(?:#|javascript:|mailto:|tel:|data:|$)", re.IGNORECASE).match
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+# Bytes that escape in a query (WHATWG special-query percent-encode set), beside all above 0x7E.
+_ESCAPED_IN_QUERY = frozenset(b" \"#<>'")
+
+# The encodings of the web (WHATWG Encoding Standard) by the names of Python's codecs. Python has more, and
+# a page may ask for any: some are no text encodings, and decoding IDNA takes quadratic time.
+_WEB_ENCODINGS = frozenset(
+    [
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
+        *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
+        *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
+        *("gbk", "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "euc_kr", "tis-620"),
+    ]
+)
+
+
+class Page(Protocol):
+    """What links are read from: a Scrapy response, or anything with these.
+
+    An object that only has `text` instead of `body` is read too.
+    """
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def headers(self) -> Mapping[Any, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """A batch of URLs for the frontier, all to be fetched by GET and handled alike."""
+
+    urls: Sequence[str]
+    """Absolute, or relative to `base`; those that are no URL to crawl are counted and left out."""
+
+    base: str | None = None
+    """The URL of the page they stand on; None when all are absolute."""
+
+    priority: int = 0
+    """As of a Request: higher is sooner."""
+
+    callback: str | Callable[..., Any] | None = None
+    """A method of the spider, or its name; None is the spider's `parse`."""
+
+    errback: str | Callable[..., Any] | None = None
+    cb_kwargs: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+
+    canonical: bool = False
+    """Whether each URL is what `bigcrawl.url.canonical.canonicalize` returned, so that it need not be
+    asked again; `from_page` sets it. Untrue, it makes one page look like several."""
+
+    @classmethod
+    def from_page(cls, page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), **fields: Any) -> Self:
+        """Return the links of an HTML page; `fields` are those of this class, such as `priority`."""
+        return cls(extract_links(page, tags=tags), canonical=True, **fields)
+
+    @property
+    def callback_name(self) -> str | None:
+        """The name of the spider's method that gets the responses; None for `parse`.
+
+        Raises:
+            RequestNotStorableError: it is a function that no spider has as a method.
+        """
+        return self._method_name("callback", self.callback)
+
+    @property
+    def errback_name(self) -> str | None:
+        """The name of the spider's method that gets the failures, or None; raises as `callback_name`."""
+        return self._method_name("errback", self.errback)
+
+    def _method_name(self, key_path: str, method: str | Callable[..., Any] | None) -> str | None:
+        if method is None or isinstance(method, str):
+            return method
+        name = getattr(method, "__name__", "")
+        owner = getattr(method, "__self__", None)
+        if owner is None or not name or getattr(owner, name, None) != method:
+            source = self.base or next(iter(self.urls), "(no URL)")
+            raise RequestNotStorableError(source, key_path, f"is {method!r}: not a method of the spider")
+        return name
+
+
+def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> list[str]:
+    """Return the canonical URLs an HTML page links to: in document order, each once.
+
+    Relative references are joined with the first `<base href>`, or the page's URL. What leads to no
+    page (fragments of this one, mailto:, javascript:, junk) is left out; the length of URLs is not
+    looked at. The content of `<template>` is no part of the document; that of `<noscript>` is.
+
+    Args:
+        page: with bytes in any encoding; byte-order mark, Content-Type and meta tags are honoured, also
+            for the escapes in queries. Empty or binary bodies have no links.
+        tags: elements to read, of those in LINK_ATTRIBUTES.
+
+    Raises:
+        ContractError: an element that is not in LINK_ATTRIBUTES.
+
+    Cost: 0.2-0.3 ms for a page of 25 KB with 60 links, most of it lexbor's parser.
+    """
+    encoding = _Encoding(page)
+    tree = LexborHTMLParser(encoding.markup())
+    references: list[str] = []
+    base_href: str | None = None
+    for node in tree.css(_selector(tuple(tags))):
+        attributes = node.attrs
+        tag = node.tag or ""
+        if tag == "base":
+            if base_href is None:
+                base_href = attributes.get("href")
+            continue
+        reference = attributes.get(LINK_ATTRIBUTES[tag])
+        if reference and (reference[0] not in _MAY_BE_NO_PAGE or not _is_no_page(reference)):
+            references.append(reference)
+    joiner = _joiner(page.url, base_href) if references else None
+    if joiner is None:
+        return []
+    links: dict[str, None] = {}
+    for reference in references:
+        url = joiner(reference if reference.isascii() else _in_encoding(reference, encoding))
+        if url is not None:
+            links[url] = None
+    return list(links)
+
+
+@lru_cache(64)
+def _selector(tags: tuple[str, ...]) -> str:
+    unknown = set(tags) - LINK_ATTRIBUTES.keys()
+    if unknown:
+        raise ContractError(f"tags has {sorted(unknown)}; only {sorted(LINK_ATTRIBUTES)} lead to pages")
+    return ",".join((*tags, "base"))
+
+
+def _joiner(page_url: str, base_href: str | None) -> Joiner | None:
+    """Return what joins a page's references; None when neither base nor page has a web URL."""
+    try:
+        joiner = Joiner(page_url)
+    except UrlError:
+        return None
+    # A base that is no web URL (data:, javascript:, junk) counts as none.
+    base = None if base_href is None else joiner(base_href)
+    return joiner if base is None else Joiner(base)
+
+
+class _Encoding:
+    """A page's encoding, found out only when something depends on it."""
+
+    __slots__ = ("_body", "_name", "_page")
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._body = getattr(page, "body", None) or b""
+        self._name: str | None = None
+
+    def markup(self) -> str | bytes:
+        """Return what the parser is given: UTF-8 bytes, or text."""
+        body = self._body
+        if not body:
+            return str(getattr(self._page, "text", ""))
+        # Nearly all ASCII bytes mean themselves in nearly all encodings; not where an ESC shifts to
+        # another character set, or a NUL is one half of a UTF-16 unit.
+        if body.isascii() and b"\x1b" not in body and b"\0" not in body:
+            return body
+        name = self.name()
+        return body if name == "utf-8" else body.decode(name, "replace")
+
+    def name(self) -> str:
+        """Return the name of the codec, by the HTML standard's order of precedence."""
+        if self._name is None:
+            self._name = self._find()
+        return self._name
+
+    def _find(self) -> str:
+        body = self._body
+        if not body:
+            return str(getattr(self._page, "encoding", None) or "utf-8")
+        marked, _ = read_bom(body)
+        if marked is not None:
+            return marked
+        declared = self._in_header()
+        if declared not in _WEB_ENCODINGS:
+            declared = html_body_declared_encoding(body)
+            if declared is not None and declared.startswith("utf-16"):
+                return "utf-8"  # the tag was read as ASCII, so that is not what it is
+        if declared in _WEB_ENCODINGS:
+            return declared
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError:
+            return "cp1252"  # what browsers take a page for that says nothing
+        return "utf-8"
+
+    def _in_header(self) -> str | None:
+        headers = getattr(self._page, "headers", None)
+        value = headers.get("Content-Type") if headers else None
+        return http_content_type_encoding(value.decode("latin-1") if isinstance(value, bytes) else value)
+
+
+def _in_encoding(reference: str, encoding: _Encoding) -> str:
+    """Escape the query of a reference in the page's encoding, as browsers do; paths are always UTF-8."""
+    before, question_mark, query = reference.partition("?")
+    if not question_mark or "#" in before or query.isascii():
+        return reference
+    name = encoding.name()
+    if name.startswith(("utf-8", "utf-16", "utf-32")):
+        return reference
+    query, hash_sign, fragment = query.partition("#")
+    return before + "?" + _NON_ASCII.sub(lambda run: _escaped(run[0], name), query) + hash_sign + fragment
+
+
+def _escaped(text: str, encoding: str) -> str:
+    try:
+        encoded = text.encode(encoding)
+    except UnicodeEncodeError:
+        if len(text) > 1:
+            return "".join(_escaped(character, encoding) for character in text)
+        return f"%26%23{ord(text)}%3B"  # the character reference &#...;, escaped
+    return "".join(
+        f"%{byte:02X}" if byte <= 0x20 or byte >= 0x7F or byte in _ESCAPED_IN_QUERY else chr(byte)
+        for byte in encoded
+    )

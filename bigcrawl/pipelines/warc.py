@@ -1,0 +1,272 @@
+"""Store every exchange of the crawl in WARC files; works in any Scrapy project, with any scheduler.
+
+``ITEM_PIPELINES = {"bigcrawl.pipelines.warc.WarcPipeline": 900}`` and ``BIGCRAWL_WARC_DIR`` switch it on.
+Items pass through it unchanged: what it stores are responses, taken from Scrapy's ``response_downloaded``
+signal, right behind the download handler and before any middleware has unpacked or replaced them. So
+robots.txt fetches, redirects and error pages are in the files too; answers from Scrapy's HTTP cache, and
+responses given up half-way with ``StopDownload(fail=True)``, are not.
+
+When the disk takes no more:
+
+| state | entered when | meanwhile |
+|---|---|---|
+| flushed | the crawl begins; the last waiting exchange is written | exchanges are written as they come |
+| stuck | a write fails | the engine is paused, the log says so once; the oldest is tried every second |
+
+What waits is bounded by what was being fetched when the write failed, because the engine hands out no
+requests meanwhile; once there is room it goes on with its next heartbeat, within five seconds. A scheduler
+that acknowledges its requests must hold back acknowledgements until `WarcPipeline.is_flushed`: then a
+crash, or a stop on a full disk, loses nothing that was acknowledged.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import CallLaterResult, call_later, run_in_thread
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from bigcrawl import __version__
+from bigcrawl.clock import SystemClock
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.warc.records import Exchange, Truncation
+from bigcrawl.warc.recovery import recover
+from bigcrawl.warc.segments import WarcWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Headers, Response
+    from scrapy.settings import BaseSettings
+    from twisted.internet.defer import Deferred
+
+    from bigcrawl.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+_SCHEMES = ("http://", "https://")
+# "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
+_TRUNCATIONS: dict[str, Truncation] = {"dataloss": "disconnect", "download_stopped": "unspecified"}
+
+_storages: WeakKeyDictionary[Crawler, ref[WarcPipeline]] = WeakKeyDictionary()
+
+
+def storage_of(crawler: Crawler) -> WarcPipeline | None:
+    """The crawl's page storage; None when it stores no pages."""
+    storage = _storages.get(crawler)
+    return storage() if storage else None
+
+
+class WarcPipeline:
+    """Writes the crawl's exchanges; see the module.
+
+    Args:
+        directory: exists.
+        retry_seconds: how long a write that failed waits before it is tried again.
+    """
+
+    def __init__(
+        self, crawler: Crawler, directory: Path, clock: Clock | None = None, retry_seconds: float = 1.0
+    ) -> None:
+        self._crawler = crawler
+        self._directory = directory
+        self._clock = clock or SystemClock()
+        self._retry_seconds = retry_seconds
+        self._sealer = ThreadPoolExecutor(1, thread_name_prefix="warc-seal")
+        self._writer = _writer(crawler.settings, directory, self._clock, self._sealer)
+        self._unwritten: deque[Exchange] = deque()
+        self._retry: CallLaterResult | None = None
+        self._has_paused_engine = False
+        self._recovery: Deferred[None] | None = None
+        self._stop_recovery = Event()
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        directory = crawler.settings.get("BIGCRAWL_WARC_DIR")
+        if not directory:
+            raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
+        pipeline = cls(crawler, _usable(Path(directory).expanduser()))
+        crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
+        _storages[crawler] = ref(pipeline)
+        return pipeline
+
+    def __repr__(self) -> str:
+        return f"<WarcPipeline {self._writer!r} unwritten={len(self._unwritten)}>"
+
+    def is_flushed(self) -> bool:
+        """Whether everything downloaded so far is with the kernel.
+
+        While it is not, hand out no requests and acknowledge none that has ended.
+        """
+        return not self._unwritten
+
+    @property
+    def unwritten_count(self) -> int:
+        """How many exchanges wait for room on the disk."""
+        return len(self._unwritten)
+
+    def open_spider(self) -> None:
+        # Fetching does not wait for it: a gigabyte takes seconds to scan, and only dead files are touched.
+        self._recovery = deferred_from_coro(self._recover())
+
+    def process_item(self, item: Any) -> Any:
+        return item
+
+    async def close_spider(self) -> None:
+        self._crawler.signals.disconnect(self.response_downloaded, signal=signals.response_downloaded)
+        self._try_again()
+        # The timer that this has set anew would write behind the closing.
+        self._cancel_retry()
+        if self._unwritten:
+            logger.error(
+                "%(count)d exchanges found no room in %(directory)s and are not stored",
+                {"count": len(self._unwritten), "directory": self._directory},
+            )
+        self._stop_recovery.set()
+        # In a thread: syncing up to a gigabyte must not hold up what else is closing.
+        self._sealer.submit(self._writer.close)
+        await run_in_thread(self._sealer.shutdown)
+        if self._recovery is not None:
+            await maybe_deferred_to_future(self._recovery)
+
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Write what has come; no exception leaves."""
+        try:
+            if not request.url.startswith(_SCHEMES):
+                return
+            self._unwritten.append(_exchange(request, response, self._clock.now_ms()))
+            # With others waiting it waits its turn: the timer is running.
+            if len(self._unwritten) == 1:
+                self._write_waiting()
+        except Exception:
+            self._stats.inc_value("bigcrawl/warc/write_errors")
+            logger.exception("%(url)s is not stored", {"url": request.url})
+
+    def _write_waiting(self) -> None:
+        """Write in order until all is written or the disk refuses."""
+        while self._unwritten:
+            try:
+                written = self._writer.write(self._unwritten[0])
+            except TransientStoreError as error:
+                self._stats.inc_value("bigcrawl/warc/write_errors")
+                self._wait_for_room(error)
+                return
+            except Exception:
+                # Not the disk's fault and so no better the next time: it must not hold up the others.
+                self._unwritten.popleft()
+                raise
+            self._unwritten.popleft()
+            self._stats.inc_value("bigcrawl/warc/records", written.records)
+            self._stats.inc_value("bigcrawl/warc/bytes", written.bytes)
+        self._go_on()
+
+    def _wait_for_room(self, error: TransientStoreError) -> None:
+        if self._retry is None:
+            logger.error("%(error)s; the crawl pauses until there is room", {"error": error})
+            # An operator's own pause stays one.
+            if not self._crawler.engine.paused:
+                self._crawler.engine.pause()
+                self._has_paused_engine = True
+        self._retry_later()
+
+    def _try_again(self) -> None:
+        try:
+            self._write_waiting()
+        except Exception:
+            self._stats.inc_value("bigcrawl/warc/write_errors")
+            logger.exception("an exchange is not stored")
+            self._retry_later()
+
+    def _retry_later(self) -> None:
+        """Set the timer; there is never more than one."""
+        self._cancel_retry()
+        self._retry = call_later(self._retry_seconds, self._try_again)
+
+    def _cancel_retry(self) -> None:
+        if self._retry:
+            self._retry.cancel()
+
+    def _go_on(self) -> None:
+        if self._retry is None:
+            return
+        self._retry = None
+        logger.info("%(directory)s has room again; the crawl goes on", {"directory": self._directory})
+        if self._has_paused_engine:
+            self._crawler.engine.unpause()
+        self._has_paused_engine = False
+
+    async def _recover(self) -> None:
+        try:
+            found = await run_in_thread(recover, self._directory, should_stop=self._stop_recovery.is_set)
+        except Exception:
+            logger.exception("files of earlier runs in %(directory)s", {"directory": self._directory})
+            return
+        for file in found:
+            logger.info(
+                "%(path)s of an earlier run is closed: %(records)d records, %(cut)d bytes cut off",
+                {"path": file.path, "records": file.kept_records, "cut": file.cut_bytes},
+            )
+            self._stats.inc_value("bigcrawl/warc/recovered_files")
+            self._stats.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
+
+
+def _exchange(request: Request, response: Response, now_ms: int) -> Exchange:
+    # The handler's time to the first byte; the body's time is not known, so the date lies within the fetch.
+    latency_ms = int(request.meta.get("download_latency", 0) * 1000)
+    is_direct = response.ip_address is not None and not request.meta.get("proxy")
+    return Exchange(
+        url=request.url,
+        method=request.method,
+        request_headers=list(_pairs(request.headers)),
+        request_body=request.body,
+        status=response.status,
+        response_headers=list(_pairs(response.headers)),
+        response_body=response.body,
+        date_ms=now_ms - latency_ms,
+        protocol=response.protocol,
+        ip=str(response.ip_address) if is_direct else None,
+        truncated=next((_TRUNCATIONS[flag] for flag in response.flags if flag in _TRUNCATIONS), None),
+    )
+
+
+def _pairs(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
+    for name, values in headers.items():
+        for value in values:
+            yield name, value
+
+
+def _writer(settings: BaseSettings, directory: Path, clock: Clock, sealer: ThreadPoolExecutor) -> WarcWriter:
+    crawl = settings.get("BIGCRAWL_CRAWL") or "crawl"
+    node = settings.get("BIGCRAWL_NODE") or f"{socket.gethostname()}-{os.getpid()}"
+    info = {
+        "software": f"bigcrawl/{__version__} Scrapy/{scrapy.__version__}",
+        "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "isPartOf": str(crawl),
+        "http-header-user-agent": str(settings.get("USER_AGENT")),
+    }
+    return WarcWriter(directory, str(crawl), str(node), info=info, clock=clock, seal_in=sealer.submit)
+
+
+def _usable(directory: Path) -> Path:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: {error.strerror}; name a directory") from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise ConfigError(f"BIGCRAWL_WARC_DIR is {directory}: it cannot be written to; name another one")
+    return directory

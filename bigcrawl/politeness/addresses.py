@@ -1,0 +1,107 @@
+"""Which addresses a crawler has no business with: those inside the operator's own network.
+
+A page may link to `http://192.168.0.1/reboot`, and a name may resolve to it; so the resolved address is
+what is judged, and the one that was judged is the one connected to. The tables are the IANA registries
+of special-purpose addresses, written out here because what the standard library calls private differs
+between versions of Python. IPv6 addresses that carry an IPv4 address are judged by what they carry.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+# In each table the first network that holds the address gives the reason.
+_IPV4 = tuple(
+    (IPv4Network(network), reason)
+    for network, reason in (
+        ("0.0.0.0/32", "unspecified"),
+        ("0.0.0.0/8", "reserved"),  # "this network"; Linux connects 0.x to itself
+        ("10.0.0.0/8", "private"),
+        ("100.100.100.200/32", "metadata"),  # Alibaba Cloud
+        ("100.64.0.0/10", "shared"),  # behind a provider's NAT, RFC 6598
+        ("127.0.0.0/8", "loopback"),
+        ("168.63.129.16/32", "metadata"),  # Azure; a public address that only its guests can reach
+        ("169.254.169.254/32", "metadata"),  # AWS, Azure, Google and others
+        ("169.254.170.2/32", "metadata"),  # credentials of AWS containers
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.192/32", "metadata"),  # Oracle Cloud
+        ("192.0.0.0/24", "reserved"),  # IETF protocols
+        ("192.0.2.0/24", "reserved"),  # documentation
+        ("192.88.99.0/24", "reserved"),  # the former 6to4 relays
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "reserved"),  # benchmarks
+        ("198.51.100.0/24", "reserved"),  # documentation
+        ("203.0.113.0/24", "reserved"),  # documentation
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved"),  # with the broadcast address
+    )
+)
+
+_IPV6 = tuple(
+    (IPv6Network(network), reason)
+    for network, reason in (
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("fd00:ec2::254/128", "metadata"),  # AWS
+        ("fd20:ce::254/128", "metadata"),  # Google
+        ("64:ff9b:1::/48", "private"),  # a network's own NAT64, RFC 8215
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link-local"),
+        ("fec0::/10", "private"),  # the former site-local addresses
+        ("ff00::/8", "multicast"),
+        ("2001::/23", "reserved"),  # IETF protocols, with Teredo and its hidden IPv4 addresses
+        ("2001:db8::/32", "reserved"),  # documentation
+        ("3fff::/20", "reserved"),  # documentation
+    )
+)
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+
+# Networks whose addresses carry an IPv4 address, and how far from the right its last bit is.
+_CARRIERS = tuple(
+    (IPv6Network(network), shift)
+    for network, shift in (
+        ("::ffff:0:0/96", 0),  # mapped
+        ("::ffff:0:0:0/96", 0),  # translated, RFC 2765
+        ("::/96", 0),  # compatible, given up
+        ("64:ff9b::/96", 0),  # NAT64
+        ("2002::/16", 80),  # 6to4
+    )
+)
+
+
+@lru_cache(8_192)
+def refusal(address: str) -> str | None:
+    """Return why an address must not be connected to, or None when it is an ordinary public one.
+
+    Args:
+        address: an IPv4 or IPv6 address as text, without brackets; an IPv6 zone (`%eth0`) is ignored.
+
+    Returns:
+        `unspecified`, `loopback`, `private`, `shared` (a provider's NAT), `link-local`, `multicast`,
+        `metadata` (of a cloud's machines), `reserved`, or `malformed` for what is no address.
+
+    Cost: 10 µs, 0.1 µs for one of the last few thousand.
+    """
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return "malformed"
+    return _refusal_v4(parsed) if isinstance(parsed, IPv4Address) else _refusal_v6(parsed)
+
+
+def _refusal_v4(address: IPv4Address) -> str | None:
+    return next((reason for network, reason in _IPV4 if address in network), None)
+
+
+def _refusal_v6(address: IPv6Address) -> str | None:
+    address = IPv6Address(int(address))  # without its zone
+    for network, reason in _IPV6:
+        if address in network:
+            return reason
+    for network, shift in _CARRIERS:
+        if address in network:
+            return _refusal_v4(IPv4Address(int(address) >> shift & 0xFFFFFFFF))
+    return None if address in _GLOBAL_UNICAST else "reserved"

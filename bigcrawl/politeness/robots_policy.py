@@ -1,0 +1,287 @@
+"""What robots.txt allows: RFC 9309, from the bytes that came to a verdict that can be kept.
+
+Groups are read here and paths are matched by protego. Reading the groups is ours for two reasons:
+protego takes `User-agent: big` to mean bigcrawl too, where the RFC wants the whole product token; and of
+a file with rules for a hundred robots only ours is worth keeping in the host record.
+
+    lines -> groups -> the one group for us -> Rules -> to_bytes (host record) -> from_bytes -> is_allowed
+
+Where the RFC leaves a choice, or has been read in two ways:
+
+- The group that names our token wins over the one for `*`, even when it is empty; several groups that
+  name us are one. Tokens are letters, digits, `_` and `-`, compared without case; what follows
+  (`/1.0`) does not count.
+- Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not
+  interfere). So in `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow is for
+  both, as in Google's parser. If that was not meant, it forbids more, never less.
+- The longest matching pattern decides, Allow on a tie. protego adds what Google does: an Allow for
+  `/index.html` allows `/` as well.
+- Disallow may be misspelt in the common ways, and a colon may be missing.
+- 429 is not "no rules here" but "not now", so it counts as unreachable, like 5xx; all other 4xx allow
+  everything (§2.3.1.3 permits it: "MAY access").
+- Of a longer file the first 500 KiB count, up to the last whole line.
+- Crawl-delay is no part of the RFC; of several the longest counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from dataclasses import dataclass, field
+from typing import Self
+
+from protego import Protego
+
+from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.politeness.throttle_policy import retry_backoff_ms
+
+BODY_BYTES_MAX = 500 * 1024
+"""So much of a robots.txt must be read (RFC 9309 §2.5); no more is."""
+
+REDIRECTS_MAX = 5
+"""So many redirects are followed (§2.3.1.2); after that the file counts as absent."""
+
+KEPT_MS = 24 * 3_600_000
+"""Rules are asked for again after a day (§2.4)."""
+
+CRAWL_DELAY_MS_MAX = 24 * 3_600_000
+"""Longer ones are read as a day; the policy's own cap is far below."""
+
+_FORMAT = b"\x01"
+_UNPACKED_BYTES_MAX = 4 * BODY_BYTES_MAX  # an escape makes three bytes of one
+
+_DIRECTIVES = {
+    **dict.fromkeys((b"user-agent", b"useragent", b"user agent"), "agent"),
+    b"allow": "allow",
+    **dict.fromkeys(
+        (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), "disallow"
+    ),
+    **dict.fromkeys((b"crawl-delay", b"crawl delay", b"crawldelay"), "delay"),
+}
+_match_token = re.compile(rb"[A-Za-z0-9_-]+|\*").match
+_find_product = re.compile(r"[A-Za-z0-9_-]+").search
+_find_compatible = re.compile(r"\(compatible;\s*([A-Za-z0-9_-]+)").search
+
+
+def robots_url(authority: str) -> str:
+    """Return the canonical URL of an authority's rules; see `bigcrawl.url.canonical.authority_of`."""
+    return authority + "/robots.txt"
+
+
+def agent_token(user_agent: str) -> str:
+    """Return the product token that site owners write to address us, in lower case.
+
+    `bigcrawl/0.1 (+http://example.com)` gives `bigcrawl`; of the browsers' form
+    `Mozilla/5.0 (compatible; examplebot/1.0)` it is `examplebot`.
+
+    Raises:
+        ConfigError: the User-Agent holds no token, so that nobody could address it.
+    """
+    found = _find_product(user_agent)
+    if found is None:
+        raise ConfigError(f"USER_AGENT is {user_agent!r}; it must begin with a name, e.g. 'examplebot/1.0'")
+    named = _find_compatible(user_agent)
+    return (named[1] if named and found[0].lower() == "mozilla" else found[0]).lower()
+
+
+class Rules:
+    """The rules of one authority for us; immutable.
+
+    Cost: 1-5 µs a URL; the first question after `from_bytes` also builds the matcher.
+    """
+
+    __slots__ = ("_lines", "_matcher", "crawl_delay_ms")
+
+    def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
+        """Take `Allow: <pattern>` and `Disallow: <pattern>` lines, in ASCII, escaped as URLs are."""
+        self._lines = lines
+        self._matcher: Protego | None = None
+        self.crawl_delay_ms = crawl_delay_ms
+        """What the site asks for between two fetches, not capped by any setting; None: nothing."""
+
+    def __repr__(self) -> str:
+        return f"Rules({len(self._lines)} lines, crawl_delay_ms={self.crawl_delay_ms})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rules):
+            return NotImplemented
+        return (self._lines, self.crawl_delay_ms) == (other._lines, other.crawl_delay_ms)
+
+    def __hash__(self) -> int:
+        return hash((self._lines, self.crawl_delay_ms))
+
+    @classmethod
+    def parse(cls, body: bytes, agent_token: str) -> Self:
+        """Read a robots.txt of any quality; never raises.
+
+        Args:
+            body: as it came, decompressed; byte-order marks, UTF-16, any line ends, HTML are survived.
+            agent_token: our product token; see the function of that name.
+        """
+        ours, everybody = _Group(), _Group()
+        named = False
+        token = agent_token.lower().encode()
+        for group in _groups(body):
+            if token in group.agents:
+                named = True
+                ours.add(group)
+            elif b"*" in group.agents:
+                everybody.add(group)
+        chosen = ours if named else everybody
+        return cls(tuple(chosen.lines), chosen.crawl_delay_ms)
+
+    @classmethod
+    def allow_all(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def forbid_all(cls) -> Self:
+        return cls(("Disallow: /",))
+
+    def is_allowed(self, url: str) -> bool:
+        """Tell whether a canonical URL of this authority may be fetched; robots.txt itself always may."""
+        if not self._lines:
+            return True
+        if self._matcher is None:
+            self._matcher = Protego.parse("\n".join(("User-agent: *", *self._lines)))
+        return self._matcher.can_fetch(url, "*")
+
+    def to_bytes(self) -> bytes:
+        """Return the rules packed for the host record: 10 bytes for none, most sites below 300."""
+        delay = "" if self.crawl_delay_ms is None else str(self.crawl_delay_ms)
+        return _FORMAT + zlib.compress("\n".join((delay, *self._lines)).encode("ascii"))
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> Self:
+        """Return what `to_bytes` was called on.
+
+        Raises:
+            CorruptionError: these are not the bytes of rules, or of another format version.
+        """
+        if packed[:1] != _FORMAT:
+            raise CorruptionError("robots rules", 0, _FORMAT, packed[:1])
+        try:
+            unpacker = zlib.decompressobj()
+            text = unpacker.decompress(packed[1:], _UNPACKED_BYTES_MAX).decode("ascii")
+            delay, *lines = text.split("\n")
+            crawl_delay_ms = int(delay) if delay else None
+        except (zlib.error, ValueError) as error:
+            raise CorruptionError("robots rules", 1, "packed lines", error) from error
+        if not unpacker.eof or not all(line.startswith(("Allow: ", "Disallow: ")) for line in lines):
+            raise CorruptionError("robots rules", 1, "whole Allow and Disallow lines", text[:80])
+        return cls(tuple(lines), crawl_delay_ms)
+
+
+@dataclass(slots=True)
+class _Group:
+    agents: set[bytes] = field(default_factory=set)
+    lines: dict[str, None] = field(default_factory=dict)  # in order, each once
+    crawl_delay_ms: int | None = None
+    has_rules: bool = False
+
+    def add(self, other: _Group) -> None:
+        self.lines |= other.lines
+        self.ask_delay(other.crawl_delay_ms)
+
+    def ask_delay(self, delay_ms: int | None) -> None:
+        if delay_ms is not None:
+            self.crawl_delay_ms = max(delay_ms, self.crawl_delay_ms or 0)
+
+
+def _groups(body: bytes) -> list[_Group]:
+    """Return the groups of a file in order; records before the first User-agent line are for nobody."""
+    groups: list[_Group] = [_Group()]
+    for directive, value in _records(body):
+        group = groups[-1]
+        if directive == "agent":
+            if group.has_rules:
+                group = _Group()
+                groups.append(group)
+            token = _match_token(value)
+            if token:
+                group.agents.add(token[0].lower())
+        elif directive == "delay":
+            group.ask_delay(_delay_ms(value))
+        else:
+            group.has_rules = True
+            # A pattern that begins with neither matches no path; an empty one forbids nothing.
+            if value[:1] in (b"/", b"*"):
+                group.lines[f"{directive.capitalize()}: {_escaped(value)}"] = None
+    return groups
+
+
+def _records(body: bytes) -> list[tuple[str, bytes]]:
+    records = []
+    for raw in _lines(body):
+        line = raw.partition(b"#")[0].strip()
+        name, _, value = line.partition(b":")
+        directive = _DIRECTIVES.get(name.strip().lower())
+        if directive is None:
+            words = line.split()
+            if len(words) != 2:  # more words are a sentence, not a record without its colon
+                continue
+            directive = _DIRECTIVES.get(words[0].lower())
+            value = words[1]
+        if directive is not None:
+            records.append((directive, value.strip()))
+    return records
+
+
+def _lines(body: bytes) -> list[bytes]:
+    if len(body) > BODY_BYTES_MAX:
+        body = body[:BODY_BYTES_MAX]
+        # Half a pattern would forbid, or allow, more than the whole one.
+        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        body = body.decode("utf-16", "replace").encode("utf-8", "replace")
+    body = body.removeprefix(BOM_UTF8).replace(b"\0", b"")  # NULs: UTF-16 that lacks its mark
+    return body.replace(b"\r", b"\n").split(b"\n")
+
+
+def _escaped(pattern: bytes) -> str:
+    """Escape what may not stand in a URL, byte by byte: a file's encoding is never guessed."""
+    return "".join(chr(byte) if 0x20 < byte < 0x7F else f"%{byte:02X}" for byte in pattern)
+
+
+def _delay_ms(value: bytes) -> int | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    if not math.isfinite(seconds) or seconds < 0:
+        return None
+    return round(min(seconds * 1_000, CRAWL_DELAY_MS_MAX))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What holds for an authority until it is asked again."""
+
+    rules: Rules
+    expires_in_ms: int
+    reason: str
+    """`rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
+
+
+def decide(
+    status: int | None, body: bytes, agent_token: str, *, attempts: int = 0, jitter: float = 0.0
+) -> Verdict:
+    """Return what the answer to a request for robots.txt means (RFC 9309 §2.3.1).
+
+    Args:
+        status: of the last answer; None when none came (DNS, connection, timeout). A 3xx means that the
+            caller followed `REDIRECTS_MAX` redirects, or that there was nothing to follow.
+        body: of that answer; only looked at for 2xx.
+        agent_token: our product token.
+        attempts: how many times in a row, this one included, the file was out of reach.
+        jitter: from 0 to 1, drawn by the caller; see `retry_backoff_ms`.
+    """
+    if status is not None and 200 <= status < 300:
+        return Verdict(Rules.parse(body, agent_token), KEPT_MS, "rules")
+    if status is not None and 300 <= status < 400:
+        return Verdict(Rules.allow_all(), KEPT_MS, "redirects")
+    if status is not None and 400 <= status < 500 and status != 429:
+        return Verdict(Rules.allow_all(), KEPT_MS, "absent")
+    return Verdict(Rules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")

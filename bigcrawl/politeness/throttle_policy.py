@@ -1,0 +1,65 @@
+"""How long a host rests: decisions only; clock, randomness and state are the caller's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BACKOFF_FIRST_MS = 60_000
+"""The first wait after a failure: long enough for a restart of the server."""
+
+BACKOFF_LONGEST_MS = 3_600_000
+"""Doubling stops at an hour: a host that is back is noticed the same day, often the same hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayPolicy:
+    """What the operator set; the settings have the same in seconds."""
+
+    minimum_ms: int = 1_000
+    """No host is asked sooner than this after the end of its last fetch."""
+
+    crawl_delay_cap_ms: int = 60_000
+    """The longest Crawl-delay that is obeyed: some ask for a day, which means "go away"."""
+
+    download_factor: float = 0.0
+    """So many times its last download's duration a host rests; Mercator used 10, 0 turns it off."""
+
+
+def host_delay_ms(
+    policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0
+) -> int:
+    """Return how long a host rests between the end of a fetch and the start of its next one.
+
+    The largest of four wins: the set minimum, the host's Crawl-delay up to the cap, a multiple of the
+    last download's duration, and the current back-off.
+
+    Args:
+        policy: the operator's settings.
+        crawl_delay_ms: what robots.txt asks for; None when it asks for nothing.
+        download_ms: how long the fetch that just ended took.
+        backoff_ms: what failures or Retry-After ask for; 0 when the host is well. Not capped here.
+    """
+    asked_ms = min(crawl_delay_ms or 0, policy.crawl_delay_cap_ms)
+    slow_ms = round(policy.download_factor * download_ms)
+    return max(policy.minimum_ms, asked_ms, slow_ms, backoff_ms)
+
+
+def retry_backoff_ms(
+    attempts: int,
+    jitter: float,
+    *,
+    first_ms: int = BACKOFF_FIRST_MS,
+    longest_ms: int = BACKOFF_LONGEST_MS,
+) -> int:
+    """Return the wait before the next attempt: doubled with each failure, up to a bound.
+
+    Args:
+        attempts: failures in a row so far; 0 and 1 both give the first wait.
+        jitter: from 0 to 1, drawn by the caller; it lengthens the wait by up to a half, so that what
+            failed together is not repeated together. The answer is at most 1.5 x `longest_ms`.
+        first_ms: the wait after the first failure.
+        longest_ms: where doubling stops.
+    """
+    # 40 doublings of a millisecond are 34 years: the shift needs a bound, the number of failures has none.
+    waited_ms = min(first_ms << min(max(attempts - 1, 0), 40), longest_ms)
+    return waited_ms + round(waited_ms * jitter / 2)

@@ -1,0 +1,45 @@
+-- admit_urls: put the numbered admit batch of a committed step into the back queues.
+-- KEYS[1] hash    owner
+-- KEYS[2] hash    state      admitted = number of the last batch; hot = URLs in back queues; committed = 1
+-- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[4] hash    busy       host -> URLs taken
+-- KEYS[5] prefix  back:      + host: zset, score = order, member = "<seq>:..."
+-- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms
+-- KEYS[7] hash    batches    number -> packed 8-byte keys, until the owner's manifest is durable
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] batch number
+-- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7...] host, order, member of each URL
+-- Returns: 1 when admitted, 0 when it was admitted before, -1 when another node owns the partition,
+--          -2 when an earlier batch is missing.
+-- Guarantee: number n is accepted only after n-1 and only once. A host with URLs waiting is ready or busy.
+-- Lost reply: repeated, it changes nothing.
+-- Cost: O(URLs * log hosts).
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
+  return -1
+end
+local number = tonumber(ARGV[4])
+local admitted = tonumber(redis.call('HGET', KEYS[2], 'admitted') or '0')
+if number <= admitted then
+  return 0
+end
+if number ~= admitted + 1 then
+  return -2
+end
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local connections = tonumber(ARGV[6])
+for i = 7, #ARGV, 3 do
+  local host = ARGV[i]
+  redis.call('ZADD', KEYS[5] .. host, ARGV[i + 1], ARGV[i + 2])
+  if tonumber(redis.call('HGET', KEYS[4], host) or '0') < connections then
+    local next_ms = tonumber(redis.call('HGET', KEYS[6] .. host, 'next') or '0')
+    redis.call('ZADD', KEYS[3], 'NX', math.max(now, next_ms), host)
+  end
+end
+redis.call('HSET', KEYS[2], 'admitted', number, 'committed', 1)
+redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 6) / 3)
+redis.call('HSET', KEYS[7], number, ARGV[5])
+return 1

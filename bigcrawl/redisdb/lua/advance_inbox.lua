@@ -1,0 +1,29 @@
+-- advance_inbox: make sure that new inbox entries get ids above what the owner has folded.
+-- KEYS[1] stream  inbox
+-- ARGV[1] inbox id that the manifest has folded up to
+-- Returns: 1 when the stream's last id was raised, 0 when it was there already.
+-- Guarantee: entries present stay; an id at or below ARGV[1] is never given out again.
+-- Lost reply: repeated, it changes nothing.
+-- Cost: O(1).
+local function split(id)
+  local time_ms, counter = string.match(id, '^(%d+)%-(%d+)$')
+  return tonumber(time_ms), tonumber(counter)
+end
+local want_ms, want_counter = split(ARGV[1])
+if want_ms == 0 then
+  return 0
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  local info = redis.call('XINFO', 'STREAM', KEYS[1])
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then
+      local last_ms, last_counter = split(info[i + 1])
+      if last_ms > want_ms or (last_ms == want_ms and last_counter >= want_counter) then
+        return 0
+      end
+    end
+  end
+end
+redis.call('XADD', KEYS[1], ARGV[1], 'b', '')
+redis.call('XDEL', KEYS[1], ARGV[1])
+return 1

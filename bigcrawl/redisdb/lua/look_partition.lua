@@ -1,0 +1,41 @@
+-- look_partition: tell how a partition stands and, when its owner asks, renew the lease.
+-- KEYS[1] hash    owner      node, epoch, lease_ms, token, wanted_by
+-- KEYS[2] hash    state
+-- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[4] hash    busy       host -> URLs taken
+-- KEYS[5] hash    taken
+-- KEYS[6] stream  inbox
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id, or '' to look only    ARGV[3] epoch    ARGV[4] lease ms
+-- Returns: {now_ms, 1 if ARGV[2] owns it, owner's node id, epoch, lease left ms, hosts due, hosts not yet due,
+--           hosts busy, next due ms or -1, URLs taken, last inbox id, {state fields and values}}.
+-- Guarantee: changes nothing but the asking owner's lease.
+-- Lost reply: repeated, it changes nothing more.
+-- Cost: O(log hosts + fields of state).
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
+local mine = ARGV[2] ~= '' and owner[1] == ARGV[2] and owner[2] == ARGV[3]
+local lease_ms = tonumber(owner[3] or '0')
+local due = redis.call('ZCOUNT', KEYS[3], '-inf', now)
+local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+local inbox_id = '0-0'
+if redis.call('EXISTS', KEYS[6]) == 1 then
+  local info = redis.call('XINFO', 'STREAM', KEYS[6])
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then
+      inbox_id = info[i + 1]
+    end
+  end
+end
+local reply = {
+  now, mine and 1 or 0, owner[1] or '', tonumber(owner[2] or '0'), lease_ms - now, due,
+  redis.call('ZCARD', KEYS[3]) - due, redis.call('HLEN', KEYS[4]), head[2] and math.floor(tonumber(head[2])) or -1,
+  redis.call('HLEN', KEYS[5]), inbox_id, redis.call('HGETALL', KEYS[2]),
+}
+if mine then
+  redis.call('HSET', KEYS[1], 'lease_ms', now + tonumber(ARGV[4]))
+end
+return reply

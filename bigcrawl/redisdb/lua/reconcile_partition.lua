@@ -1,0 +1,71 @@
+-- reconcile_partition: bring what Redis holds as taken back in line with what the owner holds, after a lost
+-- reply or after Redis lost its last second.
+-- KEYS[1] hash    owner
+-- KEYS[2] hash    state      hot, ended
+-- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[4] hash    busy       host -> URLs taken
+-- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
+-- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] host delay ms
+-- ARGV[5] number of URLs held    ARGV[6...] held: seq, host, order, member; then ended lately: seq, host, member
+-- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed};
+--          {-1} when another node owns the partition.
+-- Guarantee: afterwards exactly the held URLs are taken, none of them or of the ended ones waits in a queue, and
+--            no host is due before its delay from now, because its last fetch may have been forgotten.
+-- Lost reply: repeated, it changes nothing more.
+-- Cost: O((held + ended + hosts) * log hosts).
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
+  return {-1}
+end
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local old = redis.call('HGETALL', KEYS[5])
+local before = {}
+for i = 1, #old, 2 do
+  before[old[i]] = old[i + 1]
+end
+redis.call('DEL', KEYS[4], KEYS[5])
+local given_back, taken_again, removed, hot = 0, 0, 0, 0
+local held_end = 5 + 4 * tonumber(ARGV[5])
+for i = 6, held_end, 4 do
+  local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  if not before[seq] then
+    taken_again = taken_again + 1
+    hot = hot - redis.call('ZREM', KEYS[6] .. host, member)
+  end
+  before[seq] = nil
+  redis.call('HSET', KEYS[5], seq, host .. '\n' .. now .. '\n' .. order .. '\n' .. member)
+  redis.call('HINCRBY', KEYS[4], host, 1)
+  redis.call('ZREM', KEYS[3], host)
+end
+for i = held_end + 1, #ARGV, 3 do
+  local seq, host, member = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local was_queued = redis.call('ZREM', KEYS[6] .. host, member)
+  hot = hot - was_queued
+  if before[seq] or was_queued == 1 then
+    removed = removed + 1
+  end
+  before[seq] = nil
+end
+local due_ms = now + tonumber(ARGV[4])
+for _, record in pairs(before) do
+  local host, order, member = string.match(record, '^([^\n]*)\n[^\n]*\n([^\n]*)\n(.*)$')
+  if member ~= '' then
+    given_back = given_back + 1
+    hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
+  end
+  if redis.call('HEXISTS', KEYS[4], host) == 0 then
+    redis.call('ZADD', KEYS[3], 'GT', due_ms, host)
+  end
+end
+local hosts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)
+for _, host in ipairs(hosts) do
+  redis.call('ZADD', KEYS[3], due_ms, host)
+end
+redis.call('HINCRBY', KEYS[2], 'hot', hot)
+redis.call('HINCRBY', KEYS[2], 'ended', removed)
+return {given_back, taken_again, removed}

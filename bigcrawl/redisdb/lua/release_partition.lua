@@ -1,0 +1,17 @@
+-- release_partition: give up a partition that this node has drained.
+-- KEYS[1] hash  owner    node, epoch, lease_ms, token
+-- KEYS[2] hash  taken    seq -> ...
+-- ARGV[1] node id    ARGV[2] epoch
+-- Returns: 1 when released, 0 when it was not this node's, -1 when URLs are still taken.
+-- Guarantee: the epoch stays, so that the next one is above it.
+-- Lost reply: repeated, it changes nothing.
+-- Cost: O(1).
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
+  return 0
+end
+if redis.call('HLEN', KEYS[2]) > 0 then
+  return -1
+end
+redis.call('HDEL', KEYS[1], 'node', 'lease_ms', 'token', 'wanted_by')
+return 1

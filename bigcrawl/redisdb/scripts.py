@@ -1,0 +1,350 @@
+"""The Lua scripts as typed functions: each returns a `Call` that `client.RedisClient.run` executes.
+
+One function per file in `lua/`, of the same name; arguments in the order of the script's header, which is
+the contract. Nothing else calls the scripts. A test compares headers, calls and files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Generic, TypeVar
+
+from bigcrawl.exceptions import ContractError, OwnershipLostError
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_key
+
+T = TypeVar("T")
+Value = str | bytes | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One script call, ready to be sent: name, keys, arguments and how to read the reply."""
+
+    name: str
+    keys: tuple[str, ...]
+    args: tuple[Value, ...]
+    parse: Callable[[Any], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks: the owner's node id and epoch, checked by every script that changes a partition."""
+
+    node: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A won partition: its new epoch and what Redis knows of it."""
+
+    epoch: int
+    admitted: int
+    inbox_id: str
+    returned: int
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A partition that is somebody else's for `left_ms` more."""
+
+    left_ms: int
+    node: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUrl:
+    """A URL handed out: its host, when it may be fetched (server ms), and its member."""
+
+    host: str
+    due_ms: int
+    member: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The reply of `take_urls`; `next_due_ms` is -1 when no host of the partition waits."""
+
+    now_ms: int
+    next_due_ms: int
+    urls: list[TakenUrl]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try."""
+
+    seq: int
+    delay_ms: int
+    member: bytes = b""
+    counter: str = ""
+    fetched_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """How a partition stands at `now_ms`, server time."""
+
+    now_ms: int
+    owned: bool
+    node: str
+    epoch: int
+    lease_left_ms: int
+    hosts_ready: int
+    hosts_waiting: int
+    hosts_busy: int
+    next_due_ms: int
+    taken: int
+    inbox_id: str
+    state: dict[str, str]
+
+    def count(self, field: str) -> int:
+        """A counter of the partition's state; 0 when it was never raised."""
+        return int(self.state.get(field, 0))
+
+
+@cache
+def source(name: str) -> str:
+    """The text of a script."""
+    return files("bigcrawl.redisdb").joinpath("lua", f"{name}.lua").read_text("utf-8")
+
+
+@cache
+def digest(name: str) -> str:
+    """The SHA-1 that Redis knows a script by."""
+    return hashlib.sha1(source(name).encode(), usedforsecurity=False).hexdigest()
+
+
+def _owned(partition: PartitionKeys) -> Callable[[Any], int]:
+    def parse(reply: Any) -> int:
+        if reply == -1:
+            raise OwnershipLostError(f"partition {partition.partition} has another owner")
+        return int(reply)
+
+    return parse
+
+
+def append_batch(keys: PartitionKeys, node: str, number: int, batch: bytes, urls: int) -> Call[bool]:
+    """Put a batch into the inbox; False when it was there before."""
+    return Call("append_batch", (keys.inbox, keys.sender, keys.state), (node, number, batch, urls), bool)
+
+
+def claim_partition(
+    keys: PartitionKeys,
+    *,
+    node: str,
+    token: str,
+    lease_ms: int,
+    epoch_min: int,
+    dead_token: str,
+    deadline_ms: int,
+    delay_ms: int,
+    now_ms: int = 0,
+) -> Call[Claim | Refusal]:
+    """Become the owner, or learn who is."""
+
+    def parse(reply: list[Any]) -> Claim | Refusal:
+        if reply[0] == 0:
+            return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
+        return Claim(int(reply[1]), int(reply[2]), reply[3].decode(), int(reply[4]), bool(reply[5]))
+
+    return Call(
+        "claim_partition",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox),
+        (now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms),
+        parse,
+    )
+
+
+def release_partition(keys: PartitionKeys, who: Identity) -> Call[int]:
+    """Give the partition up; 1 released, 0 not ours, -1 URLs are still taken."""
+    return Call("release_partition", (keys.owner, keys.taken), (who.node, who.epoch), int)
+
+
+def admit_urls(
+    keys: PartitionKeys,
+    who: Identity,
+    number: int,
+    packed_keys: bytes,
+    connections: int,
+    urls: Sequence[tuple[str, int, bytes]],
+    now_ms: int = 0,
+) -> Call[bool]:
+    """Admit batch `number` of (host, order, member); False when it was admitted before."""
+    flat = tuple(value for url in urls for value in url)
+
+    def parse(reply: int) -> bool:
+        if reply == -1:
+            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        if reply == -2:
+            raise ContractError(f"partition {keys.partition}: admit batch {number} offered before an earlier one")
+        return bool(reply)
+
+    return Call(
+        "admit_urls",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
+        (now_ms, who.node, who.epoch, number, packed_keys, connections, *flat),
+        parse,
+    )
+
+
+def take_urls(
+    keys: PartitionKeys,
+    who: Identity,
+    urls_max: int,
+    horizon_ms: int,
+    connections: int,
+    delay_ms: int,
+    now_ms: int = 0,
+) -> Call[Taken]:
+    """Take URLs of hosts due within the horizon, earliest due first."""
+
+    def parse(reply: list[Any]) -> Taken:
+        if reply[0] == -1:
+            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        rows = range(2, len(reply), 3)
+        urls = [TakenUrl(reply[i].decode(), int(float(reply[i + 1])), reply[i + 2]) for i in rows]
+        return Taken(int(reply[0]), int(reply[1]), urls)
+
+    return Call(
+        "take_urls",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back),
+        (now_ms, who.node, who.epoch, urls_max, horizon_ms, connections, delay_ms),
+        parse,
+    )
+
+
+def end_urls(
+    keys: PartitionKeys, who: Identity, connections: int, ended: Sequence[Ended], now_ms: int = 0
+) -> Call[int]:
+    """End taken URLs; the number of those that were still taken."""
+    flat = tuple(
+        value for end in ended for value in (end.seq, end.delay_ms, end.member, end.counter, end.fetched_bytes)
+    )
+    return Call(
+        "end_urls",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
+        (now_ms, who.node, who.epoch, connections, *flat),
+        _owned(keys),
+    )
+
+
+def reconcile_partition(
+    keys: PartitionKeys,
+    who: Identity,
+    delay_ms: int,
+    held: Sequence[tuple[int, str, int, bytes]],
+    ended: Sequence[tuple[int, str, bytes]],
+    now_ms: int = 0,
+) -> Call[tuple[int, int, int]]:
+    """Make what Redis holds as taken equal to `held` (seq, host, order, member); see the script for the counts."""
+
+    def parse(reply: list[Any]) -> tuple[int, int, int]:
+        if reply[0] == -1:
+            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        return int(reply[0]), int(reply[1]), int(reply[2])
+
+    flat = [value for url in held for value in url] + [value for url in ended for value in url]
+    return Call(
+        "reconcile_partition",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back),
+        (now_ms, who.node, who.epoch, delay_ms, len(held), *flat),
+        parse,
+    )
+
+
+def look_partition(
+    keys: PartitionKeys, who: Identity | None = None, lease_ms: int = 0, now_ms: int = 0
+) -> Call[PartitionView]:
+    """See how the partition stands; its owner renews its lease by looking."""
+
+    def parse(reply: list[Any]) -> PartitionView:
+        pairs = [value.decode("utf-8", "replace") for value in reply[11]]
+        return PartitionView(
+            int(reply[0]),
+            bool(reply[1]),
+            reply[2].decode(),
+            *(int(value) for value in reply[3:10]),
+            reply[10].decode(),
+            dict(zip(pairs[::2], pairs[1::2], strict=True)),
+        )
+
+    node, epoch = (who.node, who.epoch) if who else ("", 0)
+    return Call(
+        "look_partition",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox),
+        (now_ms, node, epoch, lease_ms),
+        parse,
+    )
+
+
+def trim_partition(
+    keys: PartitionKeys, who: Identity, inbox_id: str, batch_number: int, state: dict[str, Value]
+) -> Call[int]:
+    """Trim the inbox and the batch keys up to what is durable; publish the owner's counts."""
+    flat = tuple(value for pair in state.items() for value in pair)
+    return Call(
+        "trim_partition",
+        (keys.owner, keys.state, keys.inbox, keys.batches),
+        (who.node, who.epoch, inbox_id, batch_number, *flat),
+        _owned(keys),
+    )
+
+
+def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
+    """Raise the stream's last id to at least `inbox_id`."""
+    return Call("advance_inbox", (keys.inbox,), (inbox_id,), bool)
+
+
+def pass_gate(address: str, gap_ms: int, earliest_ms: int, now_ms: int = 0) -> Call[tuple[int, int]]:
+    """Reserve a start time on a server: (now_ms, granted ms), server time."""
+    return Call(
+        "pass_gate", (gate_key(address),), (now_ms, gap_ms, earliest_ms), lambda reply: (int(reply[0]), int(reply[1]))
+    )
+
+
+def put_robots(
+    keys: PartitionKeys, host: str, field: str, rules: bytes, expiry_ms: int, records_max: int, now_ms: int = 0
+) -> Call[int]:
+    """Keep robots rules for all nodes; the number of records evicted for it."""
+    return Call(
+        "put_robots",
+        (keys.host, keys.records, keys.ready, keys.busy),
+        (now_ms, host, field, rules, expiry_ms, records_max),
+        int,
+    )
+
+
+def beat_node(
+    keys: CrawlKeys, node: str, report: str, lease_ms: int, *, leave: bool = False, now_ms: int = 0
+) -> Call[dict[str, str]]:
+    """Say that the node lives; the reports of all that do."""
+
+    def parse(reply: list[Any]) -> dict[str, str]:
+        names = [value.decode() for value in reply[1:]]
+        return dict(zip(names[::2], names[1::2], strict=True))
+
+    return Call("beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse)
+
+
+def claim_start(
+    keys: CrawlKeys, node: str, start_digest: str, lease_ms: int, *, done: bool = False, now_ms: int = 0
+) -> Call[int]:
+    """Claim, renew or finish the start requests: 1 this node's, 0 another's, 2 done."""
+    return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, 2 if done else 1), int)
+
+
+def borrow_host(keys: PartitionKeys, host: str, ticket: str, connections: int, now_ms: int = 0) -> Call[int]:
+    """Borrow a host for one fetch: 0 when lent, else ms to wait."""
+    return Call("borrow_host", (keys.ready, keys.busy, keys.taken, keys.host), (now_ms, host, ticket, connections), int)
+
+
+def return_host(keys: PartitionKeys, ticket: str, delay_ms: int, now_ms: int = 0) -> Call[bool]:
+    """Give a borrowed host back."""
+    return Call("return_host", (keys.ready, keys.busy, keys.taken, keys.host, keys.back), (now_ms, ticket, delay_ms), bool)

@@ -1,0 +1,180 @@
+"""Which waiting URLs become hot (steps 6 and 7): the choice a step makes, and the file that commits it.
+
+Three turns, until `room` is used up:
+
+    1  parked hosts that run low: up to `host_hot_low` hot URLs each, so that none of them falls idle
+    2  the front queues, by the selector: a URL whose host is full, or has parked URLs, is parked behind them
+    3  parked hosts with room left: up to `host_hot_max`, so that nothing waits for want of other hosts
+
+Turn 2 comes before 3 so that a few large hosts cannot fill the hot set while thousands of others wait.
+
+Bounds. Turn 2 stops when it has parked more than twice what was admitted and 64: a URL is parked at most
+once, and a step rewrites no more than that. Turn 2 is only reached when every parked host holds at least
+`host_hot_low` hot URLs, so no more hosts are parked than that many shares of the hot set, and in any case
+at most `parked_hosts_max`: beyond it a front queue waits at the first URL that would need one more.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from isal import isal_zlib
+
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bigcrawl.scheduler.front_queues import FrontQueues
+    from bigcrawl.scheduler.parked_queues import ParkedQueues
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+
+# Turn 2 may park this many URLs for nothing before it gives up for the step.
+_PARKED_FREE = 64
+_PARKED_PER_ADMITTED = 2
+
+_MAGIC = b"BCADMITB"
+_VERSION = 1
+_HEADER = struct.Struct("<8sIQQ")
+_CRC = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLimits:
+    """What bounds a partition's hot set.
+
+    Attributes:
+        host_hot_max: URLs of one host that may be hot at a time, taken ones included.
+        host_hot_low: below this a parked host is refilled before anything else; 0 means an eighth of the
+            maximum, at least 1.
+        parked_hosts_max: hosts with parked URLs; each costs some hundred bytes of memory and of manifest.
+    """
+
+    host_hot_max: int = 64
+    host_hot_low: int = 0
+    parked_hosts_max: int = 4096
+
+    @property
+    def low(self) -> int:
+        """`host_hot_low`, with its default worked out."""
+        return min(self.host_hot_low or max(1, self.host_hot_max // 8), self.host_hot_max)
+
+
+class AdmitBatch(NamedTuple):
+    """One numbered admission.
+
+    Attributes:
+        number: one more than the batch before; Redis takes n only after n - 1.
+        first_seq: the sequence number of ``urls[0]``; ``urls[i]`` has ``first_seq + i``.
+    """
+
+    number: int
+    first_seq: int
+    urls: list[QueuedUrl]
+
+
+class Admission:
+    """The choice of one step; it takes from the queues it is given."""
+
+    def __init__(
+        self,
+        front: FrontQueues,
+        parked: ParkedQueues,
+        already: Counter[int],
+        hot: Mapping[str, int],
+        limits: PartitionLimits,
+    ) -> None:
+        self._front = front
+        self._parked = parked
+        self._already = already
+        self._hot = hot
+        self._limits = limits
+        self._chosen: list[QueuedUrl] = []
+        self._chosen_of: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<Admission chosen={len(self._chosen)}>"
+
+    def choose(self, room: int) -> list[QueuedUrl]:
+        """Take up to `room` URLs off the queues, in the order they are to be admitted."""
+        self._refill_parked(room, self._limits.low)
+        self._read_front(room)
+        self._refill_parked(room, self._limits.host_hot_max)
+        return self._chosen
+
+    def _host_room(self, host: str, bound: int) -> int:
+        return bound - self._hot.get(host, 0) - self._chosen_of[host]
+
+    def _refill_parked(self, room: int, bound: int) -> None:
+        """Fill parked hosts up to `bound` hot URLs, in turns of equal shares."""
+        while len(self._chosen) < room:
+            hosts = [host for host in self._parked.hosts if self._host_room(host, bound) > 0]
+            if not hosts:
+                return
+            share = max(1, (room - len(self._chosen)) // len(hosts))
+            for host in hosts:
+                left = room - len(self._chosen)
+                if left <= 0:
+                    return
+                for url in self._parked.take(host, min(share, left, self._host_room(host, bound))):
+                    self._admit(url)
+
+    def _read_front(self, room: int) -> None:
+        parked = 0
+        while len(self._chosen) < room and parked <= _PARKED_FREE + _PARKED_PER_ADMITTED * len(self._chosen):
+            level = self._front.choose_level()
+            if level is None:
+                return
+            queue = self._front.queues[level]
+            url = queue.peek()
+            waits = url.host in self._parked
+            if waits or self._host_room(url.host, self._limits.host_hot_max) <= 0:
+                if not waits and self._parked.host_count >= self._limits.parked_hosts_max:
+                    return
+                self._parked.append(queue.pop())
+                parked += 1
+            else:
+                self._admit(queue.pop())
+
+    def _admit(self, url: QueuedUrl) -> None:
+        if url.key in self._already:
+            self._already[url.key] -= 1
+            if not self._already[url.key]:
+                del self._already[url.key]
+            return
+        self._chosen.append(url)
+        self._chosen_of[url.host] += 1
+
+
+def encode_admit_batch(batch: AdmitBatch) -> bytes:
+    """Return the file of an admit batch: magic, version, number, first_seq, crc32 of all, URLs."""
+    payload = encode_batch(batch.urls)
+    header = _HEADER.pack(_MAGIC, _VERSION, batch.number, batch.first_seq)
+    return header + _CRC.pack(isal_zlib.crc32(payload, isal_zlib.crc32(header))) + payload
+
+
+def decode_admit_batch(path: Path, data: bytes) -> AdmitBatch:
+    """Return what `encode_admit_batch` was given.
+
+    Raises:
+        CorruptionError: not an admit batch of this version, or damaged.
+    """
+    start = _HEADER.size + _CRC.size
+    if len(data) < start:
+        raise CorruptionError(path, 0, f"a header of {start} bytes", f"{len(data)} bytes")
+    magic, version, number, first_seq = _HEADER.unpack_from(data)
+    if magic != _MAGIC or version != _VERSION:
+        raise CorruptionError(path, 0, f"{_MAGIC!r} version {_VERSION}", f"{magic!r} version {version}")
+    (crc,) = _CRC.unpack_from(data, _HEADER.size)
+    found = isal_zlib.crc32(data[start:], isal_zlib.crc32(data[: _HEADER.size]))
+    if found != crc:
+        raise CorruptionError(path, _HEADER.size, f"crc32 {crc:#010x}", f"{found:#010x}")
+    try:
+        return AdmitBatch(number, first_seq, decode_batch(data[start:]))
+    except BatchFormatError as error:
+        raise CorruptionError(path, start, "a batch", error) from error

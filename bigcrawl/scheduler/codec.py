@@ -1,0 +1,200 @@
+"""Requests and Links to bytes and back (steps 1 to 3 and 9); msgpack only, never a pickle.
+
+A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload is nil for a plain GET, else what
+`Request.to_dict` holds beyond the defaults, callbacks by name. Tuples, sets and datetimes keep their type.
+
+A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
+
+from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl
+from bigcrawl.url.canonical import canonicalize, host_of
+from bigcrawl.url.key import request_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Spider
+
+    from bigcrawl.links import Links
+
+# Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
+_TRANSIENT_META = ("download_slot", "download_latency")
+_TUPLE, _SET, _FROZENSET, _DATETIME = 1, 2, 3, 4
+_ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
+_PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An admitted URL as Redis holds it, read again."""
+
+    seq: int
+    key: int
+    priority: int
+    flags: int
+    attempts: int
+    body: bytes
+
+
+def encode_request(request: Request, spider: Spider, *, checked: bool, url_bytes_max: int) -> tuple[QueuedUrl, str]:
+    """Return the request as a queued URL, and its canonical URL.
+
+    Raises:
+        UrlError: no http(s) URL, or too long.
+        RequestNotStorableError: it holds what msgpack cannot; names the key path.
+    """
+    canonical = canonicalize(request.url, url_bytes_max)
+    payload = _payload(request, spider)
+    depth = int((request._meta or {}).get("depth", 0))
+    body = _packed_body(request.url, depth, payload)
+    key = request_key(canonical, request.method, request.body)
+    flags = 0 if checked else UNCHECKED
+    return QueuedUrl(key, host_of(canonical), _clamped(request.priority), flags, body), canonical
+
+
+def encode_links(links: Links, canonical_urls: Iterator[str] | list[str], depth: int) -> Iterator[tuple[QueuedUrl, str]]:
+    """Yield each canonical URL of a batch as a queued URL, with its canonical form."""
+    payload = _links_payload(links)
+    priority = _clamped(links.priority)
+    for url in canonical_urls:
+        yield QueuedUrl(request_key(url), host_of(url), priority, 0, _packed_body(url, depth, payload)), url
+
+
+def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | None]:
+    """Return (url, depth, payload) of a body."""
+    url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False, ext_hook=_from_ext)
+    return url, depth, payload
+
+
+def decode_request(body: bytes, spider: Spider) -> Request:
+    """Return the request that a body holds.
+
+    Raises:
+        ValueError: the spider has no method of the callback's name any more, or the body is damaged.
+    """
+    url, depth, payload = decode_body(body)
+    if payload is None:
+        return Request(url, meta={"depth": depth, "verbatim_url": True})
+    payload = dict(payload)
+    meta = dict(payload.pop("meta", None) or {})
+    meta.setdefault("depth", depth)
+    return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
+
+
+def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
+    """Return the member that Redis holds for an admitted URL."""
+    return b"%d:" % seq + msgpack.packb((url.key, url.priority, url.flags, attempts, url.body))
+
+
+def unpack_member(data: bytes) -> Member:
+    """Return the fields of a member."""
+    seq, _, rest = data.partition(b":")
+    return Member(int(seq), *msgpack.unpackb(rest, raw=False))
+
+
+def order_of(priority: int, seq: int) -> int:
+    """Return a URL's place in its host's back queue: higher priority first, then arrival."""
+    return -priority * (1 << _ORDER_BITS) + seq % (1 << _ORDER_BITS)
+
+
+def _clamped(priority: int) -> int:
+    return max(-_PRIORITY_MAX, min(_PRIORITY_MAX, priority))
+
+
+def _packed_body(url: str, depth: int, payload: dict[str, Any] | None) -> bytes:
+    try:
+        packed: bytes = msgpack.packb((url, depth, payload), default=_to_ext, strict_types=True)
+    except (TypeError, ValueError, OverflowError) as error:
+        path, reason = _culprit(payload or {}, "") or ("request", str(error))
+        raise RequestNotStorableError(url, path, reason) from error
+    return packed
+
+
+def _links_payload(links: Links) -> dict[str, Any] | None:
+    payload: dict[str, Any] = {}
+    if links.callback_name:
+        payload["callback"] = links.callback_name
+    if links.errback_name:
+        payload["errback"] = links.errback_name
+    if links.cb_kwargs:
+        payload["cb_kwargs"] = dict(links.cb_kwargs)
+    if links.meta:
+        payload["meta"] = {**links.meta, "verbatim_url": True}
+    return payload or None
+
+
+def _payload(request: Request, spider: Spider) -> dict[str, Any] | None:
+    """What the request holds beyond a plain GET's defaults."""
+    try:
+        whole = request.to_dict(spider=spider)
+    except ValueError as error:
+        raise RequestNotStorableError(request.url, "callback or errback", f"is no method of the spider: {error}") from error
+    meta = {key: value for key, value in whole.pop("meta").items() if key not in _TRANSIENT_META}
+    whole.pop("url")
+    plain = {"method": "GET", "encoding": "utf-8"}
+    payload = {key: value for key, value in whole.items() if value and plain.get(key) != value}
+    # The URL is kept as Scrapy escaped it once; escaping it again must not change the key.
+    payload["meta"] = meta
+    return payload
+
+
+def _to_ext(value: object) -> Any:
+    """Keep the type of what msgpack would lose; unwrap subclasses of plain types."""
+    if isinstance(value, tuple):
+        return msgpack.ExtType(_TUPLE, _nested(list(value)))
+    if isinstance(value, frozenset):
+        return msgpack.ExtType(_FROZENSET, _nested(list(value)))
+    if isinstance(value, set):
+        return msgpack.ExtType(_SET, _nested(list(value)))
+    if isinstance(value, datetime.datetime):
+        return msgpack.ExtType(_DATETIME, value.isoformat().encode())
+    for plain in (str, bytes, bool, int, float, dict, list):
+        if isinstance(value, plain):
+            return plain(value)
+    raise TypeError(f"cannot store {type(value).__name__}")
+
+
+def _from_ext(code: int, data: bytes) -> Any:
+    if code == _DATETIME:
+        return datetime.datetime.fromisoformat(data.decode())
+    kinds: dict[int, type] = {_TUPLE: tuple, _SET: set, _FROZENSET: frozenset}
+    if code not in kinds:
+        raise ValueError(f"unknown extension type {code}")
+    return kinds[code](msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_from_ext))
+
+
+def _nested(value: object) -> bytes:
+    packed: bytes = msgpack.packb(value, default=_to_ext, strict_types=True)
+    return packed
+
+
+def _culprit(value: object, path: str) -> tuple[str, str] | None:
+    """Return (key path, reason) of the first value that cannot be stored, or None."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if found := _culprit(inner, f"{path}[{key!r}]" if path else str(key)):
+                return found
+            if found := _culprit(key, f"{path} key {key!r}"):
+                return found
+        return None
+    if isinstance(value, list | tuple | set | frozenset):
+        for index, inner in enumerate(value):
+            if found := _culprit(inner, f"{path}[{index}]"):
+                return found
+        return None
+    try:
+        _nested(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        return path, f"holds a {type(value).__name__} ({error})"
+    return None

@@ -1,0 +1,147 @@
+"""The crawl record: what decides a URL's key and place, fixed for the crawl's life.
+
+It is kept in Redis and, with the same random id, in the crawl's state directory. A node that differs does
+not start and says in what; a directory and a Redis that do not belong together are told apart by the id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isal import isal_zlib
+
+from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.queued_url import BATCH_VERSION
+from bigcrawl.url.canonical import CANONICAL_VERSION
+from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.key import HASH_SEED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.config import CrawlConfig
+    from bigcrawl.redisdb.client import RedisClient
+
+RECORD_FILE = "crawl.json"
+_SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRecord:
+    """The opened record: the crawl's id and the public-suffix list that every node uses."""
+
+    crawl_id: str
+    suffixes: PublicSuffixes
+
+
+async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
+    """Read the crawl's record, or write it for a new crawl, and compare it with this node.
+
+    Raises:
+        ConfigError: another partition count, format or state directory, or a Redis that lost the crawl.
+        TransientStoreError: Redis is away.
+    """
+    key = CrawlKeys(config.name).crawl
+    wanted = _fixed_fields(config)
+    stored = await _read_redis(client, key)
+    local = _read_file(config.crawl_dir / RECORD_FILE)
+    if not stored:
+        if local is not None:
+            raise ConfigError(
+                f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
+                f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew by removing the directory (FRESH=1)"
+            )
+        stored = await _create(client, key, wanted, config)
+    _compare(wanted, {name: stored[name].decode() for name in wanted if name in stored}, config)
+    crawl_id = stored["id"].decode()
+    if local is None:
+        await _refuse_lost_directory(client, config)
+        _write_file(config.crawl_dir / RECORD_FILE, {"id": crawl_id, **wanted})
+    elif local.get("id") != crawl_id:
+        raise ConfigError(
+            f"{config.crawl_dir} belongs to another crawl than {config.name!r} in this Redis: give this one "
+            f"its own BIGCRAWL_STATE_DIR or BIGCRAWL_CRAWL"
+        )
+    text = isal_zlib.decompress(stored["suffixes"])
+    return CrawlRecord(crawl_id, PublicSuffixes.from_text(text, private=config.private_suffixes))
+
+
+def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
+    return {
+        "partitions": str(config.partitions),
+        "private_suffixes": str(config.private_suffixes),
+        "canonical_version": str(CANONICAL_VERSION),
+        "hash_seed": str(HASH_SEED),
+        "batch_version": str(BATCH_VERSION),
+    }
+
+
+async def _create(client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig) -> dict[str, bytes]:
+    """Write the record; two nodes that start at once agree on the id of the first."""
+    suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
+    rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "id", uuid.uuid4().hex), ("HSETNX", key, "suffixes", suffixes)]
+    rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
+    await client.commands(rows)
+    return await _read_redis(client, key)
+
+
+async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
+    reply = await client.command("HGETALL", key)
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {name.decode(): value for name, value in pairs}
+
+
+async def _refuse_lost_directory(client: RedisClient, config: CrawlConfig) -> None:
+    """A crawl that Redis knows as committed is never opened on an empty directory."""
+    committed = await client.commands(
+        [("HGET", f"bigcrawl:{{{config.name}:p{partition}}}:state", "committed") for partition in range(config.partitions)]
+    )
+    if any(committed):
+        raise ConfigError(
+            f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
+            f"BIGCRAWL_STATE_DIR at them, or choose another BIGCRAWL_CRAWL"
+        )
+
+
+def _compare(wanted: dict[str, str], stored: dict[str, str], config: CrawlConfig) -> None:
+    for name, value in wanted.items():
+        if stored.get(name) != value:
+            label = _SETTING.get(name, name)
+            raise ConfigError(
+                f"{label} is {value}, but crawl {config.name!r} was begun with {stored.get(name)}: it is fixed for the "
+                f"crawl's life; set it back, or start another crawl"
+            )
+
+
+def _read_file(path: Path) -> dict[str, str] | None:
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    try:
+        record = json.loads(text)
+    except ValueError:
+        raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40])) from None
+    if not isinstance(record, dict):
+        raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40]))
+    return record
+
+
+def _write_file(path: Path, record: dict[str, str]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(".tmp")
+        with temporary.open("w") as file:
+            json.dump(record, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error

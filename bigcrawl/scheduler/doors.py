@@ -1,0 +1,113 @@
+"""The two doors before a connection: which address, and when that server may be asked (step 10).
+
+An address is resolved, and refused when it lies in a range that is closed. The server's gate in Redis, shared by
+all nodes and crawls, grants a start time; a grant far ahead is remembered, so that the URL that comes back
+for it does not ask again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from bigcrawl.politeness import addresses
+from bigcrawl.politeness.dns_cache import DnsError
+from bigcrawl.redisdb import scripts
+
+if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import PolitenessConfig
+    from bigcrawl.politeness.dns_cache import DnsCache
+    from bigcrawl.redisdb.client import RedisClient
+
+WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
+LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends its URL
+GRANTS_MAX = 100_000
+GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
+
+
+class Closed(Exception):  # noqa: N818 - an answer, not an error
+    """The door stays shut: for good (`reason`), or for `retry_ms`."""
+
+    def __init__(self, reason: str = "", retry_ms: int = 0) -> None:
+        super().__init__(reason or f"for {retry_ms} ms")
+        self.reason = reason
+        self.retry_ms = retry_ms
+
+
+class Doors:
+    """Addresses and gates, for pages and for robots.txt alike."""
+
+    def __init__(self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock) -> None:
+        self._policy = policy
+        self._client = client
+        self._dns = dns
+        self._clock = clock
+        self._failed_lookups: dict[str, int] = {}
+        self._grants: OrderedDict[str, int] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
+
+    def known_address(self, host: str) -> str | None:
+        """The address to connect to if nothing needs to be asked; None otherwise.
+
+        Raises:
+            Closed: the address is refused.
+        """
+        if self._policy.server_delay_ms:
+            return None
+        found = self._dns.peek(host)
+        return self._checked(found) if found else None
+
+    async def address(self, host: str) -> str:
+        """Resolve and check the host's addresses.
+
+        Raises:
+            Closed: refused, or there is none.
+        """
+        try:
+            found = await self._dns.lookup(host)
+        except DnsError as error:
+            tries = self._failed_lookups.pop(host, 0) + 1
+            if tries >= LOOKUPS_MAX:
+                raise Closed(reason="unresolved") from error
+            self._failed_lookups[host] = tries
+            raise Closed(retry_ms=error.retry_after_ms) from error
+        self._failed_lookups.pop(host, None)
+        return self._checked(found)
+
+    async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
+        """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.
+
+        Args:
+            address: the server.
+            due_ms, due_server_ms: when the host may be fetched, on the monotonic and the server's clock.
+            grant: what the start is for; who is sent away comes back under the same name.
+
+        Raises:
+            Closed: with the time until the granted start.
+            TransientStoreError: Redis is away.
+        """
+        if not self._policy.server_delay_ms:
+            return due_ms
+        granted_ms = self._grants.pop(grant, None)
+        now_ms = self._clock.monotonic_ms()
+        if granted_ms is None or granted_ms < now_ms - GRANT_KEPT_MS:
+            earliest_ms = due_server_ms if due_ms > now_ms else 0
+            [(server_ms, start_ms)] = await self._client.run(
+                [scripts.pass_gate(address, self._policy.server_delay_ms, earliest_ms)]
+            )
+            granted_ms = self._clock.monotonic_ms() + start_ms - server_ms
+        granted_ms = max(granted_ms, due_ms)
+        if granted_ms - self._clock.monotonic_ms() <= WAIT_MS_MAX:
+            return granted_ms
+        self._grants[grant] = granted_ms
+        if len(self._grants) > GRANTS_MAX:
+            self._grants.popitem(last=False)
+        raise Closed(retry_ms=granted_ms - self._clock.monotonic_ms())
+
+    def _checked(self, found: list[str]) -> str:
+        if not self._policy.allow_private_addresses and any(addresses.refusal(address) for address in found):
+            raise Closed(reason="refused-address")
+        return found[0]

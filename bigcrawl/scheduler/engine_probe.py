@@ -1,0 +1,52 @@
+"""The one file that touches what Scrapy's engine keeps to itself; each touch has a way out.
+
+    what is needed                          from                          without it
+    has a request ended, pipelines included engine._slot.inprogress       downloader.active, scraper.slot
+    ask the scheduler again now             engine._slot.nextcall         Scrapy's own 5 s heartbeat
+    is the engine closing                   engine._slot.closing          not engine.running
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class EngineProbe:
+    """Questions to a crawler's engine; all answer before the engine exists, too."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    def has_ended(self, request: Request) -> bool:
+        """Whether the engine is done with a request it was given: fetched, parsed, and its items piped."""
+        engine = self._engine()
+        slot = getattr(engine, "_slot", None)
+        if slot is not None and hasattr(slot, "inprogress"):
+            return request not in slot.inprogress
+        if engine is None or engine.scraper.slot is None:
+            return True
+        return request not in engine.downloader.active and request not in engine.scraper.slot.active
+
+    def wake(self) -> None:
+        """Make the engine ask the scheduler for requests now."""
+        slot = getattr(self._engine(), "_slot", None)
+        nextcall = getattr(slot, "nextcall", None)
+        if nextcall is not None and getattr(slot, "closing", None) is None:
+            nextcall.schedule()
+
+    def is_closing(self) -> bool:
+        """Whether the spider is being closed."""
+        engine = self._engine()
+        if engine is None:
+            return False
+        slot = getattr(engine, "_slot", None)
+        if slot is None:
+            return not engine.running
+        return getattr(slot, "closing", None) is not None
+
+    def _engine(self) -> Any:
+        return getattr(self._crawler, "_engine", None) or (self._crawler.engine if self._crawler.crawling else None)

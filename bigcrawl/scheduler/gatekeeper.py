@@ -1,0 +1,134 @@
+"""May this URL be fetched, and when? (step 10): the order in which a taken URL is asked.
+
+    1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
+    2 allowed?   forbidden: the URL ends, counted
+    3 address    refused: the URL ends; unknown: its host is tried later
+    4 gate       the server grants a start; one far ahead returns the URL until then
+    5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
+
+A URL that needs none of them waits for nothing: the common case is a few dictionary look-ups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.doors import Closed
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.doors import Doors
+    from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.robots import KnownRules, Robots
+
+logger = logging.getLogger(__name__)
+
+STORE_RETRY_MS = 1_000
+
+
+class Outlet(Protocol):
+    """Where a URL goes from here; the node implements it."""
+
+    def admit(self, held: HeldUrl) -> None:
+        """It may be fetched now."""
+
+    def give_back(self, held: HeldUrl, delay_ms: int) -> None:
+        """It returns to its place; its host rests for `delay_ms`."""
+
+    def give_up(self, held: HeldUrl, reason: str) -> None:
+        """It ends unfetched, counted under `reason`."""
+
+
+class Gatekeeper:
+    """Asks the five questions; exactly one of the outlet's methods is called for each URL, now or later."""
+
+    def __init__(self, robots: Robots, doors: Doors, clock: Clock, outlet: Outlet) -> None:
+        self._robots = robots
+        self._doors = doors
+        self._clock = clock
+        self._outlet = outlet
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __repr__(self) -> str:
+        return f"<Gatekeeper tasks={len(self._tasks)}>"
+
+    def offer(self, held: HeldUrl) -> None:
+        """Take a URL that was just taken from its back queue."""
+        known = self._robots.known(held.authority)
+        if known is None:
+            self._spawn(self._decide(held), held)
+            return
+        if self._is_forbidden(held, known):
+            return
+        try:
+            address = self._doors.known_address(held.host)
+        except Closed as closed:
+            self._turn_away(held, closed)
+            return
+        if address is None:
+            self._spawn(self._decide(held), held)
+            return
+        held.address = address
+        self._pace(held)
+
+    async def close(self) -> None:
+        """Give up what is under way; those URLs stay taken until the node returns them."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _decide(self, held: HeldUrl) -> None:
+        known = self._robots.known(held.authority) or await self._robots.stored(held)
+        if known is None:
+            self._outlet.give_back(held, await self._robots.fetch(held))
+        elif not self._is_forbidden(held, known):
+            held.address = await self._doors.address(held.host)
+            grant = f"{held.partition}:{held.seq}"
+            held.due_ms = await self._doors.start_ms(held.address, held.due_ms, held.due_server_ms, grant)
+            await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+            self._outlet.admit(held)
+
+    def _is_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
+        if known.rules.is_allowed(held.url):
+            return False
+        self._outlet.give_up(held, "unreachable" if known.reason == "unreachable" else "forbidden")
+        return True
+
+    def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
+        if closed.reason:
+            self._outlet.give_up(held, closed.reason)
+        else:
+            self._outlet.give_back(held, closed.retry_ms)
+
+    def _pace(self, held: HeldUrl) -> None:
+        if held.due_ms <= self._clock.monotonic_ms():
+            self._outlet.admit(held)
+        else:
+            self._spawn(self._admit_when_due(held), held)
+
+    async def _admit_when_due(self, held: HeldUrl) -> None:
+        await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+        self._outlet.admit(held)
+
+    def _spawn(self, work: Coroutine[None, None, None], held: HeldUrl) -> None:
+        task = asyncio.get_running_loop().create_task(self._guarded(work, held))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[None, None, None], held: HeldUrl) -> None:
+        try:
+            await work
+        except Closed as closed:
+            self._turn_away(held, closed)
+        except TransientStoreError as error:
+            logger.debug("%(url)s waits for Redis: %(error)s", {"url": held.url, "error": error})
+            self._outlet.give_back(held, STORE_RETRY_MS)
+        except Exception:
+            logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
+            self._outlet.give_back(held, 10 * STORE_RETRY_MS)

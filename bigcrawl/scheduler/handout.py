@@ -1,0 +1,133 @@
+"""From taken to ended inside one node (steps 9 to 14): memory only, what Scrapy's engine touches.
+
+    add -> gatekeeper -> admit -> buffer -> pop -> started -> end_fetched -> acknowledged by the pump
+                      \\-> give_back, give_up ------------------^
+
+No exception leaves `pop`, and nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
+
+from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.held import HeldUrls, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.outbox import Outbox
+
+SERVERS_REMEMBERED = 10_000
+ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
+RETURN = b"="
+
+
+class Handout:
+    """The URLs a node holds, and those of them that may be fetched now."""
+
+    def __init__(self, config: Config, clock: Clock, outbox: Outbox) -> None:
+        policy = config.politeness
+        self._delays = DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor)
+        self._server_delay_ms = policy.server_delay_ms
+        self._clock = clock
+        self._outbox = outbox
+        self._buffer: deque[HeldUrl] = deque()
+        self._started_ms: OrderedDict[str, int] = OrderedDict()
+        self.held = HeldUrls()
+        self.lease_ends_ms = 0  # monotonic; nothing is handed out after it
+        self.wake_engine: Callable[[], None] = _nothing
+        self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None
+        self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
+
+    def __repr__(self) -> str:
+        return f"<Handout held={len(self.held)} buffered={len(self._buffer)}>"
+
+    @property
+    def buffered(self) -> int:
+        """URLs that wait for the engine."""
+        return len(self._buffer)
+
+    # --- the gatekeeper's outlet
+
+    def admit(self, held: HeldUrl) -> None:
+        """The URL may be fetched now."""
+        if held.stage is Stage.WAITING:
+            held.stage = Stage.BUFFERED
+            self._buffer.append(held)
+            self.wake_engine()
+
+    def give_back(self, held: HeldUrl, delay_ms: int) -> None:
+        """The URL returns to its place; its host rests."""
+        self.held.end(held, Ended(held.seq, delay_ms, RETURN), 0)
+
+    def give_up(self, held: HeldUrl, reason: str) -> None:
+        """The URL ends unfetched, counted."""
+        self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
+
+    # --- the engine's side
+
+    def pop(self) -> HeldUrl | None:
+        """The next URL to fetch, or None; O(1)."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self.lease_ends_ms:
+            return None
+        for _ in range(len(self._buffer)):
+            held = self._buffer.popleft()
+            if held.stage is not Stage.BUFFERED:
+                continue
+            if self._server_may_start(held, now_ms):
+                held.stage = Stage.STARTED
+                return held
+        return None
+
+    def end_fetched(self, held: HeldUrl) -> None:
+        """The engine is done with the URL: downloaded, parsed and piped, or failed."""
+        if held.outcome == ABORTED:
+            end = Ended(held.seq, self._delays.minimum_ms, RETURN)
+        elif held.next_try:
+            delay_ms = max(held.retry_delay_ms, self._rest_ms(held))
+            end = Ended(held.seq, delay_ms, held.next_try, f"retried:{held.outcome}", held.fetched_bytes)
+        else:
+            end = Ended(held.seq, self._rest_ms(held), b"", held.outcome or "dropped:ignored", held.fetched_bytes)
+        self.held.end(held, end, self._outbox.offered)
+
+    def return_unstarted(self) -> None:
+        """Give back every URL that the engine has not started."""
+        self._buffer.clear()
+        for held in self.held:
+            if held.stage in (Stage.WAITING, Stage.BUFFERED):
+                self.give_back(held, 0)
+
+    def _rest_ms(self, held: HeldUrl) -> int:
+        asked_ms = self.crawl_delay_ms(held.authority)
+        return host_delay_ms(self._delays, crawl_delay_ms=asked_ms, download_ms=held.download_ms)
+
+    def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
+        """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
+        if not self._server_delay_ms or not held.address:
+            return True
+        wait_ms = self._started_ms.get(held.address, 0) + self._server_delay_ms - now_ms
+        if wait_ms > 0 and self.call_later is not None:
+            held.stage = Stage.WAITING
+            self.call_later(wait_ms / 1000, self.admit, held)
+            return False
+        self._started_ms[held.address] = now_ms
+        self._started_ms.move_to_end(held.address)
+        if len(self._started_ms) > SERVERS_REMEMBERED:
+            self._started_ms.popitem(last=False)
+        return True
+
+
+def _nothing() -> None:
+    """Before the engine is there, there is nothing to wake."""
+
+
+def _no_delay(authority: str) -> int | None:
+    """Before the rules are there, nobody has asked for a delay."""
+    return None

@@ -1,0 +1,138 @@
+"""What a node holds: URLs taken and not yet acknowledged (steps 9 to 14).
+
+    taken --> waiting (robots, address, gate, due time) --> buffered --> started --> ended --> gone
+                  \\______________ returned to its host's queue ______________/
+
+A URL that is `returned` goes back to its place; one that ended is acknowledged once the links offered
+before its end are in Redis and its page is on disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb.scripts import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bigcrawl.scheduler.codec import Member
+
+# Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.
+KEEP_ENDED_MS = 3_000
+
+
+class Stage(Enum):
+    """Where a held URL stands."""
+
+    WAITING = "waiting"
+    BUFFERED = "buffered"
+    STARTED = "started"
+    ENDED = "ended"
+
+
+@dataclass(slots=True, eq=False)
+class HeldUrl:
+    """One taken URL; `outcome` and `download_ms` are filled in by the downloader."""
+
+    partition: int
+    host: str
+    due_ms: int  # monotonic clock
+    due_server_ms: int  # the clock of Redis
+    member: bytes
+    fields: Member
+    url: str
+    authority: str
+    stage: Stage = Stage.WAITING
+    outcome: str = ""
+    fetched_bytes: int = 0
+    download_ms: int = 0
+    next_try: bytes = b""
+    retry_delay_ms: int = 0
+    address: str = ""
+
+    @property
+    def seq(self) -> int:
+        return self.fields.seq
+
+
+@dataclass(slots=True)
+class _Barrier:
+    """An ended URL and what must be safe before it is acknowledged."""
+
+    held: HeldUrl
+    end: Ended
+    offered: int
+
+
+@dataclass(slots=True)
+class HeldUrls:
+    """The table of held URLs, by (partition, seq)."""
+
+    _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
+    _ended: deque[_Barrier] = field(default_factory=deque)
+    _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[HeldUrl]:
+        return iter(list(self._held.values()))
+
+    @property
+    def unacknowledged(self) -> int:
+        """Ended URLs whose links or page are not safe yet, or whose end Redis has not heard."""
+        return len(self._ended)
+
+    def add(self, held: HeldUrl) -> None:
+        self._held[held.partition, held.seq] = held
+
+    def by_partition(self, partition: int) -> list[HeldUrl]:
+        return [held for held in self._held.values() if held.partition == partition]
+
+    def find_key(self, key: int) -> HeldUrl | None:
+        """The started URL of this key, if one is in process."""
+        for held in self._held.values():
+            if held.fields.key == key and held.stage is Stage.STARTED:
+                return held
+        return None
+
+    def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
+        """Note that a URL ended when `offered` URLs had been offered to the outbox."""
+        if held.stage is not Stage.ENDED and (held.partition, held.seq) in self._held:
+            held.stage = Stage.ENDED
+            self._ended.append(_Barrier(held, end, offered))
+
+    def acknowledgeable(self, flushed: int) -> list[tuple[HeldUrl, Ended]]:
+        """The ended URLs whose links are safe, oldest first; they stay until `forget`."""
+        ready = []
+        for barrier in self._ended:
+            if barrier.offered > flushed:
+                break
+            ready.append((barrier.held, barrier.end))
+        return ready
+
+    def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
+        """Drop URLs whose end Redis has heard; acknowledged ones are remembered for a few seconds."""
+        gone = {id(held) for held in ends}
+        self._ended = deque(barrier for barrier in self._ended if id(barrier.held) not in gone)
+        for held in ends:
+            self._held.pop((held.partition, held.seq), None)
+            self._lately.append((now_ms, held))
+        while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
+            self._lately.popleft()
+
+    def drop_partition(self, partition: int) -> list[HeldUrl]:
+        """Forget everything of a partition that is another node's now; return what was dropped."""
+        dropped = self.by_partition(partition)
+        for held in dropped:
+            del self._held[partition, held.seq]
+        self._ended = deque(barrier for barrier in self._ended if barrier.held.partition != partition)
+        return dropped
+
+    def ended_lately(self, partition: int) -> list[HeldUrl]:
+        """Acknowledged URLs of the partition that a rewound Redis may bring back."""
+        return [held for _, held in self._lately if held.partition == partition and not held.next_try]

@@ -1,0 +1,468 @@
+"""One node of a crawl: the loops that carry URLs between Scrapy, Redis and the partitions (steps 3 to 14).
+
+    pump   every few ms: flush the outbox, acknowledge what ended, take what is due; two round trips
+    fold   steps of owned partitions, their files in a worker thread
+    watch  about once a second: heartbeat, who should own what, how partitions stand, is the crawl finished?
+
+`offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
+survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line in
+`_recover` before anything else is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisRestartedError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.scripts import Taken
+from bigcrawl.scheduler.codec import decode_body, unpack_member
+from bigcrawl.scheduler.crawl_record import open_record
+from bigcrawl.scheduler.doors import Doors
+from bigcrawl.scheduler.gatekeeper import Gatekeeper
+from bigcrawl.scheduler.handout import Handout
+from bigcrawl.scheduler.held import HeldUrl
+from bigcrawl.scheduler.membership import Membership
+from bigcrawl.scheduler.outbox import Outbox
+from bigcrawl.scheduler.ownership import Ownership
+from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.survey import FinishCheck, Survey, id_order, survey
+from bigcrawl.url.canonical import authority_of, canonicalize
+from bigcrawl.url.key import partition_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.politeness.dns_cache import DnsCache
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.scheduler.crawl_record import CrawlRecord
+    from bigcrawl.scheduler.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.scheduler.robots import Fetch
+
+logger = logging.getLogger(__name__)
+
+HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
+PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work: a finished page waits that long at most
+PUMP_IDLE_S = 0.25
+WATCH_S = 1.0
+WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
+RETRY_S = 0.5  # after Redis did not answer
+LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
+CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
+
+
+class Node:
+    """A live member of a crawl."""
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        dns: DnsCache,
+        clock: Clock,
+        fetch: Fetch,
+        *,
+        poll_ended: Callable[[], None],
+        may_take: Callable[[], bool],
+        may_acknowledge: Callable[[], bool],
+        on_fatal: Callable[[BigcrawlError], None],
+    ) -> None:
+        self.config = config
+        self.node_id = f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
+        self._client = client
+        self._clock = clock
+        self._poll_ended = poll_ended
+        self._may_take = may_take
+        self._may_acknowledge = may_acknowledge
+        self._on_fatal = on_fatal
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
+        self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock)
+        self.handout = Handout(config, clock, self.outbox)
+        self.membership = Membership(config, self.node_id)
+        self.ownership = Ownership(config, client, self.membership, self.handout, clock, self._worker)
+        self._doors = Doors(config.politeness, client, dns, clock)
+        self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
+        self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
+        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
+        self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
+        self._record: CrawlRecord | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._folding = asyncio.Lock()
+        self._restarted = False
+        self._doubtful = False
+        self._away_logged = False
+        self.stopping = False
+        self.finished = False
+        self.start_digest: str | None = None
+        self.start_is_done = False
+        self.pages_before = 0  # pages of the whole crawl when it was last surveyed
+        self.pages_since = 0
+
+    def __repr__(self) -> str:
+        return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"
+
+    # --- life
+
+    async def start(self) -> None:
+        """Join the crawl: record, lock, heartbeat, first claims, loops.
+
+        Raises:
+            ConfigError, CorruptionError: with what and the remedy.
+            TransientStoreError: Redis is away.
+        """
+        await self._client.ping()
+        self._record = await open_record(self._client, self.config.crawl)
+        self.membership.lock()
+        await self._heartbeat()
+        await self.ownership.rebalance()
+        self.handout.lease_ends_ms = self._lease_end_ms()
+        seen = await self.survey()
+        self.pages_before = seen.pages
+        self.finished = await self._finish.is_said()
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._loop(work), name=f"bigcrawl-{work.__name__}")
+            for work in (self._pump, self._fold, self._watch)
+        ]
+
+    async def close(self) -> None:
+        """Leave: return what was not fetched, send what can be sent in a few seconds, release everything."""
+        self.stopping = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._gatekeeper.close()
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._say_goodbye()
+        except (BigcrawlError, TimeoutError) as error:
+            logger.warning(
+                "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
+                "crawl goes on",
+                {"error": error or "no answer in time"},
+            )
+        self._worker.shutdown(wait=True)
+        self.membership.unlock()
+
+    async def _say_goodbye(self) -> None:
+        self._poll_ended()
+        self.handout.return_unstarted()
+        if self._restarted:
+            await self._recover()
+        await self.outbox.flush(self._client)
+        await self._end_and_take(take=False)
+        async with self._folding:
+            await self.ownership.release(list(self.ownership.owned.values()))
+        await self.membership.leave(self._client)
+
+    # --- the engine's side
+
+    def offer(self, url: QueuedUrl) -> None:
+        """Take a discovered URL: on its way to its partition's inbox; no I/O."""
+        self.outbox.offer(url, self.partition_of_host(url.host))
+        self.finished = False
+
+    def partition_of_host(self, host: str) -> int:
+        """The partition of a host's pay-level domain."""
+        assert self._record is not None, "the node has not started"
+        return partition_of(self._record.suffixes.pld(host), self.config.crawl.partitions)
+
+    def wake(self) -> None:
+        """Let the pump look at once."""
+        self._wake.set()
+
+    @property
+    def pages(self) -> int:
+        """Pages of the whole crawl, as far as this node knows."""
+        return self.pages_before + self.pages_since
+
+    @property
+    def has_reached_max(self) -> bool:
+        """Whether BIGCRAWL_MAX_PAGES pages are fetched."""
+        return 0 < self.config.crawl.pages_max <= self.pages
+
+    async def survey(self) -> Survey:
+        """The whole crawl at a glance."""
+        return await survey(self._client, self.config.crawl.name, self.config.crawl.partitions)
+
+    # --- start requests
+
+    async def claim_start(self, digest: str) -> int:
+        """Claim or renew the start requests: 1 ours, 0 another node's, 2 done."""
+        self.start_digest = digest
+        [answer] = await self._client.run([self._start_call(done=False)])
+        self.finished = self.finished and answer == 2
+        return int(answer)
+
+    async def end_start(self) -> None:
+        """Say that all start requests are in the inboxes."""
+        self.start_is_done = True
+        await self._client.run([self._start_call(done=True)])
+
+    def _start_call(self, *, done: bool) -> scripts.Call[int]:
+        keys = CrawlKeys(self.config.crawl.name)
+        return scripts.claim_start(
+            keys, self.node_id, self.start_digest or "", self.config.frontier.lease_ms, done=done
+        )
+
+    # --- loops
+
+    async def _loop(self, work: Callable[[], Awaitable[float]]) -> None:
+        """Run `work` for ever; it returns how long to rest."""
+        while True:
+            try:
+                rest_s = await work()
+                if self._away_logged and work == self._pump:
+                    self._away_logged = False
+                    logger.info("Redis is back; the crawl goes on")
+            except RedisRestartedError:
+                self._restarted = True
+                rest_s = 0.05
+            except (TransientStoreError, OwnershipLostError) as error:
+                self._doubtful = True
+                rest_s = RETRY_S
+                if not self._away_logged:
+                    self._away_logged = True
+                    logger.warning("waiting: %(error)s", {"error": error})
+            except BigcrawlError as error:
+                self._on_fatal(error)
+                return
+            except Exception as error:
+                logger.exception("a loop of bigcrawl failed")
+                self._on_fatal(BigcrawlError(f"{work.__name__} failed: {error!r}"))
+                return
+            await self._rest(rest_s, work)
+
+    async def _rest(self, rest_s: float, work: Callable[[], Awaitable[float]]) -> None:
+        if work != self._pump:
+            await asyncio.sleep(rest_s)
+            return
+        try:
+            async with asyncio.timeout(rest_s):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+        self._wake.clear()
+
+    async def _pump(self) -> float:
+        self._poll_ended()
+        if self._restarted:
+            await self._recover()
+        if self._doubtful:
+            await self._client.ping()
+            await self.ownership.reconcile()
+            self._doubtful = False
+        await self.outbox.flush(self._client)
+        moved = await self._end_and_take(take=True)
+        busy = moved or len(self.handout.held) > 0
+        return PUMP_BUSY_S if busy else PUMP_IDLE_S
+
+    async def _fold(self) -> float:
+        if self._restarted or self._doubtful:
+            return RETRY_S
+        starved = self.handout.buffered == 0
+        async with self._folding:
+            self._note_inboxes()
+            admitted = await self.ownership.step_due(starved=starved)
+            await self.ownership.make_durable_due()
+        if admitted:
+            self.wake()
+        return 0.02
+
+    async def _watch(self) -> float:
+        if self._restarted:
+            return RETRY_S
+        await self._heartbeat()
+        async with self._folding:
+            await self.ownership.rebalance()
+        await self._renew()
+        if self.start_digest and not self.start_is_done:
+            await self._client.run([self._start_call(done=False)])
+        if self.config.crawl.pages_max:
+            since = self.pages_since
+            self.pages_before = (await self.survey()).pages
+            self.pages_since -= since
+        if self._is_idle() and await self._finish.look():
+            self.finished = True
+            self.handout.wake_engine()
+        return WATCH_IDLE_S if self._is_idle() else WATCH_S
+
+    def _is_idle(self) -> bool:
+        quiet = not len(self.handout.held) and not self.outbox.waiting
+        return quiet and all(not mine.inbox_moved and not mine.disk.waiting for mine in self.ownership.owned.values())
+
+    async def _heartbeat(self) -> None:
+        report = {
+            "token": self.membership.token,
+            "capacity": 1.0,
+            "held": len(self.handout.held),
+            "outbox": self.outbox.waiting,
+            "pages": self.pages_since,
+            "partitions": len(self.ownership.owned),
+        }
+        await self.membership.beat(self._client, report)
+
+    async def _renew(self) -> None:
+        """See how the owned partitions stand, and renew their leases by it."""
+        sent_ms = self._clock.monotonic_ms()
+        owned = list(self.ownership.owned.values())
+        lease_ms = self.config.frontier.lease_ms
+        views = await self._client.run([scripts.look_partition(mine.keys, mine.who, lease_ms) for mine in owned])
+        for mine, view in zip(owned, views, strict=True):
+            if not view.owned:
+                self.ownership.lose(mine.keys.partition)
+                continue
+            mine.view = view
+            mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
+            if view.next_due_ms >= 0:
+                due_ms = sent_ms + max(0, view.next_due_ms - view.now_ms)
+                mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
+        self.handout.lease_ends_ms = sent_ms + lease_ms - min(LEASE_MARGIN_MS, lease_ms // 4)
+
+    def _lease_end_ms(self) -> int:
+        lease_ms = self.config.frontier.lease_ms
+        return self._clock.monotonic_ms() + lease_ms - min(LEASE_MARGIN_MS, lease_ms // 4)
+
+    def _note_inboxes(self) -> None:
+        """Batches this node just sent to its own partitions need no look to be known."""
+        for partition in self.outbox.take_flushed_partitions():
+            mine = self.ownership.owned.get(partition)
+            if mine is not None:
+                mine.inbox_moved = True
+
+    async def _recover(self) -> None:
+        """Redis was restarted and may have forgotten its last second: bring both sides in line."""
+        async with self._folding:
+            await self._client.accept_restart()
+            try:
+                record = await open_record(self._client, self.config.crawl)
+                if self._record is None or record.crawl_id != self._record.crawl_id:
+                    raise ConfigError("Redis came back without this crawl; restore its data, or start anew (FRESH=1)")
+                await self.ownership.reclaim_all()
+                self.outbox.resend_recent()
+                if self.start_is_done:
+                    await self.end_start()
+            except RedisRestartedError:
+                raise
+            except TransientStoreError:
+                self._client.run_id = "unknown"  # half done: the next try begins anew
+                raise
+            self._restarted = self._doubtful = False
+        logger.info("Redis was restarted; partitions were claimed again and brought in line")
+
+    # --- taking and ending
+
+    async def _end_and_take(self, *, take: bool) -> bool:
+        """One round trip: acknowledge what is safe, take what is due; True when anything moved."""
+        ends = self._ends() if self._may_acknowledge() else {}
+        calls: list[scripts.Call[Any]] = [self._end_call(mine, rows) for mine, rows in ends.items()]
+        takes = self._takes() if take and not self.stopping and self._may_take() else []
+        calls += [call for _, call in takes]
+        if not calls:
+            return False
+        results = await self._client.run_each(calls)
+        now_ms = self._clock.monotonic_ms()
+        failed: BigcrawlError | None = None
+        for (mine, rows), result in zip(ends.items(), results[: len(ends)], strict=True):
+            failed = self._after_end(mine, rows, result, now_ms) or failed
+        for (mine, _), result in zip(takes, results[len(ends) :], strict=True):
+            failed = self._after_take(mine, result, now_ms) or failed
+        if failed is not None:
+            raise failed
+        return True
+
+    def _ends(self) -> dict[OwnedPartition, list[tuple[HeldUrl, Ended]]]:
+        """Ended URLs that may be acknowledged, by partition."""
+        by_partition: dict[OwnedPartition, list[tuple[HeldUrl, Ended]]] = {}
+        for held, end in self.handout.held.acknowledgeable(self.outbox.flushed):
+            mine = self.ownership.owned.get(held.partition)
+            if mine is not None:
+                by_partition.setdefault(mine, []).append((held, end))
+        return by_partition
+
+    def _end_call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]]) -> scripts.Call[int]:
+        connections = self.config.politeness.host_connections
+        return scripts.end_urls(mine.keys, mine.who, connections, [end for _, end in rows])
+
+    def _after_end(
+        self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]], result: Any, now_ms: int
+    ) -> BigcrawlError | None:
+        if isinstance(result, OwnershipLostError):
+            self.ownership.lose(mine.keys.partition)
+            return None
+        if isinstance(result, BigcrawlError):
+            return result
+        for held, end in rows:
+            if not end.member:
+                mine.note_ended(held.host)
+                self.pages_since += end.counter.startswith("status:")
+            due_ms = now_ms + end.delay_ms
+            mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
+        self.handout.held.forget([held for held, _ in rows], now_ms)
+        return None
+
+    def _takes(self) -> list[tuple[OwnedPartition, scripts.Call[Taken]]]:
+        """The calls that take what is due, together no more than the node has room for."""
+        room = self.config.frontier.in_process_max - len(self.handout.held)
+        if self.config.crawl.pages_max:
+            room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
+        now_ms = self._clock.monotonic_ms()
+        if room <= 0 or now_ms >= self.handout.lease_ends_ms:
+            return []
+        due = [
+            mine
+            for mine in self.ownership.owned.values()
+            if mine.due_ms is not None and mine.due_ms <= now_ms + HORIZON_MS and not mine.draining
+        ]
+        due.sort(key=lambda mine: mine.due_ms or 0)
+        takes = []
+        for i, mine in enumerate(due):
+            share = -(-room // (len(due) - i))
+            if share <= 0:
+                break
+            room -= share
+            takes.append((mine, self._take_call(mine, share)))
+        return takes
+
+    def _take_call(self, mine: OwnedPartition, urls_max: int) -> scripts.Call[Taken]:
+        policy = self.config.politeness
+        return scripts.take_urls(
+            mine.keys, mine.who, urls_max, HORIZON_MS, policy.host_connections, policy.host_delay_ms
+        )
+
+    def _after_take(self, mine: OwnedPartition, result: Any, now_ms: int) -> BigcrawlError | None:
+        if isinstance(result, OwnershipLostError):
+            self.ownership.lose(mine.keys.partition)
+            return None
+        if not isinstance(result, Taken):
+            assert isinstance(result, BigcrawlError)
+            return result
+        has_next = result.next_due_ms >= 0
+        mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
+        for url in result.urls:
+            fields = unpack_member(url.member)
+            text, _, _ = decode_body(fields.body)
+            held = HeldUrl(
+                partition=mine.keys.partition,
+                host=url.host,
+                due_ms=now_ms + max(0, url.due_ms - result.now_ms),
+                due_server_ms=url.due_ms,
+                member=url.member,
+                fields=fields,
+                url=text,
+                authority=authority_of(canonicalize(text, 1 << 16)),
+            )
+            self.handout.held.add(held)
+            self._gatekeeper.offer(held)
+        return None

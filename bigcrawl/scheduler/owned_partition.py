@@ -1,0 +1,192 @@
+"""One partition as its owner drives it (steps 4 to 8): inbox in, numbered admit batches out.
+
+The fold itself, `Partition`, does no Redis; this class carries bytes between it and the scripts. One step:
+
+    read inbox -> [worker thread] fold, choose, write manifest = commit -> admit batch -> publish counts
+
+A crash after the commit and before the admission is healed at opening: retained batches are offered again,
+and Redis takes each number once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.codec import order_of, pack_member
+from bigcrawl.scheduler.partition import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import Claim, Identity, PartitionView, Value
+    from bigcrawl.scheduler.partition import AdmitBatch, Step
+
+INBOX_BATCHES_PER_STEP = 256  # with at most 2,000 URLs each: bounds what one step holds in memory
+ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
+HOT_URLS_MIN = 64
+
+
+class OwnedPartition:
+    """A partition of which this node is the owner, in one epoch."""
+
+    def __init__(self, keys: PartitionKeys, who: Identity, disk: Partition, hot_urls: int, connections: int) -> None:
+        self.keys = keys
+        self.who = who
+        self.disk = disk
+        self.hot: Counter[str] = Counter()
+        self.view: PartitionView | None = None
+        self.draining = False
+        self.due_ms: int | None = None  # monotonic; when a host of the partition may next be taken
+        self.stepped_ms = 0
+        self.durable_ms = 0
+        self.inbox_moved = True
+        self._hot_max = max(HOT_URLS_MIN, hot_urls)
+        self._connections = connections
+        self.admitted = 0  # the last admit batch that Redis has confirmed
+        self._trim: tuple[str, int] = ("0-0", 0)
+        self._owes_trim = False
+
+    def __repr__(self) -> str:
+        return f"<OwnedPartition {self.keys.partition} epoch={self.who.epoch} hot={self.hot_urls} disk={self.disk!r}>"
+
+    @property
+    def hot_urls(self) -> int:
+        """URLs of this partition in Redis, taken ones included."""
+        return self.hot.total()
+
+    @property
+    def room(self) -> int:
+        """URLs that may be admitted now."""
+        return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
+
+    def wants_step(self, now_ms: int, step_ms: int) -> bool:
+        """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk."""
+        runs_low = self.disk.waiting > 0 and self.hot_urls <= self._hot_max // 2
+        return (self.inbox_moved or runs_low) and now_ms - self.stepped_ms >= step_ms
+
+    def wants_durable(self, now_ms: int, durable_ms: int) -> bool:
+        """Whether the files should be forced to the disk, or trimming is owed for the last time they were."""
+        return now_ms - self.durable_ms >= durable_ms and (self.disk.has_undurable_changes or self._owes_trim)
+
+    # --- opening
+
+    async def bring_up(self, client: RedisClient, claim: Claim) -> None:
+        """Bring Redis and disk of a newly claimed partition to the same point."""
+        if claim.admitted > self.disk.batch_number:
+            await self._fold_forgotten(client, claim.admitted)
+        calls: list[scripts.Call[Any]] = [scripts.advance_inbox(self.keys, self.disk.inbox_id)]
+        self.admitted = claim.admitted
+        calls += self.pending_admissions()
+        await client.run(calls)
+        self.admitted = self.disk.batch_number
+        await self._count_hot(client)
+
+    async def _fold_forgotten(self, client: RedisClient, admitted: int) -> None:
+        """The manifest is behind Redis: what it admitted since must not be admitted again."""
+        rows = pairs_of(await client.command("HGETALL", self.keys.batches))
+        batches = {int(number): unpack_keys(packed) for number, packed in rows}
+        missing = [number for number in range(self.disk.batch_number + 1, admitted + 1) if number not in batches]
+        if missing:
+            raise CorruptionError(self.keys.batches, 0, f"the keys of admit batch {missing[0]}", "nothing")
+        self.disk.fold_admitted({n: keys for n, keys in batches.items() if n > self.disk.batch_number})
+
+    async def _count_hot(self, client: RedisClient) -> None:
+        """Learn how many URLs of each host are in Redis."""
+        hosts = [host.decode() for host in await client.command("ZRANGE", self.keys.ready, 0, -1)]
+        counts = await client.commands([("ZCARD", self.keys.back + host) for host in hosts])
+        self.hot = Counter({host: int(count) for host, count in zip(hosts, counts, strict=True) if count})
+
+    # --- stepping
+
+    def inbox_command(self) -> tuple[Value, ...]:
+        """The command that reads inbox entries not folded yet, oldest first."""
+        return ("XRANGE", self.keys.inbox, "(" + self.disk.inbox_id, "+", "COUNT", INBOX_BATCHES_PER_STEP)
+
+    def parse_inbox(self, reply: Any) -> list[tuple[str, bytes]]:
+        """(entry id, encoded batch) of each entry that `inbox_command` brought."""
+        return [(entry_id.decode(), dict(pairs_of(fields)).get(b"b", b"")) for entry_id, fields in reply]
+
+    def fold(self, inbox: list[tuple[str, bytes]], room: int, hot: Mapping[str, int]) -> Step:
+        """Run one step on disk; called in a worker thread, with copies of what the loop goes on changing.
+
+        Raises:
+            TransientStoreError: the disk is full; nothing was committed.
+        """
+        return self.disk.step(inbox, room, hot)
+
+    def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
+        """The calls that tell Redis of a committed step."""
+        self.stepped_ms = now_ms
+        self.inbox_moved = inbox_entries >= INBOX_BATCHES_PER_STEP
+        calls: list[scripts.Call[Any]] = []
+        if step.batch is not None:
+            self.hot.update(url.host for url in step.batch.urls)
+            calls.append(self._admission(step.batch))
+        calls.append(self.publish())
+        return calls
+
+    def pending_admissions(self) -> list[scripts.Call[bool]]:
+        """The admissions of committed batches that Redis has not confirmed."""
+        return [self._admission(batch) for batch in self.disk.pending_batches(self.admitted)]
+
+    def publish(self) -> scripts.Call[int]:
+        """The call that publishes counts and trims what an earlier durable manifest made needless."""
+        state: dict[str, Value] = {
+            "folded": self.disk.inbox_id,
+            "manifest": self.disk.manifest_number,
+            "waiting": self.disk.waiting,
+            "seen": self.disk.seen,
+            "duplicates": self.disk.duplicates,
+            "rejected": self.disk.rejected,
+            "folded_urls": self.disk.folded_urls,
+        }
+        return scripts.trim_partition(self.keys, self.who, *self._trim, state)
+
+    def make_durable(self, now_ms: int) -> None:
+        """Force the partition's files to the disk; called in a worker thread.
+
+        What the round before made durable may be trimmed now: Redis has had the time to persist
+        everything that was admitted before it.
+        """
+        before = (self.disk.durable_inbox_id, self.disk.durable_batch_number)
+        self.disk.forget_batches(before[1])
+        self.disk.make_durable()
+        self._owes_trim = (self.disk.durable_inbox_id, self.disk.durable_batch_number) != before
+        self._trim = before
+        self.durable_ms = now_ms
+
+    def note_ended(self, host: str) -> None:
+        """A URL of the host is acknowledged and no longer in Redis."""
+        self.hot[host] -= 1
+        if self.hot[host] <= 0:
+            del self.hot[host]
+
+    def _admission(self, batch: AdmitBatch) -> scripts.Call[bool]:
+        rows = [
+            (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
+            for i, url in enumerate(batch.urls)
+        ]
+        packed = pack_keys(url.key for url in batch.urls)
+        return scripts.admit_urls(self.keys, self.who, batch.number, packed, self._connections, rows)
+
+
+def pack_keys(keys: Iterable[int]) -> bytes:
+    """Eight little-endian bytes a key."""
+    values = list(keys)
+    return struct.pack(f"<{len(values)}Q", *values)
+
+
+def unpack_keys(data: bytes) -> list[int]:
+    """The inverse of `pack_keys`."""
+    return list(struct.unpack(f"<{len(data) // 8}Q", data))
+
+
+def pairs_of(reply: Any) -> list[tuple[Any, Any]]:
+    """The pairs of a hash reply, whichever protocol version brought it."""
+    return list(reply.items()) if isinstance(reply, dict) else list(zip(reply[::2], reply[1::2], strict=True))

@@ -1,0 +1,261 @@
+"""The partitions this node owns: claimed, stepped, kept durable, released (steps 4 to 8).
+
+    not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> released
+                   ^                                  |
+                   \\________ Redis restarted _________/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
+from bigcrawl.scheduler.codec import order_of
+from bigcrawl.scheduler.owned_partition import OwnedPartition
+from bigcrawl.scheduler.partition import Partition, PartitionLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.handout import Handout
+    from bigcrawl.scheduler.membership import Membership
+    from bigcrawl.scheduler.partition import Step
+
+logger = logging.getLogger(__name__)
+
+STEPS_AT_ONCE = 64  # partitions whose inboxes are read in one round trip and folded in one go
+DURABLE_AT_ONCE = 8  # partitions forced to the disk in one go: a few fsyncs each
+STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
+
+
+class Ownership:
+    """What this node owns, and the work that owning means."""
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        membership: Membership,
+        handout: Handout,
+        clock: Clock,
+        worker: Executor,
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._membership = membership
+        self._handout = handout
+        self._clock = clock
+        self._worker = worker
+        self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls)
+        self._hot_each = config.frontier.hot_urls // config.crawl.partitions
+        self.owned: dict[int, OwnedPartition] = {}
+
+    def __repr__(self) -> str:
+        return f"<Ownership of {len(self.owned)} partitions>"
+
+    # --- whose is what
+
+    async def rebalance(self) -> None:
+        """Claim what this node should own and nobody holds; drain and release what it should not."""
+        wanted = self._membership.wanted()
+        for partition, mine in self.owned.items():
+            mine.draining = partition not in wanted
+        await self.release(mine for mine in list(self.owned.values()) if mine.draining)
+        await self._claim(sorted(wanted - self.owned.keys()))
+
+    async def release(self, leaving: Iterable[OwnedPartition]) -> None:
+        """Release those partitions that hold nothing taken any more."""
+        free = [mine for mine in leaving if not self._handout.held.by_partition(mine.keys.partition)]
+        if not free:
+            return
+        await self._in_thread(lambda: [mine.disk.make_durable() for mine in free])
+        calls = [call for mine in free for call in (mine.publish(), scripts.release_partition(mine.keys, mine.who))]
+        await self._client.run_each(calls)
+        for mine in free:
+            self.owned.pop(mine.keys.partition, None)
+
+    async def reclaim_all(self) -> None:
+        """After Redis was restarted: claim every owned partition again and bring both sides in line."""
+        partitions = sorted(self.owned)
+        await self._claim(partitions)
+        await self.reconcile()
+
+    async def reconcile(self) -> None:
+        """Make what Redis holds as taken equal to what this node holds."""
+        results = await self._client.run_each([self._reconciliation(mine) for mine in self.owned.values()])
+        for mine, result in zip(list(self.owned.values()), results, strict=True):
+            if isinstance(result, OwnershipLostError):
+                self.lose(mine.keys.partition)
+            elif isinstance(result, BigcrawlError):
+                raise result
+
+    def lose(self, partition: int) -> None:
+        """Another node owns the partition: forget everything held for it."""
+        if self.owned.pop(partition, None) is not None:
+            dropped = self._handout.held.drop_partition(partition)
+            logger.warning(
+                "partition %(partition)d has another owner now; %(dropped)d URLs held of it are left to that node",
+                {"partition": partition, "dropped": len(dropped)},
+            )
+
+    async def _claim(self, partitions: list[int]) -> None:
+        if not partitions:
+            return
+        epochs = await self._in_thread(lambda: {p: Partition.last_epoch(self._directory(p)) for p in partitions})
+        results = await self._client.run([self._claim_call(p, epochs[p], "") for p in partitions])
+        won = {p: result for p, result in zip(partitions, results, strict=True) if isinstance(result, Claim)}
+        dead = {
+            p: result.token
+            for p, result in zip(partitions, results, strict=True)
+            if isinstance(result, Refusal) and self._membership.is_dead(result.token)
+        }
+        again = await self._client.run([self._claim_call(p, epochs[p], token) for p, token in dead.items()])
+        won |= {p: result for p, result in zip(dead, again, strict=True) if isinstance(result, Claim)}
+        await self._open(won)
+
+    async def _open(self, won: dict[int, Claim]) -> None:
+        """Open won partitions' directories in their new epoch and bring Redis in line."""
+        opened = await self._in_thread(lambda: {p: self._open_disk(p, claim) for p, claim in won.items()})
+        for partition, claim in won.items():
+            keys = PartitionKeys(self._config.crawl.name, partition)
+            who = Identity(self._membership.node, claim.epoch)
+            connections = self._config.politeness.host_connections
+            mine = OwnedPartition(keys, who, opened[partition], self._hot_each, connections)
+            await mine.bring_up(self._client, claim)
+            mine.due_ms = self._clock.monotonic_ms()
+            mine.durable_ms = self._clock.monotonic_ms()
+            self.owned[partition] = mine
+
+    def _open_disk(self, partition: int, claim: Claim) -> Partition:
+        directory = self._directory(partition)
+        if claim.committed and not Partition.exists(directory):
+            raise ConfigError(
+                f"Redis knows partition {partition} as begun, but {directory} holds no manifest: bring its files "
+                f"back, or start the crawl anew (FRESH=1)"
+            )
+        return Partition.open(directory, claim.epoch, self._limits, DiskFiles())
+
+    def _claim_call(self, partition: int, epoch_min: int, dead_token: str) -> scripts.Call[Claim | Refusal]:
+        return scripts.claim_partition(
+            PartitionKeys(self._config.crawl.name, partition),
+            node=self._membership.node,
+            token=self._membership.token,
+            lease_ms=self._config.frontier.lease_ms,
+            epoch_min=epoch_min,
+            dead_token=dead_token,
+            deadline_ms=self._config.politeness.fetch_deadline_ms,
+            delay_ms=self._config.politeness.host_delay_ms,
+        )
+
+    def _reconciliation(self, mine: OwnedPartition) -> scripts.Call[tuple[int, int, int]]:
+        partition = mine.keys.partition
+        held = [
+            (url.seq, url.host, order_of(url.fields.priority, url.seq), url.member)
+            for url in self._handout.held.by_partition(partition)
+        ]
+        ended = [(url.seq, url.host, url.member) for url in self._handout.held.ended_lately(partition)]
+        return scripts.reconcile_partition(
+            mine.keys, mine.who, self._config.politeness.host_delay_ms, held, ended
+        )
+
+    # --- the folds
+
+    async def step_due(self, *, starved: bool) -> int:
+        """Run the steps that are due; return the URLs that were admitted.
+
+        Raises:
+            TransientStoreError: Redis is away, or the disk is full; nothing is lost.
+        """
+        await self._admit_pending()
+        now_ms = self._clock.monotonic_ms()
+        step_ms = STARVED_STEP_MS if starved else self._config.frontier.step_ms
+        due = [mine for mine in self.owned.values() if mine.wants_step(now_ms, step_ms)][:STEPS_AT_ONCE]
+        if not due:
+            return 0
+        inboxes = await self._read_inboxes(due)
+        hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
+        steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
+        calls: list[scripts.Call[Any]] = []
+        for mine, inbox, step in zip(due, inboxes, steps, strict=True):
+            if not isinstance(step, BigcrawlError):
+                calls += mine.after_step(step, len(inbox), now_ms)
+        await self._run_owned(calls)
+        self._confirm(due)
+        failed = next((step for step in steps if isinstance(step, BigcrawlError)), None)
+        if failed is not None:
+            raise failed
+        return sum(len(step.batch.urls) for step in steps if not isinstance(step, BigcrawlError) and step.batch)
+
+    async def make_durable_due(self) -> None:
+        """Force to the disk what has not been for long enough, a few partitions at a time."""
+        now_ms = self._clock.monotonic_ms()
+        due = [mine for mine in self.owned.values() if mine.wants_durable(now_ms, self._config.frontier.durable_ms)]
+        due = due[:DURABLE_AT_ONCE]
+        if due:
+            await self._in_thread(lambda: [mine.make_durable(now_ms) for mine in due])
+            await self._run_owned([mine.publish() for mine in due])
+
+    async def _admit_pending(self) -> None:
+        """Offer again what was committed but not admitted because Redis went away in between."""
+        behind = [mine for mine in self.owned.values() if mine.disk.batch_number > mine.admitted]
+        if behind:
+            await self._run_owned([call for mine in behind for call in mine.pending_admissions()])
+            self._confirm(behind)
+
+    def _confirm(self, stepped: list[OwnedPartition]) -> None:
+        now_ms = self._clock.monotonic_ms()
+        for mine in stepped:
+            if mine.admitted < mine.disk.batch_number:
+                mine.admitted = mine.disk.batch_number
+                mine.due_ms = now_ms
+
+    async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[tuple[str, bytes]]]:
+        moved = [mine for mine in due if mine.inbox_moved]
+        replies = await self._client.commands([mine.inbox_command() for mine in moved])
+        read = {mine.keys.partition: mine.parse_inbox(reply) for mine, reply in zip(moved, replies, strict=True)}
+        return [read.get(mine.keys.partition, []) for mine in due]
+
+    async def _run_owned(self, calls: list[scripts.Call[Any]]) -> None:
+        """Run calls of owned partitions; a partition that turns out to be lost is dropped."""
+        results = await self._client.run_each(calls)
+        for call, result in zip(calls, results, strict=True):
+            if isinstance(result, OwnershipLostError):
+                self.lose(_partition_of(call))
+            elif isinstance(result, BigcrawlError):
+                raise result
+
+    def _directory(self, partition: int) -> Path:
+        return self._config.crawl.crawl_dir / f"p{partition:04d}"
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(work))
+
+
+def _fold_each(
+    due: list[OwnedPartition], inboxes: list[list[tuple[str, bytes]]], hot_sets: list[tuple[int, dict[str, int]]]
+) -> list[Step | BigcrawlError]:
+    """Fold partition after partition; one that fails does not keep the others from being committed."""
+    steps: list[Step | BigcrawlError] = []
+    for mine, inbox, (room, hot) in zip(due, inboxes, hot_sets, strict=True):
+        try:
+            steps.append(mine.fold(inbox, room, hot))
+        except TransientStoreError as error:
+            steps.append(error)
+    return steps
+
+
+def _partition_of(call: scripts.Call[Any]) -> int:
+    """The partition that a call's first key names."""
+    return int(call.keys[0].partition("}")[0].rpartition(":p")[2])

@@ -1,0 +1,435 @@
+"""One partition's state on disk: a fold over its inbox (steps 4 to 7). The manifest is the commit.
+
+Rules for this file: no Redis, no clock, no asyncio; one caller's thread. A step works on a fork of the
+state, writes files that nothing refers to yet, and then renames a manifest that refers to them. Whatever
+fails before the rename leaves disk and memory as they were; the same step may be repeated.
+
+    step          inbox -> seen check -> front queues -> choice -> admit-<n> -> MANIFEST    rename, no fsync
+    make_durable  fsync all that MANIFEST names, MANIFEST, the directory; then delete what it does not name
+    open          newest manifest of any epoch -> links in e<epoch>/ -> MANIFEST there
+
+What a crash leaves: files in e<epoch>/ that no manifest names, bytes behind a segment's committed length,
+a directory without a manifest. None of them is ever read. An admit batch that was committed and not told
+is in `pending_batches`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bigcrawl.drum.drum import Drum
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.exceptions import ContractError
+from bigcrawl.scheduler.admission import (
+    Admission,
+    AdmitBatch,
+    PartitionLimits,
+    decode_admit_batch,
+    encode_admit_batch,
+)
+from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, store_errors, take_over
+from bigcrawl.scheduler.front_queues import FrontQueues
+from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest, admit_name
+from bigcrawl.scheduler.parked_queues import ParkedQueues
+from bigcrawl.scheduler.queued_url import UNCHECKED, BatchFormatError, decode_batch
+from bigcrawl.scheduler.verification import verify_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from bigcrawl.drum.drum import CheckResult
+    from bigcrawl.drum.files import Files
+    from bigcrawl.exceptions import CorruptionError
+    from bigcrawl.scheduler.epochs import EpochDirectory
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+
+__all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
+
+
+class Step(NamedTuple):
+    """What a step did; it is committed.
+
+    Attributes:
+        batch: URLs to admit into Redis now; None when there were none, or no room.
+        new: URLs that were queued.
+        duplicates: URLs that had been seen before.
+        rejected: batches that could not be decoded and were set aside.
+    """
+
+    batch: AdmitBatch | None
+    new: int
+    duplicates: int
+    rejected: int
+
+
+@dataclass(slots=True)
+class _Work:
+    """What one step changes; dropped when it fails."""
+
+    front: FrontQueues
+    parked: ParkedQueues
+    already: Counter[int]
+
+
+class Partition:
+    """One partition, opened in one epoch by its owner.
+
+    Guarantees:
+        A URL in a folded inbox entry is admitted in exactly one batch number, in whichever epoch, if each
+        committed batch is admitted (`pending_batches`) and nothing folded is offered again. URLs of one
+        host and priority level are admitted in the order they arrived.
+
+    Memory is bounded by a step's inbox, one decoded block a level, and the hosts over their room.
+    """
+
+    def __init__(
+        self, directory: Path, own: EpochDirectory, manifest: Manifest, limits: PartitionLimits
+    ) -> None:
+        self._directory = directory
+        self._own = own
+        self._files = own.files
+        self._limits = limits
+        self._manifest = manifest
+        self._durable: Manifest | None = None
+        self._drum = Drum(own.path, manifest.runs, own.files)
+        self._front = FrontQueues.restore(own, manifest.levels, manifest.credits)
+        self._parked = ParkedQueues.restore(own, manifest.parked)
+        self._already = Counter(dict(manifest.already))
+        self._forgotten = 0
+        self._older_removed = False
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        epoch: int,
+        limits: PartitionLimits,
+        files: Files | None = None,
+        *,
+        fall_back: bool = False,
+    ) -> Partition:
+        """Open a partition in a new epoch, taking over what the newest manifest describes.
+
+        Args:
+            directory: the partition's own, ``<state>/p<id>``; made if need be.
+            epoch: higher than any used before (`last_epoch`); each is used once.
+            limits: what bounds the hot set.
+            files: the file system; the real one by default.
+            fall_back: where the newest manifest is damaged or names lost bytes, go back to the last
+                durable one, as after a power cut; Redis' own batches are then folded (`fold_admitted`).
+
+        Raises:
+            ContractError: the epoch, or a later one, was used before.
+            CorruptionError: the manifest or a file it names is damaged; never a restart from empty.
+            TransientStoreError: the disk failed or is full; may be repeated with the same epoch.
+        """
+        with store_errors(directory):
+            own, inherited = take_over(directory, epoch, files or DiskFiles(), fall_back=fall_back)
+            manifest = inherited or Manifest(epoch)
+            partition = cls(directory, own, manifest, limits)
+            partition._commit(replace(manifest, epoch=epoch, number=manifest.number + 1))
+        return partition
+
+    @staticmethod
+    def exists(directory: Path, files: Files | None = None) -> bool:
+        """Return whether any epoch of the partition has a manifest, readable or not."""
+        with store_errors(directory):
+            return bool(list_committed(directory, files or DiskFiles()))
+
+    @staticmethod
+    def last_epoch(directory: Path, files: Files | None = None) -> int:
+        """Return the highest epoch with a manifest; 0 when there is none."""
+        with store_errors(directory):
+            epochs = list_committed(directory, files or DiskFiles())
+        return epochs[0] if epochs else 0
+
+    def __repr__(self) -> str:
+        return (
+            f"<Partition {self._directory.name} epoch={self._own.epoch} manifest={self.manifest_number} "
+            f"seen={self.seen} waiting={self.waiting} batch={self.batch_number}>"
+        )
+
+    # What the manifest says.
+
+    @property
+    def epoch(self) -> int:
+        """The epoch it was opened in."""
+        return self._own.epoch
+
+    @property
+    def inbox_id(self) -> str:
+        """The last inbox entry that was folded."""
+        return self._manifest.inbox_id
+
+    @property
+    def batch_number(self) -> int:
+        """The last committed admit batch; 0 before the first."""
+        return self._manifest.batch_number
+
+    @property
+    def admitted(self) -> int:
+        """URLs ever admitted, which is the sequence number the next one gets."""
+        return self._manifest.admitted
+
+    @property
+    def manifest_number(self) -> int:
+        """The number of the committed manifest."""
+        return self._manifest.number
+
+    @property
+    def seen(self) -> int:
+        """Distinct keys ever folded."""
+        return len(self._drum)
+
+    @property
+    def waiting(self) -> int:
+        """URLs queued and not admitted: front queues and parked."""
+        return len(self._front) + len(self._parked)
+
+    @property
+    def waiting_by_level(self) -> tuple[int, ...]:
+        """URLs in each front queue, lowest first."""
+        return self._front.counts()
+
+    @property
+    def parked(self) -> int:
+        """URLs parked behind a full host."""
+        return len(self._parked)
+
+    @property
+    def parked_hosts(self) -> int:
+        """Hosts with parked URLs."""
+        return self._parked.host_count
+
+    @property
+    def folded_urls(self) -> int:
+        """URLs ever read from the inbox."""
+        return self._manifest.folded_urls
+
+    @property
+    def duplicates(self) -> int:
+        """URLs ever dropped because they had been seen."""
+        return self._manifest.duplicates
+
+    @property
+    def rejected(self) -> int:
+        """Inbox entries ever set aside because they could not be decoded."""
+        return self._manifest.rejected
+
+    @property
+    def durable_inbox_id(self) -> str:
+        """The last entry folded by a manifest this owner made durable: the inbox may be trimmed to it."""
+        return self._durable.inbox_id if self._durable else NO_INBOX_ID
+
+    @property
+    def durable_batch_number(self) -> int:
+        """The last admit batch of a manifest this owner made durable."""
+        return self._durable.batch_number if self._durable else 0
+
+    @property
+    def has_undurable_changes(self) -> bool:
+        """Whether `make_durable` has anything to do."""
+        return self._durable is not self._manifest or self._forgets_any()
+
+    # Folding.
+
+    def step(self, inbox: Sequence[tuple[str, bytes]], room: int, hot: Mapping[str, int]) -> Step:
+        """Fold inbox entries, choose what to admit, commit.
+
+        Args:
+            inbox: entries (id, batch) in stream order; those up to `inbox_id` are skipped.
+            room: URLs that may be admitted.
+            hot: URLs of each host that are hot in Redis, taken ones included.
+
+        Raises:
+            TransientStoreError: the disk failed or is full; nothing has changed, repeat it later.
+            CorruptionError: a file is damaged; nothing has changed.
+        """
+        with store_errors(self._directory):
+            fresh = [entry for entry in inbox if _id_order(entry[0]) > _id_order(self.inbox_id)]
+            urls, rejected = self._decode(fresh)
+            result = self._check_seen(urls)
+            queued = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
+            work = _Work(self._front.fork(), self._parked.fork(), self._already.copy())
+            for url in queued:
+                work.front.append(url)
+            chosen = Admission(work.front, work.parked, work.already, hot, self._limits).choose(room)
+            step = Step(self._next_batch(chosen), len(queued), len(urls) - len(queued), rejected)
+            if fresh or self._has_moved(work):
+                self._commit_step(step, work, result, fresh[-1][0] if fresh else self.inbox_id)
+            return step
+
+    def _decode(self, inbox: Sequence[tuple[str, bytes]]) -> tuple[list[QueuedUrl], int]:
+        urls: list[QueuedUrl] = []
+        rejected = 0
+        for entry_id, data in inbox:
+            try:
+                urls += decode_batch(data)
+            except BatchFormatError:
+                rejected += 1
+                self._own.set_aside(entry_id, data)
+        return urls, rejected
+
+    def _check_seen(self, urls: list[QueuedUrl]) -> CheckResult:
+        """Ask DRUM about all but the unchecked URLs, which count as new each time."""
+        checked = np.array([not url.flags & UNCHECKED for url in urls], dtype=np.bool_)
+        keys = np.array([url.key for url in urls], dtype=np.uint64)
+        result = self._drum.check_update(keys[checked])
+        if result.written is not None:
+            self._own.note_written(result.written.name)
+        new = np.ones(len(urls), dtype=np.bool_)
+        new[checked] = result.new
+        return result._replace(new=new)
+
+    def _next_batch(self, chosen: list[QueuedUrl]) -> AdmitBatch | None:
+        return AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
+
+    def _has_moved(self, work: _Work) -> bool:
+        before = (len(self._front), len(self._parked), self._already.total())
+        return before != (len(work.front), len(work.parked), work.already.total())
+
+    def _commit_step(self, step: Step, work: _Work, result: CheckResult, inbox_id: str) -> None:
+        work.front.flush()
+        work.parked.flush()
+        before = self._manifest
+        batch = step.batch
+        if batch:
+            self._own.write_new(admit_name(batch.number), encode_admit_batch(batch))
+        self._commit(
+            replace(
+                before,
+                number=before.number + 1,
+                inbox_id=inbox_id,
+                runs=result.runs_after,
+                levels=work.front.states(),
+                credits=work.front.selector.credits,
+                parked=work.parked.state(),
+                batch_number=before.batch_number + bool(batch),
+                admitted=before.admitted + (len(batch.urls) if batch else 0),
+                retained=(*self._retained(), *((batch.number,) if batch else ())),
+                already=tuple(work.already.items()),
+                folded_urls=before.folded_urls + step.new + step.duplicates,
+                duplicates=before.duplicates + step.duplicates,
+                rejected=before.rejected + step.rejected,
+            )
+        )
+        self._drum.commit(result)
+        self._front, self._parked, self._already = work.front, work.parked, work.already
+
+    def _commit(self, manifest: Manifest) -> None:
+        self._own.commit(manifest)
+        self._manifest = manifest
+
+    # Admit batches.
+
+    def pending_batches(self, above: int) -> Iterator[AdmitBatch]:
+        """Yield the committed batches with a number above the last one Redis knows, in order.
+
+        Raises:
+            ContractError: one of them was forgotten already.
+            CorruptionError: one of them is damaged.
+        """
+        for number in range(above + 1, self.batch_number + 1):
+            if number not in self._manifest.retained:
+                raise ContractError(f"{self!r}: admit batch {number} was forgotten, Redis is at {above}")
+            name = admit_name(number)
+            with store_errors(self._directory):
+                data = self._own.read(name)
+            yield decode_admit_batch(self._own.path / name, data)
+
+    def forget_batches(self, upto: int) -> None:
+        """Let the next durable point drop the batches up to a number: Redis has persisted them."""
+        self._forgotten = max(self._forgotten, min(upto, self.batch_number))
+
+    def _retained(self) -> tuple[int, ...]:
+        return tuple(number for number in self._manifest.retained if number > self._forgotten)
+
+    def _forgets_any(self) -> bool:
+        return bool(self._manifest.retained) and self._manifest.retained[0] <= self._forgotten
+
+    def fold_admitted(self, batches: Mapping[int, Sequence[int]], next_seq: int | None = None) -> None:
+        """Take as admitted what Redis admitted beyond this manifest; committed at once.
+
+        Each of the keys is skipped once when its URL is next met at admission, whether it waits already
+        or is still in the inbox.
+
+        Args:
+            batches: the keys of every batch Redis knows above `batch_number`; lower ones are ignored.
+            next_seq: the sequence number of the next URL; by default it follows from the keys.
+
+        Raises:
+            ContractError: a batch in between is missing.
+        """
+        beyond = sorted(number for number in batches if number > self.batch_number)
+        if not beyond:
+            return
+        if beyond != list(range(self.batch_number + 1, beyond[-1] + 1)):
+            raise ContractError(f"{self!r} is behind Redis, which knows only batches {beyond}")
+        keys = [key for number in beyond for key in batches[number]]
+        already = self._already + Counter(keys)
+        with store_errors(self._directory):
+            self._commit(
+                replace(
+                    self._manifest,
+                    number=self._manifest.number + 1,
+                    batch_number=beyond[-1],
+                    admitted=max(self.admitted + len(keys), next_seq or 0),
+                    already=tuple(already.items()),
+                )
+            )
+        self._already = already
+
+    # Durability.
+
+    def make_durable(self) -> None:
+        """Sync the committed state, then delete what it no longer needs.
+
+        Raises:
+            TransientStoreError: the disk failed; what was durable still is, and it may be repeated.
+        """
+        if not self.has_undurable_changes:
+            return
+        with store_errors(self._directory):
+            if self._forgets_any():
+                manifest = replace(
+                    self._manifest, number=self._manifest.number + 1, retained=self._retained()
+                )
+                self._commit(manifest)
+            needed = self._manifest.files_needed()
+            self._own.sync(needed)
+            self._durable = self._manifest
+            self._own.remove_all_but(needed)
+            if not self._older_removed:
+                remove_older_epochs(self._own)
+                self._older_removed = True
+
+    # Checking.
+
+    def _check(self) -> None:
+        manifest = self._manifest
+        self._drum._check()
+        self._front._check()
+        self._parked._check()
+        assert list(manifest.retained) == sorted(set(manifest.retained)), "batches are numbered once"
+        assert all(number <= self.batch_number for number in manifest.retained), "none is ahead"
+        assert manifest.runs == self._drum.runs, "the manifest lists the runs"
+        assert manifest.levels == self._front.states(), "the manifest describes the front queues"
+        assert manifest.parked == self._parked.state(), "the manifest describes the parked queues"
+        assert all(count > 0 for count in self._already.values()), "a key is skipped a known number of times"
+        for name, length in manifest.files_needed().items():
+            assert self._files.size(self._own.path / name) >= length, f"{name} holds what is committed"
+
+    @staticmethod
+    def verify(directory: Path, files: Files | None = None) -> list[CorruptionError]:
+        """Read every byte the newest manifest refers to and return what is damaged."""
+        return verify_partition(directory, files or DiskFiles())
+
+
+def _id_order(entry_id: str) -> tuple[int, int]:
+    milliseconds, _, sequence = entry_id.partition("-")
+    return int(milliseconds), int(sequence or 0)

@@ -1,0 +1,88 @@
+"""A URL as it travels from a node's outbox through inbox, disk and admission (steps 3 to 7).
+
+The frontier sorts and counts by the four outer fields and never looks into `body`; only
+`bigcrawl.scheduler.codec` does. A batch on the wire or on disk is
+
+    u8 format version | zlib( msgpack [ [key, host, priority, flags, body], ... ] )
+
+and an unknown version is refused. Nothing here is a pickle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgpack
+from isal import isal_zlib
+
+from bigcrawl.exceptions import BigcrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BATCH_VERSION = 1
+
+# `QueuedUrl.flags`, a bit each.
+UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
+
+# isal level 1 packs a batch of URLs at about 1 us a URL; higher levels win little on text this short.
+_COMPRESSION_LEVEL = 1
+
+
+class BatchFormatError(BigcrawlError):
+    """The bytes are not a batch this version can read."""
+
+
+class QueuedUrl(NamedTuple):
+    """One URL waiting to be fetched.
+
+    Attributes:
+        key: unsigned 64-bit key of the canonical URL (method and body join in for other than GET).
+        host: lower-case A-label or IP literal, the unit of queue and delay.
+        priority: higher first; 0 is ordinary; any 32-bit signed integer.
+        flags: bits, see `UNCHECKED`.
+        body: everything else, opaque to the frontier.
+    """
+
+    key: int
+    host: str
+    priority: int
+    flags: int
+    body: bytes
+
+
+def encode_batch(urls: Sequence[QueuedUrl]) -> bytes:
+    """Return the batch as bytes; order is kept."""
+    packed: bytes = msgpack.packb(urls, use_bin_type=True)
+    return bytes((BATCH_VERSION,)) + isal_zlib.compress(packed, _COMPRESSION_LEVEL)
+
+
+def decode_batch(data: bytes) -> list[QueuedUrl]:
+    """Return the URLs of a batch in order.
+
+    Raises:
+        BatchFormatError: unknown version, damaged bytes, or fields of the wrong type or range.
+    """
+    if not data or data[0] != BATCH_VERSION:
+        found = data[0] if data else "nothing"
+        raise BatchFormatError(f"batch format version is {found}; this version reads {BATCH_VERSION}")
+    try:
+        rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
+        urls = [QueuedUrl(*row) for row in rows]
+    except Exception as error:
+        raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
+    for url in urls:
+        if not _is_well_formed(url):
+            raise BatchFormatError(f"batch holds a malformed entry: {url!r:.200}")
+    return urls
+
+
+def _is_well_formed(url: QueuedUrl) -> bool:
+    return (
+        type(url.key) is int
+        and 0 <= url.key < 1 << 64
+        and type(url.host) is str
+        and type(url.priority) is int
+        and type(url.flags) is int
+        and type(url.body) is bytes
+    )

@@ -1,0 +1,128 @@
+"""The whole crawl at a glance, and whether it is finished.
+
+The crawl is finished when two passes over all partitions see everything empty and every counter that only
+grows unchanged between them, with no start requests under way (DESIGN: the crawl is finished when ...).
+Links of a page are in the inboxes before the page is acknowledged, so what is not there while nothing is
+taken is nowhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import PartitionView
+
+
+@dataclass(slots=True)
+class Survey:
+    """Sums over all partitions; hosts and URLs by state."""
+
+    partitions: int
+    owned: int = 0
+    owners: Counter[str] = field(default_factory=Counter)
+    hosts_ready: int = 0
+    hosts_waiting: int = 0
+    hosts_busy: int = 0
+    urls_inbox: int = 0
+    urls_disk: int = 0
+    urls_queued: int = 0
+    urls_taken: int = 0
+    inboxes_unfolded: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def pages(self) -> int:
+        """Fetches that brought an answer and were not tried again."""
+        return sum(count for name, count in self.counts.items() if name.startswith("status:"))
+
+    @property
+    def waiting(self) -> int:
+        """URLs discovered, admitted or not, and not taken."""
+        return self.urls_inbox + self.urls_disk + self.urls_queued
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing waits anywhere, nothing is taken."""
+        return not (self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded)
+
+    @property
+    def progress(self) -> tuple[int, ...]:
+        """The counters that only grow."""
+        return tuple(self.counts[name] for name in ("appended", "admitted", "ended", "folded_urls"))
+
+
+async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
+    """Look at every partition; changes nothing.
+
+    Cost: one round trip per 512 partitions, about 10 us of Redis a partition.
+    """
+    calls = [scripts.look_partition(PartitionKeys(crawl, partition)) for partition in range(partitions)]
+    seen = Survey(partitions)
+    for view in await client.run(calls):
+        _add(seen, view)
+    return seen
+
+
+def _add(seen: Survey, view: PartitionView) -> None:
+    if view.node and view.lease_left_ms > 0:
+        seen.owned += 1
+        seen.owners[view.node] += 1
+    seen.hosts_ready += view.hosts_ready
+    seen.hosts_waiting += view.hosts_waiting
+    seen.hosts_busy += view.hosts_busy
+    seen.urls_inbox += max(0, view.count("appended_urls") - view.count("folded_urls"))
+    seen.urls_disk += view.count("waiting")
+    seen.urls_queued += max(0, view.count("hot"))
+    seen.urls_taken += view.taken
+    seen.inboxes_unfolded += id_order(view.inbox_id) > id_order(view.state.get("folded", "0-0"))
+    for name, value in view.state.items():
+        if name != "folded":
+            seen.counts[name] += int(value)
+
+
+def id_order(entry_id: str) -> tuple[int, int]:
+    """A stream id as numbers that compare in its order."""
+    time_ms, _, counter = entry_id.partition("-")
+    return int(time_ms), int(counter or 0)
+
+
+class FinishCheck:
+    """Watches for the two passes; call `look` when this node is idle."""
+
+    def __init__(self, client: RedisClient, crawl: str, partitions: int) -> None:
+        self._client = client
+        self._crawl = crawl
+        self._partitions = partitions
+        self._key = CrawlKeys(crawl).crawl
+        self._before: tuple[int, ...] | None = None
+
+    async def is_said(self) -> bool:
+        """Whether some node has found the crawl finished."""
+        return bool(await self._client.command("HGET", self._key, "finished"))
+
+    async def look(self) -> bool:
+        """Make one pass; True, and said to all nodes, when it and the one before agree that all is done."""
+        if await self.is_said():
+            return True
+        seen = await survey(self._client, self._crawl, self._partitions)
+        if not seen.is_empty or await self._starts_under_way():
+            self._before = None
+            return False
+        if self._before != seen.progress:
+            self._before = seen.progress
+            return False
+        await self._client.command("HSET", self._key, "finished", "1")
+        return True
+
+    async def _starts_under_way(self) -> bool:
+        names = [name.decode() for name in await self._client.command("HKEYS", self._key)]
+        starts = [name for name in names if name.startswith("start:")]
+        values = await self._client.commands([("HGET", self._key, name) for name in starts])
+        return any(value != b"done" for value in values)

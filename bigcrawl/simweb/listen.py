@@ -1,0 +1,93 @@
+"""Sockets for all hosts of a web, closed to everybody outside the machine."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BACKLOG: Final = 1024
+# A free port of the first address is nearly always free on the others too; twenty misses are no accident.
+_PORT_TRIES: Final = 20
+
+
+def open_listeners(addresses: Sequence[str], port: int, device: str = "lo") -> list[socket.socket]:
+    """Listen on one port of all addresses, all of them loopback; port 0 chooses a free one.
+
+    One socket on all addresses is enough where it can be tied to the loopback device; where the system does
+    not let us, each address has a socket of its own.
+
+    Raises:
+        ConfigError: the port is taken or not ours, or there are more addresses than files may be open.
+    """
+    try:
+        wide = _tied_to_device(device)
+    except OSError:
+        return _one_each(addresses, port)
+    return [_listening(wide, "0.0.0.0", port)]  # noqa: S104 - tied to the loopback device before it is bound
+
+
+def _tied_to_device(device: str) -> socket.socket:
+    option = getattr(socket, "SO_BINDTODEVICE", None)
+    if option is None:
+        raise OSError(errno.ENOPROTOOPT, "SO_BINDTODEVICE")
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, option, device.encode() + b"\0")
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _one_each(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    for _ in range(0 if port else _PORT_TRIES - 1):
+        with suppress(ConfigError):
+            return _try_one_each(addresses, port)
+    return _try_one_each(addresses, port)
+
+
+def _try_one_each(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    sockets: list[socket.socket] = []
+    try:
+        for address in addresses:
+            sockets.append(_listening(_plain(), address, port))
+            port = port or sockets[0].getsockname()[1]
+    except ConfigError:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets
+
+
+def _plain() -> socket.socket:
+    try:
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(
+            f"no socket for every host: {error.strerror}; raise ulimit -n or lower hosts"
+        ) from error
+
+
+def _listening(sock: socket.socket, address: str, port: int) -> socket.socket:
+    try:
+        # A restarted server must get its port back while connections of the last one linger in TIME_WAIT.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address, port))
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        remedy = (
+            "stop what uses it or choose another port"
+            if error.errno == errno.EADDRINUSE
+            else "choose another"
+        )
+        raise ConfigError(f"port {port} of {address} cannot be used: {error.strerror}; {remedy}") from error
+    return sock

@@ -1,0 +1,39 @@
+"""Keys: what URLSeen, the front queues and the partitions know of a URL.
+
+The seed and the functions are part of every crawl's record: keys on disk were made with them.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+import mmh3
+
+UrlKey = NewType("UrlKey", int)
+"""64 bits, unsigned. Of 37 crawls of 10^9 URLs each, one is to be expected in which two URLs share a key."""
+
+HASH_SEED = 0x0B16C4A3
+"""Any constant will do; it stands in the crawl record so that nodes can compare it."""
+
+
+def url_key(canonical: str) -> UrlKey:
+    """Return the key of a canonical URL that is fetched by GET without a body; 0.2 µs."""
+    return UrlKey(mmh3.hash64(canonical, HASH_SEED, signed=False)[0])
+
+
+def request_key(canonical: str, method: str = "GET", body: bytes = b"") -> UrlKey:
+    """Return the key of a request: that of its URL for a GET without a body, else one of its own.
+
+    The method is compared without case. A space cannot occur in a method or a canonical URL, nor a
+    line end, so that no two different requests are hashed as the same bytes.
+    """
+    method = method.upper()
+    if method == "GET" and not body:
+        return url_key(canonical)
+    request = f"{method} {canonical}\n".encode() + body
+    return UrlKey(mmh3.hash64(request, HASH_SEED, signed=False)[0])
+
+
+def partition_of(pld: str, partitions: int) -> int:
+    """Return the number of the partition that a PLD belongs to: 0 <= number < `partitions`."""
+    return int(mmh3.hash64(pld, HASH_SEED, signed=False)[0]) % partitions

@@ -1,0 +1,75 @@
+"""The system calls that WARC files live on: one seam, so that tests can make the disk fail."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPEN_SUFFIX = ".open"
+
+
+class Files(Protocol):
+    """What a writer asks of the disk; every call may raise OSError."""
+
+    def create(self, path: Path) -> int:
+        """Make a new file for appending and return its descriptor; FileExistsError if there is one."""
+
+    def write(self, fd: int, data: memoryview) -> int:
+        """Append some of `data`; returns how many bytes."""
+
+    def truncate(self, fd: int, size: int) -> None: ...
+
+    def sync(self, fd: int) -> None: ...
+
+    def close(self, fd: int) -> None: ...
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Give a file its new name, durably."""
+
+    def remove(self, path: Path) -> None: ...
+
+
+class OsFiles:
+    """The operating system's."""
+
+    def create(self, path: Path) -> int:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+
+    def write(self, fd: int, data: memoryview) -> int:
+        return os.write(fd, data)
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def sync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def rename(self, source: Path, target: Path) -> None:
+        source.rename(target)
+        directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+
+def lock_named(fd: int, path: Path) -> bool:
+    """Lock the file without waiting; False when it is held, or when `path` means another file by now."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False

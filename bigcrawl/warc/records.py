@@ -1,0 +1,242 @@
+"""Exchanges as WARC/1.1 records: pure functions from values to bytes.
+
+What is kept exactly (the fidelity contract):
+
+- the response body as it came off the wire after de-chunking, content encoding untouched;
+- the request body;
+- names, values, and number of all headers, in the order in which Scrapy keeps them;
+- URL (without its fragment), method, status, the server's address, and the time to the millisecond.
+
+What is not, because Scrapy does not keep it or because replay would break on it:
+
+- Header names have Scrapy's case (``Etag``), and headers of one name stand together. Scrapy's default
+  handler drops hop-by-hop response headers (``Connection``, ``Transfer-Encoding``) before anyone sees them.
+- The reason phrase is the registered one for the status, or empty, unless the exchange carries one.
+- Chunking is gone, so ``Transfer-Encoding`` would be a lie: it is renamed
+  ``X-Crawler-Transfer-Encoding``. A ``Content-Length`` that does not fit the body that is there
+  (truncated, or wrong from the start) is renamed ``X-Crawler-Content-Length`` and the true one stands in
+  its place; where no body belongs (HEAD, 1xx, 204, 304) it stays. These are the names Common Crawl uses.
+- The request line has the origin form, also where a proxy was sent the absolute one, and ``Host``
+  and ``Content-Length``, which download handlers add late, are completed. ``Proxy-Authorization`` is
+  left out: it is the operator's secret and not the server's.
+- HTTP/2 and later messages are written as HTTP/1.1, which is all that readers parse; ``WARC-Protocol``
+  names the real one.
+- Line breaks inside a header become spaces (RFC 9112 §5.2): no server can forge a record.
+
+Payload and block digests are of the bytes in the record. A request names its response in
+``WARC-Concurrent-To``; the response stands first, so that a tail cut between the two keeps the page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b32encode
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http.client import responses as reasons
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Truncation = Literal["length", "time", "disconnect", "unspecified"]
+
+_VERSION_LINE = b"WARC/1.1"
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_UNSAFE_IN_URL = re.compile(r"[^\x21-\x7e]")
+# Everything printable: what has to go are blanks, controls and non-ASCII, nothing else may change.
+_KEPT_IN_URL = "".join(map(chr, range(0x21, 0x7F)))
+_BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
+# RFC 9110 §8.6: a client sends the length of an empty body where the method expects one.
+_METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and its response, as they went over the wire.
+
+    Attributes:
+        url: absolute http or https URL; a fragment is ignored.
+        request_headers: without the ones a download handler adds late (``Host``, ``Content-Length``).
+        reason: the reason phrase; None: the registered one.
+        protocol: ``HTTP/1.1``, ``HTTP/1.0``, ``h2`` ...; None: HTTP/1.1.
+        response_headers: in the order received, duplicates as pairs of their own.
+        response_body: after de-chunking, still content-encoded.
+        ip: the server's address; None: not known (or a proxy's).
+        date_ms: when the capture began, since the epoch.
+        truncated: why the body is not whole; None: it is.
+    """
+
+    url: str
+    method: str
+    request_headers: Sequence[tuple[bytes, bytes]]
+    request_body: bytes
+    status: int
+    response_headers: Sequence[tuple[bytes, bytes]]
+    response_body: bytes
+    date_ms: int
+    reason: str | None = None
+    protocol: str | None = None
+    ip: str | None = None
+    truncated: Truncation | None = None
+
+
+def new_record_id() -> bytes:
+    """A fresh value for ``WARC-Record-ID``."""
+    return b"<urn:uuid:%s>" % str(uuid4()).encode()
+
+
+def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping[str, str]) -> bytes:
+    """The record that opens a file; `info` becomes its ``application/warc-fields``, in order."""
+    fields = {"format": "WARC File Format 1.1", **info}
+    block = _lines([_text(f"{name}: {value}") for name, value in fields.items()])
+    head = [
+        b"WARC-Type: warcinfo",
+        b"WARC-Record-ID: " + record_id,
+        b"WARC-Date: " + _date(date_ms),
+        b"WARC-Filename: " + _text(filename),
+        b"Content-Type: application/warc-fields",
+    ]
+    return _record(head, block, b"", has_payload_digest=False)
+
+
+def exchange_records(
+    exchange: Exchange, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id
+) -> tuple[bytes, bytes]:
+    """The exchange as a response and a request record, in the order in which they are to be written.
+
+    Cost: two SHA-1 passes over the body (the block's digest and the payload's), one copy of it.
+    """
+    response_id = new_id()
+    common = [
+        b"WARC-Target-URI: " + _target(exchange.url),
+        b"WARC-Date: " + _date(exchange.date_ms),
+        b"WARC-Warcinfo-ID: " + warcinfo_id,
+    ]
+    if exchange.ip is not None:
+        common.append(b"WARC-IP-Address: " + _text(exchange.ip))
+    if exchange.protocol is not None and not exchange.protocol.startswith("HTTP/1."):
+        common.append(b"WARC-Protocol: " + _text(exchange.protocol.lower()))
+    return _response(exchange, response_id, common), _request(exchange, new_id(), response_id, common)
+
+
+def _response(exchange: Exchange, record_id: bytes, common: list[bytes]) -> bytes:
+    head = [
+        b"WARC-Type: response",
+        b"WARC-Record-ID: " + record_id,
+        *common,
+        b"Content-Type: application/http; msgtype=response",
+    ]
+    if exchange.truncated is not None:
+        head.append(b"WARC-Truncated: " + exchange.truncated.encode())
+    reason = reasons.get(exchange.status, "") if exchange.reason is None else exchange.reason
+    status_line = b"%s %d %s" % (_http_version(exchange.protocol), exchange.status, _text(reason))
+    http_head = _lines([status_line, *_response_headers(exchange)]) + b"\r\n"
+    return _record(head, http_head, exchange.response_body)
+
+
+def _request(exchange: Exchange, record_id: bytes, response_id: bytes, common: list[bytes]) -> bytes:
+    head = [
+        b"WARC-Type: request",
+        b"WARC-Record-ID: " + record_id,
+        *common,
+        b"WARC-Concurrent-To: " + response_id,
+        b"Content-Type: application/http; msgtype=request",
+    ]
+    host, path = _host_and_path(exchange.url)
+    version = _http_version(exchange.protocol)
+    request_line = b"%s %s %s" % (_text(exchange.method), path, version)
+    http_head = _lines([request_line, *_request_headers(exchange, host)]) + b"\r\n"
+    has_payload_digest = bool(exchange.request_body)
+    return _record(head, http_head, exchange.request_body, has_payload_digest=has_payload_digest)
+
+
+def _record(head: list[bytes], http_head: bytes, body: bytes, *, has_payload_digest: bool = True) -> bytes:
+    """Complete a record; its block is `http_head` + `body`, its payload is `body`."""
+    digest = hashlib.sha1(http_head, usedforsecurity=False)
+    digest.update(body)
+    head.append(b"WARC-Block-Digest: sha1:" + b32encode(digest.digest()))
+    if has_payload_digest:
+        payload = hashlib.sha1(body, usedforsecurity=False).digest()
+        head.append(b"WARC-Payload-Digest: sha1:" + b32encode(payload))
+    head.append(b"Content-Length: %d" % (len(http_head) + len(body)))
+    return b"".join((_lines([_VERSION_LINE, *head]), b"\r\n", http_head, body, b"\r\n\r\n"))
+
+
+def _response_headers(exchange: Exchange) -> list[bytes]:
+    has_body = exchange.method != "HEAD" and exchange.status not in _BODYLESS_STATUSES
+    length = b"%d" % len(exchange.response_body)
+    lines = []
+    is_length_written = False
+    for name, value in exchange.response_headers:
+        match name.lower():
+            case b"transfer-encoding":
+                lines.append(b"X-Crawler-Transfer-Encoding: " + value)
+            case b"content-length" if has_body and value.strip() != length:
+                lines.append(b"X-Crawler-Content-Length: " + value)
+                if not is_length_written:
+                    lines.append(b"Content-Length: " + length)
+                    is_length_written = True
+            case _:
+                lines.append(name + b": " + value)
+    return lines
+
+
+def _request_headers(exchange: Exchange, host: bytes) -> list[bytes]:
+    lines = []
+    names = set()
+    for name, value in exchange.request_headers:
+        lower = name.lower()
+        if lower != b"proxy-authorization":
+            names.add(lower)
+            lines.append(name + b": " + value)
+    if b"host" not in names:
+        lines.insert(0, b"Host: " + host)
+    is_length_due = bool(exchange.request_body) or exchange.method in _METHODS_WITH_BODY
+    if is_length_due and not names & {b"content-length", b"transfer-encoding"}:
+        lines.append(b"Content-Length: %d" % len(exchange.request_body))
+    return lines
+
+
+def _lines(lines: list[bytes]) -> bytes:
+    """The lines with their ends; line breaks that come from outside turn into spaces."""
+    block = b"\r\n".join(lines) + b"\r\n"
+    if block.count(b"\n") != len(lines) or block.count(b"\r") != len(lines):
+        clean = (re.sub(rb"[\r\n]+[ \t]*", b" ", line) for line in lines)
+        block = b"\r\n".join(clean) + b"\r\n"
+    return block
+
+
+def _target(url: str) -> bytes:
+    url = url.partition("#")[0]
+    if _UNSAFE_IN_URL.search(url):
+        url = quote(url, safe=_KEPT_IN_URL)
+    return url.encode("ascii")
+
+
+def _host_and_path(url: str) -> tuple[bytes, bytes]:
+    """What the ``Host`` header and the request line say for this URL."""
+    scheme, _, rest = _target(url).decode("ascii").partition("://")
+    end = min((at for at in map(rest.find, "/?") if at >= 0), default=len(rest))
+    host = rest[:end].rpartition("@")[2].removesuffix(_DEFAULT_PORTS.get(scheme.lower(), ""))
+    path = rest[end:]
+    if not path.startswith("/"):
+        path = "/" + path
+    return host.encode("ascii"), path.encode("ascii")
+
+
+def _http_version(protocol: str | None) -> bytes:
+    return b"HTTP/1.0" if protocol == "HTTP/1.0" else b"HTTP/1.1"
+
+
+def _date(date_ms: int) -> bytes:
+    seconds, ms = divmod(date_ms, 1000)
+    stamp = datetime.fromtimestamp(seconds, UTC)
+    return b"%s.%03dZ" % (stamp.strftime("%Y-%m-%dT%H:%M:%S").encode(), ms)
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

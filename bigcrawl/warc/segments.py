@@ -1,0 +1,231 @@
+"""Append exchanges to WARC files, so that no crash and no full disk leaves half a record behind.
+
+Guarantees:
+    When `write` has returned, the bytes are with the kernel: kill -9 loses nothing that was written.
+    When it has raised, the file ends where it ended before, and the same call may succeed later.
+    A file has its final name only when it is whole and synced.
+
+The records of an exchange go out as one append; the warcinfo record goes with the first exchange of its
+file, so that a file without an exchange never has one. A power failure may lose what the kernel had not
+yet written to the disk; files are synced when they are sealed.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isal import isal_zlib
+
+from bigcrawl.clock import Clock, SystemClock
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
+from bigcrawl.warc.records import Exchange, exchange_records, new_record_id, warcinfo_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+logger = logging.getLogger(__name__)
+
+# What archives use: large enough to be few, small enough to be copied and indexed one at a time.
+BYTES_MAX = 1 << 30
+# On a page of 21 KB isal's level 2 costs a quarter of zlib's default level, for files 7 % larger.
+_GZIP_LEVEL = 2
+_GZIP_WBITS = 31
+# Far more than there can be files of one millisecond and node: reaching it means a broken directory.
+_NAME_ATTEMPTS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one `write` added: records (a new file's warcinfo counts) and compressed bytes."""
+
+    records: int
+    bytes: int
+
+
+class _Segment:
+    """One ``.open`` file: its descriptor, its lock, and where its last whole record ends."""
+
+    def __init__(self, files: Files, fd: int, path: Path) -> None:
+        self._files = files
+        self._fd = fd
+        self.open_path = path
+        self.path = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
+        self.warcinfo_id = new_record_id()
+        self.size = 0
+        self._is_torn = False
+
+    def append(self, data: bytes) -> None:
+        """All of `data` or nothing of it."""
+        if self._is_torn:
+            self._cut_back()
+        self._is_torn = True
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[self._files.write(self._fd, view) :]
+        except BaseException:
+            self._cut_back_if_possible()
+            raise
+        self.size += len(data)
+        self._is_torn = False
+
+    def seal(self) -> None:
+        """Sync, rename, unlock; an empty file is removed. On an error the file stays ``.open``, unlocked."""
+        try:
+            if self._is_torn:
+                self._cut_back()
+            if self.size:
+                self._files.sync(self._fd)
+                self._files.rename(self.open_path, self.path)
+            else:
+                self._files.remove(self.open_path)
+        finally:
+            self._files.close(self._fd)
+
+    def _cut_back(self) -> None:
+        self._files.truncate(self._fd, self.size)
+        self._is_torn = False
+
+    def _cut_back_if_possible(self) -> None:
+        try:
+            self._cut_back()
+        except OSError:
+            # Asked again before the next append and before sealing; after a crash, recovery does it.
+            logger.warning("%(path)s cannot be cut back now", {"path": self.open_path}, exc_info=True)
+
+
+class WarcWriter:
+    """Writes exchanges into a directory, one file at a time.
+
+    Args:
+        directory: exists; several writers, also of several processes, may share it.
+        prefix: begins the file names, usually the crawl's name.
+        node: ends the file names; two writers with the same one do no harm.
+        bytes_max: a file that has reached this size, compressed, is sealed and the next one begun.
+        info: fields of the warcinfo records.
+        seal_in: runs the sealing of a full file; hand in a thread's submit where a sync must not wait.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        prefix: str,
+        node: str,
+        *,
+        bytes_max: int = BYTES_MAX,
+        info: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        files: Files | None = None,
+        seal_in: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        self.directory = Path(directory)
+        self._prefix = _name_part(prefix)
+        self._node = _name_part(node)
+        self._bytes_max = bytes_max
+        self._info = dict(info or {})
+        self._clock = clock or SystemClock()
+        self._files = files or OsFiles()
+        self._seal_in = seal_in or _call
+        self._serial = 0
+        self._segment: _Segment | None = None
+
+    def __repr__(self) -> str:
+        size = self._segment.size if self._segment else 0
+        return f"<WarcWriter {self.directory} files={self._serial} bytes={size}>"
+
+    @property
+    def open_path(self) -> Path | None:
+        """The file that is being written; None between files."""
+        return self._segment.open_path if self._segment else None
+
+    def write(self, exchange: Exchange) -> Written:
+        """Append the exchange's records; see the module's guarantees.
+
+        Raises:
+            TransientStoreError: the disk is full or failing; nothing of the exchange is in the file.
+        """
+        try:
+            segment = self._segment = self._segment or self._create_segment()
+            records = list(exchange_records(exchange, segment.warcinfo_id))
+            if not segment.size:
+                now_ms = self._clock.now_ms()
+                records.insert(0, warcinfo_record(segment.warcinfo_id, segment.path.name, now_ms, self._info))
+            data = b"".join([isal_zlib.compress(record, _GZIP_LEVEL, _GZIP_WBITS) for record in records])
+            segment.append(data)
+        except OSError as error:
+            raise TransientStoreError(self._complaint(error)) from error
+        if segment.size >= self._bytes_max:
+            self._segment = None
+            self._seal_in(lambda: _seal(segment))
+        return Written(len(records), len(data))
+
+    def close(self) -> None:
+        """Seal the current file; the writer may be used again and then begins a new one."""
+        segment, self._segment = self._segment, None
+        if segment:
+            _seal(segment)
+
+    def _create_segment(self) -> _Segment:
+        for _ in range(_NAME_ATTEMPTS_MAX):
+            path = self.directory / self._next_name()
+            try:
+                fd = self._files.create(path)
+            except FileExistsError:
+                continue
+            try:
+                # From create to lock the file looks abandoned: a recovering node may have taken it.
+                is_ours = lock_named(fd, path)
+            except BaseException:
+                self._files.close(fd)
+                raise
+            segment = _Segment(self._files, fd, path)
+            if is_ours and not segment.path.exists():
+                return segment
+            if is_ours:
+                segment.seal()  # empty: removes it
+            else:
+                self._files.close(fd)
+        raise FileExistsError(errno.EEXIST, "no free file name", str(self.directory))
+
+    def _next_name(self) -> str:
+        now_ms = self._clock.now_ms()
+        stamp = datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y%m%d%H%M%S")
+        serial = self._serial
+        self._serial += 1
+        return f"{self._prefix}-{stamp}{now_ms % 1000:03d}-{serial:05d}-{self._node}.warc.gz{OPEN_SUFFIX}"
+
+    def _complaint(self, error: OSError) -> str:
+        where = self.open_path or self.directory
+        try:
+            free = f"{shutil.disk_usage(self.directory).free:,} bytes are free there"
+        except OSError:
+            free = "its free space cannot be read"
+        return f"{where} cannot be written: {os.strerror(error.errno) if error.errno else error}; {free}"
+
+
+def _seal(segment: _Segment) -> None:
+    try:
+        segment.seal()
+    except OSError:
+        logger.warning(
+            "%(path)s is kept as it is and will be closed by the next start",
+            {"path": segment.open_path},
+            exc_info=True,
+        )
+
+
+def _call(function: Callable[[], None]) -> None:
+    function()
+
+
+def _name_part(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", text) or "_"

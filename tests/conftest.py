@@ -1,0 +1,44 @@
+"""What every test may ask for: a Redis of this run's own, a Redis Cluster, a crawl name nobody else has.
+
+Async tests run their coroutine themselves, with `asyncio.run`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.redis_cluster import PrivateCluster
+from tests.support.redis_server import PrivateRedis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[PrivateRedis]:
+    """The run's one server. A test that kills or cuts a server brings its own `PrivateRedis`."""
+    with PrivateRedis() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_url(redis_server: PrivateRedis) -> str:
+    return redis_server.url
+
+
+@pytest.fixture
+def crawl_name() -> str:
+    """A name, and so a key prefix, that no other test of this run has."""
+    return f"test{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[PrivateCluster]:
+    """Three masters, started by the first test that asks."""
+    with PrivateCluster() as cluster:
+        yield cluster

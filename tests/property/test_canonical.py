@@ -1,0 +1,134 @@
+"""Laws of the canonical form, over URLs built to be awkward."""
+
+from __future__ import annotations
+
+import ada_url
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bigcrawl.url.canonical import Joiner, UrlError, authority_of, canonicalize, host_of, join
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "/",
+            "//",
+            ".",
+            "..",
+            "%2e",
+            "%2E%2e",
+            "\\",
+            "?",
+            "#",
+            "@",
+            ":",
+            ";",
+            "&",
+            "=",
+            "+",
+            "%",
+            "%4",
+            "%41",
+        ),
+        *(
+            "a",
+            "B",
+            "0",
+            "ü",
+            "例",
+            "\u00ad",
+            "\u3002",
+            " ",
+            "\t",
+            "\n",
+            "\x00",
+            "'",
+            '"',
+            "<",
+            "|",
+            "^",
+            "~",
+        ),
+        *("index.html", "a/b", "x=1", "http:", "https://", "javascript:", "xn--", "[::1]", "127.1", "0x7f"),
+    ]
+)
+REFERENCES = st.lists(PIECES, max_size=8).map("".join)
+HOSTS = st.sampled_from(
+    [
+        "example.com",
+        "EXAMPLE.com.",
+        "münchen.de",
+        "127.1",
+        "[::1]",
+        "a:b@host.example",
+        "h:8080",
+        "h:80",
+        "[fe80::0001]:1",
+    ]
+)
+URLS = st.builds(
+    lambda scheme, host, rest: f"{scheme}://{host}/{rest}",
+    st.sampled_from(["http", "HTTPS"]),
+    HOSTS,
+    REFERENCES,
+)
+
+
+def canonical_or_none(url: str) -> str | None:
+    try:
+        return canonicalize(url, url_max_bytes=1_000_000)
+    except UrlError:
+        return None
+
+
+@given(st.one_of(URLS, REFERENCES, st.text()))
+@example("http://example.com/a?#")
+def test_canonical_form_is_idempotent(url: str) -> None:
+    """The canonical form of a canonical form is itself, ASCII, and without a fragment."""
+    canonical = canonical_or_none(url)
+    if canonical is not None:
+        assert canonicalize(canonical, url_max_bytes=1_000_000) == canonical
+        assert canonical.isascii()
+        assert "#" not in canonical
+
+
+@given(URLS)
+def test_canonical_form_is_the_serialisation_up_to_the_fragment(url: str) -> None:
+    """The quick way (joining with nothing) gives what serialising and cutting at the first # gives."""
+    canonical = canonical_or_none(url)
+    if canonical is not None:
+        assert canonical == ada_url.normalize_url(url).partition("#")[0]
+
+
+@given(URLS, REFERENCES)
+@example("http://example.com/a/b?c/d", "x/y")
+@example("http://h/", "a:b")
+def test_joiner_agrees_with_the_parser(base: str, reference: str) -> None:
+    """The short way for plain references gives what the WHATWG parser gives, and that is canonical."""
+    canonical_base = canonical_or_none(base)
+    if canonical_base is None:
+        return
+    joined = Joiner(base)(reference)
+    assert joined == join(canonical_base, reference)
+    if joined is not None:
+        assert canonical_or_none(joined) == joined
+
+
+@given(URLS, st.from_regex(r"/?[A-Za-z0-9_.~-]+(/[A-Za-z0-9_.~-]+)*/?(\?[!-~]*)?(#[ -~]*)?", fullmatch=True))
+def test_joiner_agrees_with_the_parser_on_plain_references(base: str, reference: str) -> None:
+    """As above, with references most of which take the short way."""
+    canonical_base = canonical_or_none(base)
+    if canonical_base is not None:
+        assert Joiner(base)(reference) == join(canonical_base, reference)
+
+
+@given(URLS)
+def test_host_and_authority_are_what_the_parser_says(url: str) -> None:
+    """Cutting the canonical string gives the parser's own hostname, port and scheme."""
+    canonical = canonical_or_none(url)
+    if canonical is None:
+        return
+    parsed = ada_url.URL(canonical)
+    hostname = parsed.hostname.strip("[]")
+    assert host_of(canonical) == (hostname[:-1] if len(hostname) > 1 and hostname[-1] == "." else hostname)
+    assert authority_of(canonical) == parsed.origin

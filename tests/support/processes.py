@@ -1,0 +1,94 @@
+"""Processes that tests start: none of them outlives the test run, however it ends.
+
+Two ways, for two kinds:
+
+- `spawn` is for what a test starts itself. The kernel kills the process when its parent dies
+  (prctl(PR_SET_PDEATHSIG)).
+- `no_strays_below` is for what the product starts, which must outlive its parent: a watcher, told of the
+  run's end by the end of its input, kills the servers that still work below a directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+POLL_S = 0.01
+
+# "Parent" means the *thread* that forked: a server started in a worker thread would be killed when that
+# thread ends, in mid-test. So all are started by this one thread, which lives as long as the interpreter.
+_spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+# 1 is PR_SET_PDEATHSIG, 9 is SIGKILL. A parent that died before the prctl would never be noticed: look once.
+# An exec'ed wrapper and no preexec_fn, which is not safe in a process with threads.
+_TIE = """
+import ctypes, os, sys
+if ctypes.CDLL(None, use_errno=True).prctl(1, 9, 0, 0, 0) != 0:
+    sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the test run is over")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+_WATCH = """
+import os, signal, sys
+root = sys.argv[1]
+sys.stdin.buffer.read()
+for name in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        program = os.path.basename(os.readlink(f"/proc/{name}/exe"))
+        where = os.readlink(f"/proc/{name}/cwd").removesuffix(" (deleted)")
+        inside = os.path.commonpath([root, where]) == root
+        if inside and program in ("redis-server", "valkey-server", "redis-check-rdb"):
+            os.kill(int(name), signal.SIGKILL)
+    except (OSError, ValueError):
+        pass
+"""
+
+
+def spawn(argv: Sequence[str | os.PathLike[str]], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process that is killed when the test run dies; `argv[0]` is a path, `options` are Popen's."""
+    tied = [sys.executable, "-ISc", _TIE, str(os.getpid()), *argv]
+    options.setdefault("stdin", subprocess.DEVNULL)
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(tied, start_new_session=True, **options)
+
+    return _spawner.submit(start).result()
+
+
+@contextlib.contextmanager
+def no_strays_below(directory: Path) -> Iterator[None]:
+    """Kill, by pid, every Redis or Valkey whose working directory is below `directory` at the end.
+
+    The end of the block, or of the whole test run by any signal.
+    """
+    watcher = subprocess.Popen(
+        [sys.executable, "-ISc", _WATCH, str(directory.resolve())],
+        stdin=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the tests
+    )
+    try:
+        yield
+    finally:
+        watcher.communicate(timeout=30)
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 20) -> None:
+    """Wait for another process to do what no call here can wait for; fail, saying `what`, after the bound."""
+    deadline = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {timeout_s} s: {what}")
+        pause.wait(POLL_S)

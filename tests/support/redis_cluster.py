@@ -1,0 +1,166 @@
+"""A Redis Cluster for tests: masters on free ports of 127.0.0.1, no replicas, no data on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import redis
+
+from tests.support.processes import spawn, wait_until
+from tests.support.redis_server import binary_under_test
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from types import TracebackType
+
+SLOTS = 16384
+# A port that was free a moment ago may be taken when the server binds it: then all is tried again.
+ATTEMPTS = 5
+
+
+class PortTakenError(Exception):
+    """A server ended because another process took its port first."""
+
+
+@dataclass(slots=True)
+class Master:
+    """One node of the cluster."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    bus_port: int
+    log_path: Path
+    client: redis.Redis
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def is_answering(self) -> bool:
+        if self.process.poll() is not None:
+            said = self.log_path.read_text(errors="replace")[-2000:]
+            raise PortTakenError(said) if "Address already in use" in said else RuntimeError(said)
+        with contextlib.suppress(redis.ConnectionError):
+            return bool(self.client.ping())
+        return False
+
+    def sees_all(self, masters: int) -> bool:
+        """Whether this node's view of the cluster is whole, and not only its own part of it."""
+        seen = self.client.execute_command("CLUSTER INFO")
+        return (
+            seen["cluster_state"] == "ok"
+            and int(seen["cluster_slots_ok"]) == SLOTS
+            and int(seen["cluster_size"]) == masters
+        )
+
+
+class PrivateCluster:
+    """Masters that share the slots evenly; `url` is the first one's address, enough for a cluster client."""
+
+    def __init__(self, masters: int = 3) -> None:
+        self._count = masters
+        self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-cluster-"))
+        self.masters: list[Master] = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.masters[0].port}"
+
+    def start(self) -> None:
+        """Start the masters, give them their slots, and wait until each sees the whole cluster as ok."""
+        for attempt in range(ATTEMPTS):
+            try:
+                self._start_masters(attempt)
+                break
+            except PortTakenError:
+                self._end_masters()
+                if attempt == ATTEMPTS - 1:
+                    raise
+        for index, master in enumerate(self.masters):
+            low, high = SLOTS * index // self._count, SLOTS * (index + 1) // self._count - 1
+            # Distinct epochs from the start spare the nodes the vote on who has which.
+            master.client.execute_command("CLUSTER SET-CONFIG-EPOCH", index + 1)
+            master.client.execute_command("CLUSTER ADDSLOTSRANGE", low, high)
+        # Each meets each: waiting for gossip to introduce them takes seconds.
+        for one, other in itertools.combinations(self.masters, 2):
+            one.client.execute_command("CLUSTER MEET", "127.0.0.1", other.port, other.bus_port)
+        for master in self.masters:
+            sees_all = functools.partial(master.sees_all, self._count)
+            wait_until(sees_all, f"a whole cluster seen from {master.port}")
+
+    @contextlib.contextmanager
+    def client(self, **options: Any) -> Iterator[redis.RedisCluster]:
+        """A client of the whole cluster whose sockets are closed at the end."""
+        client = redis.RedisCluster.from_url(self.url, **options)
+        try:
+            yield client
+        finally:
+            client.disconnect_connection_pools()  # its close() leaves the nodes' sockets open
+            client.close()
+
+    def close(self) -> None:
+        """Kill the masters and delete their directories."""
+        self._end_masters()
+        shutil.rmtree(self.directory)
+
+    def _start_masters(self, attempt: int) -> None:
+        ports = _free_ports(2 * self._count)
+        for port, bus_port in zip(ports[::2], ports[1::2], strict=True):
+            self.masters.append(self._spawn(self.directory / f"{attempt}-{port}", port, bus_port))
+        for master in self.masters:
+            wait_until(master.is_answering, f"a Redis on port {master.port} that answers")
+
+    def _spawn(self, directory: Path, port: int, bus_port: int) -> Master:
+        directory.mkdir()
+        log_path = directory / "server.log"
+        options = {
+            "port": port,
+            "cluster-port": bus_port,
+            "bind": "127.0.0.1",
+            "dir": directory,
+            "logfile": log_path,
+            "save": "",
+            "cluster-enabled": "yes",
+            "cluster-config-file": "nodes.conf",
+            # Long, so that a machine busy with other tests does not make masters fail each other.
+            "cluster-node-timeout": 15000,
+        }
+        arguments = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+        process = spawn([binary_under_test(), *arguments], cwd=directory)
+        client = redis.Redis(host="127.0.0.1", port=port, decode_responses=True)
+        return Master(process, port, bus_port, log_path, client)
+
+    def _end_masters(self) -> None:
+        for master in self.masters:
+            master.client.close()
+            master.process.kill()
+        for master in self.masters:
+            master.process.wait(timeout=20)
+        self.masters.clear()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that were free at the same moment, all distinct."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in sockets]

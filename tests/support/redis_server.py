@@ -1,0 +1,138 @@
+"""A private Redis or Valkey for tests: a unix socket in a directory of its own, killed with the test run.
+
+The binary is the one the product would embed, or the one that BIGCRAWL_TEST_REDIS_BINARY names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import redis
+
+from bigcrawl.redisdb.embedded import binary
+from tests.support.aof import cut_aof_to
+from tests.support.processes import spawn, wait_until
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+    from types import TracebackType
+
+
+def binary_under_test() -> Path:
+    """The server binary that all tests use."""
+    named = os.environ.get("BIGCRAWL_TEST_REDIS_BINARY")
+    return Path(named) if named else binary()
+
+
+class PrivateRedis:
+    """A server process on a unix socket; the path, and so `url`, stays the same over restarts.
+
+    Args:
+        aof: keep the data over `kill()` and `restart()`, with a timestamp a second in the AOF for `cut_aof`.
+        options: more configuration, by Redis' names.
+
+    It may be started and restarted from any thread.
+    """
+
+    def __init__(self, *, aof: bool = True, options: Mapping[str, str] | None = None) -> None:
+        # Not below pytest's directory: that may be too long for a socket's path.
+        self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-test-"))
+        self.socket_path = self.directory / "redis.sock"
+        self.log_path = self.directory / "server.log"
+        self.url = f"unix://{self.socket_path}?db=0"
+        self.client = redis.Redis.from_url(self.url)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._options = {
+            "port": "0",
+            "unixsocket": str(self.socket_path),
+            "dir": str(self.directory),
+            "logfile": str(self.log_path),
+            "save": "",
+            "maxmemory-policy": "noeviction",
+            "appendonly": "yes" if aof else "no",
+            "aof-timestamp-enabled": "yes" if aof else "no",
+            # A rewrite would fold the annotations into a base file that cannot be cut.
+            "auto-aof-rewrite-percentage": "0",
+            **(options or {}),
+        }
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start the server and wait until it has loaded its data."""
+        assert self._process is None, "already started"
+        arguments = [word for name, value in self._options.items() for word in (f"--{name}", value)]
+        self._process = spawn([binary_under_test(), *arguments], cwd=self.directory)
+        wait_until(self._is_ready, f"a Redis in {self.directory} that answers")
+
+    def kill(self) -> None:
+        """End the server as kill -9 does; what it has written to its AOF stays."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End the server cleanly."""
+        self._end(signal.SIGTERM)
+
+    def restart(self) -> None:
+        """Start the server again on the same data, after a clean stop if it still runs."""
+        self.stop()
+        self.start()
+
+    def cut_aof_to(self, timestamp_s: int) -> int:
+        """Kill the server, forget every write made after the second `timestamp_s`, start it again.
+
+        Returns:
+            How many bytes of AOF were cut off.
+        """
+        self.kill()
+        cut_bytes = cut_aof_to(self.directory / "appendonlydir", timestamp_s)
+        self.start()
+        return cut_bytes
+
+    def cut_aof(self, seconds: float) -> int:
+        """Do as `cut_aof_to`, back by more than `seconds` and at most one second more."""
+        # A second's writes stay only if that whole second was over `seconds` ago.
+        return self.cut_aof_to(int(time.time() - seconds) - 1)
+
+    def close(self) -> None:
+        """Stop the server and delete its data."""
+        self.client.close()
+        self.kill()
+        shutil.rmtree(self.directory)
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            self._process = None
+            said = self.log_path.read_text(errors="replace")[-2000:] if self.log_path.exists() else ""
+            raise RuntimeError(f"the Redis in {self.directory} ended at once: {said}")
+        with contextlib.suppress(redis.ConnectionError):  # BusyLoadingError is one
+            return bool(self.client.ping())
+        return False
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(timeout=20)
+            self._process = None
+            self.client.connection_pool.disconnect()

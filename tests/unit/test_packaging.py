@@ -1,0 +1,109 @@
+"""What is built from the project holds all of it: wheels for pip, eggs for scrapyd."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.util
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel and the egg, built from a copy of the source by the commands pip and scrapyd-client end in.
+
+    One process builds both, since its start costs more than the builds.
+    """
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "setup.py", "README.md"):
+        shutil.copy(PROJECT / name, source)
+    shutil.copytree(PROJECT / "bigcrawl", source / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
+    out = tmp_path_factory.mktemp("built")
+    build = ["setup.py", "-q", "bdist_wheel", "-d", str(out), "bdist_egg", "-d", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *build], cwd=source, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+def package_files() -> set[str]:
+    """Every file of the package, as it should stand in an archive."""
+    return {
+        path.relative_to(PROJECT).as_posix()
+        for path in (PROJECT / "bigcrawl").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def archive(built: Path, suffix: str) -> zipfile.ZipFile:
+    (path,) = built.glob(f"*{suffix}")
+    return zipfile.ZipFile(path)
+
+
+@pytest.mark.parametrize("suffix", [".whl", ".egg"])
+def test_archive_holds_every_file_of_the_package(built: Path, suffix: str) -> None:
+    """Modules, Lua scripts and other data of the package are all in the archive, and no tests are."""
+    with archive(built, suffix) as opened:
+        names = {name for name in opened.namelist() if not name.endswith("/")}
+    assert package_files() - names == set()
+    assert any(name.endswith(".lua") for name in names)
+    assert not any(name.startswith("tests/") for name in names)
+
+
+def test_egg_names_the_settings_and_stays_zipped(built: Path) -> None:
+    """scrapyd finds the settings by the egg's entry point, and the egg is declared safe to leave zipped."""
+    with archive(built, ".egg") as egg:
+        names = egg.namelist()
+        entry_points = configparser.ConfigParser()
+        entry_points.read_string(egg.read("EGG-INFO/entry_points.txt").decode())
+    assert entry_points["scrapy"]["settings"] == "bigcrawl.settings"
+    assert "EGG-INFO/zip-safe" in names
+
+
+def test_wheel_brings_the_frontier_command(built: Path) -> None:
+    """`scrapy frontier` exists wherever the wheel is installed, and names a module that the wheel holds."""
+    with archive(built, ".whl") as wheel:
+        (path,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+        entry_points = configparser.ConfigParser()
+        entry_points.read_string(wheel.read(path).decode())
+        module, _, _ = entry_points["scrapy.commands"]["frontier"].partition(":")
+        assert f"{module.replace('.', '/')}.py" in wheel.namelist()
+
+
+def test_version_is_said_once(built: Path) -> None:
+    """The archives carry bigcrawl.__version__."""
+    spec = importlib.util.spec_from_file_location("said", PROJECT / "bigcrawl" / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    said = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(said)
+    names = sorted(path.name.split("-")[1] for path in built.iterdir())
+    assert names == [said.__version__] * 2
+
+
+def test_lua_scripts_load_from_the_zipped_egg(built: Path) -> None:
+    """Inside a zipped egg, as scrapyd runs it, every Lua script can be read as a package resource."""
+    (egg,) = built.glob("*.egg")
+    code = (
+        "import importlib.resources as r; d = r.files('bigcrawl.redisdb') / 'lua';"
+        "print(d); print(sum(1 for f in d.iterdir() if f.name.endswith('.lua') and f.read_text()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=built,
+        env={"PYTHONPATH": str(egg), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    where, count = done.stdout.split("\n")[:2]
+    assert egg.name in where
+    assert int(count) == len(list((PROJECT / "bigcrawl" / "redisdb" / "lua").glob("*.lua")))

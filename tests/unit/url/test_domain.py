@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.domain import PublicSuffixes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def suffixes() -> PublicSuffixes:
+    return PublicSuffixes.bundled()
+
+
+@pytest.mark.parametrize(
+    ("host", "pld"),
+    [
+        ("example.com", "example.com"),
+        ("a.b.example.com", "example.com"),
+        ("a.b.example.co.uk", "example.co.uk"),
+        ("com", "com"),
+        ("co.uk", "co.uk"),
+        ("www.ck", "www.ck"),  # an exception to *.ck
+        ("a.b.ck", "a.b.ck"),  # b.ck is a suffix by *.ck
+        ("b.ck", "b.ck"),
+        ("a.city.kobe.jp", "city.kobe.jp"),
+        ("www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+        ("a.b.github.io", "github.io"),
+        ("localhost", "localhost"),
+        ("a.b.internal", "b.internal"),
+        ("b.internal", "b.internal"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("10.1.2.3", "10.1.2.3"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("::1", "::1"),
+        ("_dmarc.example.org", "example.org"),
+        (".", "."),
+        ("a..b", ".b"),
+    ],
+)
+def test_pld_is_one_label_below_the_public_suffix(suffixes: PublicSuffixes, host: str, pld: str) -> None:
+    """Addresses, single labels and suffixes are their own PLD; an unknown suffix counts as one label."""
+    assert suffixes.pld(host) == pld
+    assert suffixes.pld(host) == pld  # from the cache
+
+
+def test_private_suffixes_count_only_when_asked_for(suffixes: PublicSuffixes) -> None:
+    """With `private`, sites of a hosting company are PLDs of their own; the text is the same."""
+    private = PublicSuffixes.bundled(private=True)
+    assert private.pld("a.b.github.io") == "b.github.io"
+    assert private.text == suffixes.text
+
+
+def test_a_copy_made_from_the_text_is_the_same_list(suffixes: PublicSuffixes) -> None:
+    """A node that joins makes its list from the crawl record, and gives every host the same PLD."""
+    copy = PublicSuffixes.from_text(suffixes.text)
+    assert copy.text == suffixes.text
+    for host in ("a.b.example.co.uk", "a.b.ck", "a.xn--55qx5d.cn", "x.y.meråker.no", "a.b.internal"):
+        assert copy.pld(host) == suffixes.pld(host)
+
+
+def test_another_list_gives_other_plds() -> None:
+    """The text decides, not what is installed; names in it are read as UTF-8."""
+    other = PublicSuffixes.from_text("// ours\nexample\nkawasaki.example\n例え\n".encode())
+    assert other.pld("a.b.kawasaki.example") == "b.kawasaki.example"
+    assert other.pld("a.b.co.uk") == "co.uk"
+    assert other.pld("a.b.xn--r8jz45g") == "b.xn--r8jz45g"
+
+
+@pytest.mark.parametrize("text", [b"", b"// only a comment\n\n"])
+def test_a_text_without_suffixes_is_an_error(text: bytes) -> None:
+    """An empty list would make every host of a country one PLD, so it is refused."""
+    with pytest.raises(ConfigError, match="no suffix"):
+        PublicSuffixes.from_text(text)
+
+
+def test_nothing_is_fetched_and_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suffixes: PublicSuffixes
+) -> None:
+    """Lists are made without a connection, a name look-up or a file, whatever the environment says."""
+
+    def refuse(*_args: object, **_kwargs: object) -> None:
+        raise AssertionError("a connection was tried")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR", "TLDEXTRACT_CACHE"):
+        monkeypatch.setenv(name, os.fspath(tmp_path))
+    monkeypatch.setenv("TLDEXTRACT_PUBLIC_SUFFIX_LIST_URLS", "http://127.0.0.1:1/list")
+    assert PublicSuffixes.bundled().text == suffixes.text
+    assert PublicSuffixes.from_text(suffixes.text).pld("a.example.com") == "example.com"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cache_of_hosts_is_bounded(suffixes: PublicSuffixes) -> None:
+    """No more hosts are remembered than `hosts_cached_max`."""
+    small = PublicSuffixes.from_text(suffixes.text, hosts_cached_max=10)
+    for number in range(100):
+        small.pld(f"www.site{number}.com")
+    assert "10 hosts cached" in repr(small)

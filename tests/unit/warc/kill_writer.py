@@ -1,0 +1,15 @@
+"""Write numbered exchanges without end; print each number once it is written. Waits to be killed."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+from bigcrawl.warc.segments import WarcWriter
+from tests.unit.warc.reading import exchange
+
+if __name__ == "__main__":
+    writer = WarcWriter(sys.argv[1], "killed", "node", bytes_max=100_000)
+    for number in itertools.count():
+        writer.write(exchange(number, b"%d " % number * 2000))
+        print(number, flush=True)  # noqa: T201  # the acknowledgement
