@@ -12,8 +12,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader import Downloader as ScrapyDownloader
-from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
+from scrapy.exceptions import DownloadTimeoutError
 
+from bigcrawl.scheduler.outcome import FetchAbortedError
 from bigcrawl.scheduler.registry import frontier_of
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from scrapy.core.downloader.handlers import DownloadHandlers
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-
-class FetchAbortedError(IgnoreRequest):
-    """A fetch was given up because the node stops; its URL goes back to its host's queue."""
 
 
 class Downloader(ScrapyDownloader):

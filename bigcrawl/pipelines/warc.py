@@ -200,11 +200,12 @@ class WarcPipeline:
     def _cancel_retry(self) -> None:
         if self._retry:
             self._retry.cancel()
+            self._retry = None
 
     def _go_on(self) -> None:
         if self._retry is None:
             return
-        self._retry = None
+        self._cancel_retry()
         logger.info("%(directory)s has room again; the crawl goes on", {"directory": self._directory})
         if self._has_paused_engine:
             self._crawler.engine.unpause()

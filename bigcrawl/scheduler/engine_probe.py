@@ -49,4 +49,7 @@ class EngineProbe:
         return getattr(slot, "closing", None) is not None
 
     def _engine(self) -> Any:
-        return getattr(self._crawler, "_engine", None) or (self._crawler.engine if self._crawler.crawling else None)
+        try:
+            return self._crawler.engine
+        except (RuntimeError, AttributeError):
+            return None

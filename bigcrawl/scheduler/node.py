@@ -76,6 +76,7 @@ class Node:
         may_take: Callable[[], bool],
         may_acknowledge: Callable[[], bool],
         on_fatal: Callable[[BigcrawlError], None],
+        revive: Callable[[], object] | None = None,
     ) -> None:
         self.config = config
         self.node_id = f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
@@ -85,6 +86,7 @@ class Node:
         self._may_take = may_take
         self._may_acknowledge = may_acknowledge
         self._on_fatal = on_fatal
+        self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock)
         self.handout = Handout(config, clock, self.outbox)
@@ -235,6 +237,8 @@ class Node:
                 if not self._away_logged:
                     self._away_logged = True
                     logger.warning("waiting: %(error)s", {"error": error})
+                if work == self._pump:
+                    await self._revive_server()
             except BigcrawlError as error:
                 self._on_fatal(error)
                 return
@@ -243,6 +247,15 @@ class Node:
                 self._on_fatal(BigcrawlError(f"{work.__name__} failed: {error!r}"))
                 return
             await self._rest(rest_s, work)
+
+    async def _revive_server(self) -> None:
+        """Start the embedded server again if it died; an outside one is its operator's."""
+        if self._revive is None:
+            return
+        try:
+            await asyncio.to_thread(self._revive)
+        except BigcrawlError as error:
+            logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     async def _rest(self, rest_s: float, work: Callable[[], Awaitable[float]]) -> None:
         if work != self._pump:

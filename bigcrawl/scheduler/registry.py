@@ -22,3 +22,16 @@ def frontier_of(crawler: Crawler) -> Scheduler | None:
     """The crawler's frontier; None when it runs on another scheduler."""
     found = _frontiers.get(crawler)
     return found() if found else None
+
+
+_failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
+
+
+def mark_failed(crawler: Crawler) -> None:
+    """Note that the crawl ends because of an error; `scrapy crawl` shall exit with 1."""
+    _failed[crawler] = True
+
+
+def has_failed(crawler: Crawler) -> bool:
+    """Whether `mark_failed` was called."""
+    return _failed.get(crawler, False)

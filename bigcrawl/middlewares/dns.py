@@ -1,0 +1,81 @@
+"""The reactor's resolver on the frontier's DNS cache: `TWISTED_DNS_RESOLVER`, set by the add-on.
+
+A name resolves to one address, the one whose range was checked and whose server's gate was passed. A name
+that comes here unasked (a proxy, a project's own connections) is looked up and checked in the same way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.interfaces import IHostnameResolver, IHostResolution
+from zope.interface import implementer
+
+from bigcrawl.politeness import addresses
+from bigcrawl.politeness.dns_cache import DnsError
+from bigcrawl.politeness.dns_shared import shared_dns
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+@implementer(IHostResolution)
+class Resolution:
+    """One look-up under way."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def cancel(self) -> None:
+        """Twisted's endpoint stops listening; the cache keeps the answer for the next one."""
+
+
+@implementer(IHostnameResolver)
+class Resolver:
+    """Answers the reactor from the cache that the frontier filled."""
+
+    def __init__(self, reactor: Any, *, allow_private: bool) -> None:
+        self._reactor = reactor
+        self._allow_private = allow_private
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
+        return cls(reactor, allow_private=crawler.settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"))
+
+    def install_on_reactor(self) -> None:
+        """Take over the reactor's name resolution."""
+        self._reactor.installNameResolver(self)
+
+    def resolveHostName(  # noqa: N802 - Twisted's name
+        self,
+        resolutionReceiver: Any,  # noqa: N803 - Twisted's name
+        hostName: str,  # noqa: N803 - Twisted's name
+        portNumber: int = 0,  # noqa: N803 - Twisted's name
+        addressTypes: Any = None,  # noqa: N803 - Twisted's name
+        transportSemantics: str = "TCP",  # noqa: N803 - Twisted's name
+    ) -> Resolution:
+        """Tell the receiver the name's one address, or none."""
+        resolution = Resolution(hostName)
+        resolutionReceiver.resolutionBegan(resolution)
+        known = shared_dns().peek(hostName)
+        if known is not None:
+            self._answer(resolutionReceiver, known, portNumber)
+        else:
+            deferred_from_coro(self._look_up(resolutionReceiver, hostName, portNumber))
+        return resolution
+
+    async def _look_up(self, receiver: Any, host: str, port: int) -> None:
+        try:
+            found = await shared_dns().lookup(host.rstrip(".").lower())
+        except DnsError:
+            found = []
+        self._answer(receiver, found, port)
+
+    def _answer(self, receiver: Any, found: list[str], port: int) -> None:
+        refused = not self._allow_private and any(addresses.refusal(address) for address in found)
+        for address in [] if refused else found[:1]:
+            kind = IPv6Address if ":" in address else IPv4Address
+            receiver.addressResolved(kind("TCP", address, port))
+        receiver.resolutionComplete()

@@ -1,0 +1,125 @@
+"""Spider output to the frontier (steps 1 and 2): `Links` become queued URLs without a Request each.
+
+Here, and only here, a spider may be made to wait: while the outbox is full, `process_start` and
+`process_spider_output` are awaited. Start requests run on one node at a time, and once in a crawl's life.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.exceptions import CloseSpider
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.links import Links
+from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from bigcrawl.scheduler.scheduler import Scheduler
+
+logger = logging.getLogger(__name__)
+
+
+class LinksMiddleware:
+    """Takes `Links` out of a spider's output, and holds the spider back when the frontier is full."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._url_bytes_max = crawler.settings.getint("BIGCRAWL_URL_BYTES_MAX", 8192)
+        self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Run the start requests if they are this node's to run."""
+        frontier = frontier_of(self._crawler)
+        if frontier is None:
+            async for output in start:
+                yield output
+            return
+        if not await frontier.claim_start(self._spider):
+            return
+        try:
+            async for output in start:
+                if isinstance(output, Links):
+                    self._offer(frontier, output, None)
+                else:
+                    if isinstance(output, Request):
+                        frontier.note_start_request(output)
+                    yield output
+                await frontier.wait_for_room()
+        except BigcrawlError as error:
+            frontier.fail(error)
+            raise CloseSpider("bigcrawl_failed") from error
+        await frontier.end_start()
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Pass on requests and items; take `Links`."""
+        frontier = frontier_of(self._crawler)
+        async for output in result:
+            if frontier is None:
+                yield output
+            elif isinstance(output, Links):
+                self._offer(frontier, output, response)
+                await frontier.wait_for_room()
+            else:
+                yield output
+                await frontier.wait_for_room()
+
+    @property
+    def _spider(self) -> Any:
+        return self._crawler.spider
+
+    def _offer(self, frontier: Scheduler, links: Links, response: Response | None) -> None:
+        depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
+        stats = self._crawler.stats
+        assert stats is not None
+        if self._depth_max and depth > self._depth_max:
+            stats.inc_value("bigcrawl/dropped/depth", len(links.urls))
+            return
+        stats.inc_value("bigcrawl/links/found", len(links.urls))
+        offered = frontier.offer_links(links, self._canonical(links), depth)
+        stats.inc_value("bigcrawl/links/sent", offered)
+
+    def _canonical(self, links: Links) -> Iterator[str]:
+        """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
+        allowed = tuple(getattr(self._spider, "allowed_domains", None) or ())
+        for url in links.urls:
+            canonical = self._one(url, links)
+            if canonical is None:
+                self._count("url")
+            elif len(canonical) > self._url_bytes_max:
+                self._count("url-too-long")
+            elif allowed and not _is_within(host_of(canonical), allowed):
+                self._count("offsite")
+            else:
+                yield canonical
+
+    def _one(self, url: str, links: Links) -> str | None:
+        if links.canonical:
+            return url
+        if links.base is not None:
+            return join(links.base, url)
+        try:
+            return canonicalize(url, 1 << 20)
+        except UrlError:
+            return None
+
+    def _count(self, reason: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
+
+
+def _is_within(host: str, domains: tuple[str, ...]) -> bool:
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)

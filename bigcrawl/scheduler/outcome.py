@@ -1,0 +1,34 @@
+"""What a fetch that got no answer is counted as."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scrapy import exceptions as scrapy_errors
+
+from bigcrawl.scheduler.handout import ABORTED
+
+
+class FetchAbortedError(scrapy_errors.IgnoreRequest):
+    """A fetch was given up because the node stops; its URL goes back to its host's queue."""
+
+
+
+# First match wins; Scrapy's own exceptions since 2.15, whatever download handler raised them.
+_KINDS: tuple[tuple[type[BaseException], str], ...] = (
+    (FetchAbortedError, ABORTED),
+    (asyncio.CancelledError, ABORTED),
+    (scrapy_errors.CannotResolveHostError, "error:dns"),
+    (scrapy_errors.DownloadTimeoutError, "error:timeout"),
+    (TimeoutError, "error:timeout"),
+    (scrapy_errors.DownloadConnectionRefusedError, "error:refused"),
+    (scrapy_errors.ResponseDataLossError, "error:dataloss"),
+    (scrapy_errors.DownloadCancelledError, "error:too-large"),
+    (scrapy_errors.UnsupportedURLSchemeError, "dropped:scheme"),
+    (scrapy_errors.DownloadFailedError, "error:connection"),
+)
+
+
+def error_outcome(error: BaseException) -> str:
+    """The counter for an error of the downloader: `error:<kind>`, or `aborted` for one that was given up."""
+    return next((slug for kind, slug in _KINDS if isinstance(error, kind)), "error:other")

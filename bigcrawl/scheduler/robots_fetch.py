@@ -1,0 +1,46 @@
+"""robots.txt through Scrapy's own downloader, past the scheduler (step 10)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
+
+from bigcrawl.scheduler.robots import Fetched
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+# No retry, no redirect, no cookies of pages, no offsite filter: one request, one answer, whatever it is.
+_META = {
+    "dont_retry": True,
+    "dont_redirect": True,
+    "dont_merge_cookies": True,
+    "dont_cache": True,
+    "allow_offsite": True,
+    "handle_httpstatus_all": True,
+    "dont_obey_robotstxt": True,
+    "verbatim_url": True,
+}
+
+
+class RobotsFetch:
+    """A `Fetch` on a crawler's engine."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    async def __call__(self, url: str) -> Fetched:
+        """Fetch a URL once; status None when there was no answer."""
+        request = Request(url, callback=NO_CALLBACK, meta=dict(_META), priority=1000)
+        try:
+            response = await self._crawler.engine.download_async(request)
+        except Exception as error:  # whatever a download handler or middleware raises is "no answer"
+            logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
+            return Fetched(None)
+        location = response.headers.get(b"Location", b"") or b""
+        return Fetched(response.status, response.body, location.decode("latin-1"))

@@ -1,0 +1,386 @@
+"""Scrapy's face of the frontier: `SCHEDULER = "bigcrawl.scheduler.scheduler.Scheduler"`; no I/O in its calls.
+
+What Scrapy readers will assume otherwise:
+
+- `enqueue_request` returning True means *accepted for the seen check*, not *new*: whether a URL is new is
+  decided by its partition, maybe on another node, when the batch that carries it is merged.
+- `next_request` never waits for Redis or disk: it pops a deque. None means "not now".
+- Scrapy's downloader slots are not our politeness, the ready heap is.
+
+No exception leaves these calls: one that did could hang the engine so that even SIGTERM would not end it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import CloseSpider
+from scrapy.utils.defer import deferred_from_coro
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.config import read_config
+from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError, TransientStoreError
+from bigcrawl.pipelines.warc import storage_of
+from bigcrawl.politeness.dns_shared import shared_dns
+from bigcrawl.politeness.throttle_policy import retry_backoff_ms
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.scheduler import registry
+from bigcrawl.scheduler.codec import decode_request, encode_links, encode_request, pack_member
+from bigcrawl.scheduler.engine_probe import EngineProbe
+from bigcrawl.scheduler.node import Node
+from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.robots_fetch import RobotsFetch
+from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.key import request_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+    from bigcrawl.links import Links
+    from bigcrawl.scheduler.held import HeldUrl
+
+logger = logging.getLogger(__name__)
+
+RETRY_FIRST_MS = 2_000
+RETRY_LONGEST_MS = 60_000
+ROOM_POLL_S = 0.1
+
+
+class Scheduler(BaseScheduler):
+    """The crawler's end of the frontier."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self.config = read_config(crawler.settings)
+        self._clock = SystemClock()
+        self._probe = EngineProbe(crawler)
+        self._started: dict[Request, HeldUrl] = {}
+        self._start_requests: set[int] = set()
+        self._embedded: EmbeddedServer | None = None
+        self._client: RedisClient | None = None
+        self._spider: Spider | None = None
+        self._failed: BigcrawlError | None = None
+        self._said: set[str] = set()
+        self._abort_at: float | None = None
+        self.node: Node | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        frontier = cls(crawler)
+        registry.register(crawler, frontier)
+        return frontier
+
+    def __repr__(self) -> str:
+        return f"<Scheduler started={len(self._started)} node={self.node!r}>"
+
+    # --- opening and closing
+
+    def open(self, spider: Spider) -> Deferred[None]:
+        return deferred_from_coro(self._open(spider))
+
+    async def _open(self, spider: Spider) -> None:
+        self._spider = spider
+        try:
+            url = self.config.crawl.redis_url or await self._start_embedded()
+            self._client = RedisClient(url)
+            self.node = Node(
+                self.config,
+                self._client,
+                shared_dns(),
+                self._clock,
+                RobotsFetch(self._crawler),
+                poll_ended=self._poll_ended,
+                may_take=self._may_take,
+                may_acknowledge=self._may_acknowledge,
+                on_fatal=self.fail,
+                revive=self._embedded.ensure_running if self._embedded else None,
+            )
+            self.node.handout.wake_engine = self._probe.wake
+            self.node.handout.call_later = asyncio.get_running_loop().call_later
+            await self.node.start()
+        except BigcrawlError as error:
+            self.fail(error)
+            raise CloseSpider("bigcrawl_cannot_start") from error
+        if self.node.finished:
+            logger.info(
+                "crawl %(name)s is finished: %(pages)d pages; choose another BIGCRAWL_CRAWL, or FRESH=1, to start anew",
+                {"name": self.config.crawl.name, "pages": self.node.pages},
+            )
+
+    async def _start_embedded(self) -> str:
+        self._embedded = EmbeddedServer(self.config.crawl.crawl_dir / "redis")
+        return await asyncio.to_thread(self._embedded.start)
+
+    def close(self, reason: str) -> Deferred[None]:
+        return deferred_from_coro(self._close())
+
+    async def _close(self) -> None:
+        if self.node is not None:
+            await self.node.close()
+        if self._client is not None:
+            await self._client.close()
+        if self._embedded is not None:
+            try:
+                await asyncio.to_thread(self._embedded.leave)
+            except BigcrawlError as error:
+                logger.warning("%(error)s", {"error": error})
+
+    def fail(self, error: BigcrawlError) -> None:
+        """End the crawl because of an error that waiting will not mend: one line, and exit status 1."""
+        if self._failed is not None:
+            return
+        self._failed = error
+        logger.error("%(error)s", {"error": error})
+        registry.mark_failed(self._crawler)
+        if self.node is not None and self._crawler.crawling and not self._probe.is_closing():
+            asyncio.ensure_future(self._close_spider("bigcrawl_failed"))
+
+    async def _close_spider(self, reason: str) -> None:
+        try:
+            await self._crawler.engine.close_spider_async(reason=reason)
+        except RuntimeError:  # it was never opened, or is closed already
+            return
+
+    # --- what the engine calls
+
+    def has_pending_requests(self) -> bool:
+        if self.node is None or self._failed is not None:
+            return False
+        if self.node.has_reached_max and not len(self.node.handout.held):
+            return False
+        return bool(self._started) or not (self.node.finished and self.config.crawl.close_when_empty)
+
+    def enqueue_request(self, request: Request) -> bool:
+        try:
+            return self._enqueue(request)
+        except UrlError as error:
+            self._drop(f"url-{error.reason}", str(error))
+        except RequestNotStorableError as error:
+            self._drop("not-storable", str(error))
+        except Exception:
+            logger.exception("a request could not be queued: %(request)s", {"request": request})
+            self._drop("error", "")
+        return False
+
+    def next_request(self) -> Request | None:
+        node = self.node
+        if node is None or not self._may_take():
+            return None
+        try:
+            while (held := node.handout.pop()) is not None:
+                request = self._build(held)
+                if request is not None:
+                    self._started[request] = held
+                    return request
+        except Exception:
+            logger.exception("bigcrawl could not hand out a request")
+        if node.handout.buffered == 0:
+            node.wake()
+        return None
+
+    # --- links and start requests, from the spider middleware
+
+    def offer_links(self, links: Links, urls: Iterable[str], depth: int) -> int:
+        """Take a batch of canonical URLs; return how many were not sent just before."""
+        node = self.node
+        if node is None:
+            return 0
+        offered = 0
+        for url, _ in encode_links(links, list(urls), depth):
+            if not node.outbox.is_recent(url.key):
+                node.offer(url)
+                offered += 1
+        return offered
+
+    def note_start_request(self, request: Request) -> None:
+        """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
+        self._start_requests.add(id(request))
+
+    async def wait_for_room(self) -> None:
+        """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
+        node = self.node
+        while node is not None and node.outbox.is_full and not self._probe.is_closing() and self._failed is None:
+            node.wake()
+            await asyncio.sleep(ROOM_POLL_S)
+
+    async def claim_start(self, spider: Spider) -> bool:
+        """Wait until the start requests are this node's (True) or done by another or an earlier one (False)."""
+        digest = start_digest(spider)
+        while self.node is not None and not self._probe.is_closing():
+            try:
+                answer = await self.node.claim_start(digest)
+            except TransientStoreError:
+                answer = 0
+            if answer:
+                return answer == 1
+            await asyncio.sleep(1)
+        return False
+
+    async def end_start(self) -> None:
+        """All start requests are offered: say so to the crawl once they are in the inboxes."""
+        node = self.node
+        if node is None:
+            return
+        offered = node.outbox.offered
+        while not self._probe.is_closing():
+            if node.outbox.flushed >= offered:
+                try:
+                    await node.end_start()
+                    return
+                except TransientStoreError:
+                    pass
+            node.wake()
+            await asyncio.sleep(0.05)
+
+    # --- words from the downloader
+
+    def note_response(self, request: Request, response: Response, download_ms: int) -> None:
+        """A handed-out request was answered."""
+        held = self._started.get(request)
+        if held is not None:
+            held.outcome = f"status:{response.status}"
+            held.fetched_bytes += len(response.body)
+            held.download_ms = download_ms
+
+    def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
+        """A handed-out request got no answer."""
+        held = self._started.get(request)
+        if held is not None:
+            held.outcome = error_outcome(error)
+            held.download_ms = download_ms
+
+    # --- inside
+
+    def _enqueue(self, request: Request) -> bool:
+        node = self.node
+        if node is None or self._spider is None:
+            return False
+        is_start = id(request) in self._start_requests
+        self._start_requests.discard(id(request))
+        meta = request._meta or {}
+        if meta.get("retry_times") or meta.get("redirect_times"):
+            held = self._in_process(request)
+            if held is not None:
+                self._try_again(held, request)
+                return True
+        checked = is_start or not request.dont_filter or self._is_redirect(meta)
+        url, _ = encode_request(
+            request, self._spider, checked=checked, url_bytes_max=self.config.frontier.url_bytes_max
+        )
+        if checked and node.outbox.is_recent(url.key):
+            return False
+        node.offer(url)
+        return True
+
+    def _in_process(self, request: Request) -> HeldUrl | None:
+        assert self.node is not None
+        canonical = canonicalize(request.url, self.config.frontier.url_bytes_max)
+        return self.node.handout.held.find_key(request_key(canonical, request.method, request.body))
+
+    def _try_again(self, held: HeldUrl, request: Request) -> None:
+        """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
+        assert self._spider is not None
+        attempts = held.fields.attempts + 1
+        url, _ = encode_request(
+            request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max
+        )
+        # Its place in the queue stays: the order in Redis is the one it was admitted with.
+        url = url._replace(priority=held.fields.priority, flags=held.fields.flags)
+        held.next_try = pack_member(held.seq, url, attempts)
+        if (request._meta or {}).get("retry_times"):
+            jitter = (held.fields.key & 0xFF) / 256
+            held.retry_delay_ms = retry_backoff_ms(
+                attempts, jitter, first_ms=RETRY_FIRST_MS, longest_ms=RETRY_LONGEST_MS
+            )
+
+    def _is_redirect(self, meta: dict[str, Any]) -> bool:
+        """Whether a request with this meta is the redirect of a URL in process, not one that copies old meta."""
+        came_from = meta.get("redirect_urls")
+        if not meta.get("redirect_times") or not came_from:
+            return False
+        return any(request.url == came_from[-1] for request in self._started)
+
+    def _build(self, held: HeldUrl) -> Request | None:
+        """The request of a held URL; None, counted, when the spider cannot run it any more."""
+        assert self._spider is not None
+        assert self.node is not None
+        try:
+            return decode_request(held.fields.body, self._spider)
+        except Exception as error:
+            self._say_once("undecodable", f"{held.url} cannot be run by this spider and is dropped: {error}")
+            self.node.handout.give_up(held, "undecodable")
+            return None
+
+    def _poll_ended(self) -> None:
+        """Find the requests that the engine is done with."""
+        if self.node is None:
+            return
+        ended = [request for request in self._started if self._probe.has_ended(request)]
+        for request in ended:
+            self.node.handout.end_fetched(self._started.pop(request))
+        if self._probe.is_closing():
+            self._hurry()
+        elif self.node.has_reached_max and not self.node.stopping and not len(self.node.handout.held):
+            self.node.stopping = True
+            logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": self.node.pages})
+            asyncio.ensure_future(self._close_spider("bigcrawl_max_pages"))
+
+    def _hurry(self) -> None:
+        """The spider closes: what was not started goes back; what runs has BIGCRAWL_STOP_GRACE to end."""
+        assert self.node is not None
+        now = asyncio.get_running_loop().time()
+        if self._abort_at is None:
+            self.node.stopping = True
+            self.node.handout.return_unstarted()
+            self._abort_at = now + self.config.politeness.stop_grace_ms / 1000
+        elif now >= self._abort_at:
+            abort = getattr(self._crawler.engine.downloader, "abort", None)
+            if abort is not None:
+                abort()
+
+    def _may_take(self) -> bool:
+        storage = storage_of(self._crawler)
+        return self._failed is None and not self._probe.is_closing() and (storage is None or storage.is_flushed())
+
+    def _may_acknowledge(self) -> bool:
+        storage = storage_of(self._crawler)
+        return storage is None or storage.is_flushed()
+
+    def _drop(self, reason: str, message: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
+        if reason == "not-storable":
+            self._say_once(message.partition(": ")[2], message)
+        elif message:
+            logger.debug("dropped: %(message)s", {"message": message})
+
+    def _say_once(self, about: str, message: str) -> None:
+        if about not in self._said:
+            self._said.add(about)
+            logger.error("%(message)s (said once; later ones are counted)", {"message": message})
+
+
+def start_digest(spider: Spider) -> str:
+    """What tells one set of start requests from another: the spider's name and its arguments."""
+    arguments = {
+        name: value
+        for name, value in vars(spider).items()
+        if isinstance(value, str | int | float | bool | list | tuple) and not name.startswith("_")
+    }
+    text = json.dumps([spider.name, arguments], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+

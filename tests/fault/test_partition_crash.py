@@ -1,0 +1,195 @@
+"""A partition whose process dies, or whose disk fills up, at every single file operation of its life."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.queued_url import UNCHECKED
+from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.partition_world import PartitionWorld, make_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# Three hot URLs a host: with 8 and 40 URLs of one host a step, most of them are parked.
+LIMITS = PartitionLimits(host_hot_max=3)
+
+
+class Life:
+    """An owner's life, epoch after epoch: opens, steps, makes durable, and goes on after each fault."""
+
+    def __init__(self, directory: Path, files: FaultyFiles) -> None:
+        self.directory = directory
+        self.world = PartitionWorld()
+        self.files: DiskFiles = files
+        self.epoch = 0
+        self.partition: Partition | None = None
+        self.faults = 0
+
+    def run(self) -> None:
+        for number, action in enumerate(self._actions()):
+            self._survive(action)
+            assert self.partition is not None, number
+            self.partition._check()
+        self._survive(lambda: self.world.drain(self._owned(), LIMITS.host_hot_max))
+        assert Partition.verify(self.directory) == []
+
+    def _actions(self) -> list[Callable[[], None]]:
+        world = self.world
+        return [
+            lambda: world.offer(make_url(i, f"h{i % 4}.example") for i in range(8)),
+            self._step,
+            lambda: world.offer(make_url(i, "big.example", i % 2) for i in range(4, 44)),
+            self._step,
+            self._make_durable,
+            lambda: world.offer([make_url(0), make_url(100, "u.example", 100, UNCHECKED)]),
+            lambda: world.offer_bytes(b"\x07 not a batch"),
+            self._step,
+            self._step,
+            self._open,
+            lambda: world.offer([*(make_url(i, f"h{i % 3}.example") for i in range(200, 300))]),
+            self._step,
+            self._make_durable,
+            self._step,
+            self._make_durable,
+            self._open,
+            self._make_durable,
+        ]
+
+    def _owned(self) -> Partition:
+        if self.partition is None:
+            self._open()
+        assert self.partition is not None
+        return self.partition
+
+    def _open(self) -> None:
+        self.partition = None
+        self.epoch += 1
+        partition = Partition.open(self.directory, self.epoch, LIMITS, self.files)
+        self.world.bring_up(partition)
+        self.partition = partition
+
+    def _step(self) -> None:
+        self.world.fetch(1)
+        self.world.step(self._owned(), room=5)
+
+    def _make_durable(self) -> None:
+        partition = self._owned()
+        partition.forget_batches(min(partition.durable_batch_number, self.world.batch_number))
+        partition.make_durable()
+        self.world.trim(partition)
+
+    def _survive(self, action: Callable[[], None]) -> None:
+        for _ in range(6):
+            try:
+                action()
+                self._owned()
+                return
+            except SimulatedCrashError:
+                # The machine lives on: what was written is there, and another process takes over.
+                self.files = DiskFiles()
+                self.partition = None
+                if action.__name__ == "<lambda>":
+                    action = self._owned
+            except TransientStoreError:
+                if self.partition is not None:
+                    self.partition._check()
+            self.faults += 1
+        pytest.fail("the fault does not end")
+
+
+def count_operations(directory: Path) -> int:
+    files = FaultyFiles()
+    Life(directory, files).run()
+    return files.operations
+
+
+# Every operation takes half a minute; each run of the tests takes every eleventh, each fault others.
+@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.fault)])
+@pytest.mark.parametrize("fault", list(Fault))
+def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(tmp_path: Path, fault: Fault, stride: int) -> None:
+    """Whatever operation a crash or a full disk meets, every URL is admitted once, in order."""
+    total = count_operations(tmp_path / "count")
+    assert total > 100
+    for at in range(1 + 3 * list(Fault).index(fault) % stride, total + 1, stride):
+        files = FaultyFiles(at, fault, lasting=1 + at % 3)
+        life = Life(tmp_path / f"p{at}", files)
+        try:
+            life.run()
+        except BaseException as error:
+            error.add_note(f"{fault} at operation {at}: {files.log[at - 1]}")
+            raise
+        assert life.faults >= 1, f"operation {at} was not met"
+        shutil.rmtree(tmp_path / f"p{at}")
+
+
+def test_a_power_cut_back_to_the_durable_point_is_folded(tmp_path: Path) -> None:
+    """A disk that forgot all since the last durable manifest is brought level with Redis, for every length."""
+    for steps in range(1, 8):
+        world = PartitionWorld()
+        directory = tmp_path / f"p{steps}"
+        partition = Partition.open(directory, 1, LIMITS)
+        world.offer(make_url(i, f"h{i % 5}.example") for i in range(60))
+        world.step(partition, room=10)
+        partition.make_durable()
+        world.trim(partition)
+        shutil.copytree(directory, tmp_path / f"medium{steps}")
+        for number in range(steps):
+            world.offer(make_url(1000 + 10 * number + i, f"h{i % 6}.example", i % 3) for i in range(12))
+            world.fetch(1)
+            world.step(partition, room=7)
+        partition = Partition.open(tmp_path / f"medium{steps}", 2, LIMITS)
+        assert partition.batch_number < world.batch_number
+        world.bring_up(partition)
+        partition = Partition.open(tmp_path / f"medium{steps}", 3, LIMITS)
+        world.bring_up(partition)
+        world.drain(partition, LIMITS.host_hot_max)
+
+
+def test_everything_durable_was_synced(tmp_path: Path) -> None:
+    """A durable point leaves no file that its manifest names unsynced, and syncs the manifest after them."""
+    files = FaultyFiles()
+    partition = Partition.open(tmp_path / "p", 1, LIMITS, files)
+    world = PartitionWorld()
+    for number in range(4):
+        world.offer(make_url(100 * number + i, f"h{i % 3}.example", i % 12) for i in range(100))
+        world.step(partition, room=5)
+        partition.make_durable()
+        manifest_synced = last_of(files.log, "sync MANIFEST")
+        for name in partition._manifest.files_needed():
+            written = last_of(files.log, f"write {name}", f"append {name}")
+            assert written < last_of(files.log, f"sync {name}") < manifest_synced, name
+        assert last_of(files.log, "replace MANIFEST") < manifest_synced < last_of(files.log, "sync e1")
+        assert partition.durable_inbox_id == partition.inbox_id
+        assert not partition.has_undurable_changes
+
+
+def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path) -> None:
+    """Steps delete nothing, and a durable point deletes only behind its own syncs."""
+    files = FaultyFiles()
+    partition = Partition.open(tmp_path / "p", 1, LIMITS, files)
+    partition.make_durable()
+    world = PartitionWorld()
+    world.offer(make_url(i, f"h{i}.example") for i in range(100))
+    for _ in range(30):
+        world.fetch(3)
+        world.step(partition, room=10)
+    files.log.clear()
+    partition.forget_batches(partition.batch_number - 1)
+    partition.make_durable()
+    deleted = [line for line in files.log if line.startswith("unlink") and "DURABLE" not in line]
+    assert any("queue" in line for line in deleted)
+    assert any("admit" in line for line in deleted)
+    assert min(map(files.log.index, deleted)) > files.log.index("sync e1")
+
+
+def last_of(log: list[str], *lines: str) -> int:
+    """Where one of the lines stands last; -1 when none does."""
+    return max((place for place, line in enumerate(log) if line in lines), default=-1)

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections import Counter
+
+import pytest
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.politeness import dns_cache
+from bigcrawl.politeness.dns_cache import DnsCache, DnsError, GetaddrinfoResolver, getaddrinfo_resolver
+
+
+class Zone:
+    """A resolver whose names are in a dict; it answers when `open` is set, and counts questions."""
+
+    def __init__(self, names: dict[str, list[str] | Exception] | None = None) -> None:
+        self.names = names or {}
+        self.asked: Counter[str] = Counter()
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def __call__(self, host: str) -> list[str]:
+        self.asked[host] += 1
+        await self.open.wait()
+        answer = self.names.get(host, ["192.0.2.1"])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def make_cache(zone: Zone, clock: ManualClock | None = None, entries_max: int = 100) -> DnsCache:
+    return DnsCache(
+        zone, clock or ManualClock(), ttl_ms=10_000, negative_ttl_ms=1_000, entries_max=entries_max
+    )
+
+
+async def failure(cache: DnsCache, host: str) -> DnsError:
+    with pytest.raises(DnsError) as caught:
+        await cache.lookup(host)
+    return caught.value
+
+
+def test_an_answer_is_kept_for_its_time() -> None:
+    """Within `ttl_ms` the resolver is asked once, from then on again; peek never asks."""
+
+    async def main() -> None:
+        zone, clock = Zone({"a.example": ["192.0.2.1", "2001:db8::1"]}), ManualClock()
+        cache = make_cache(zone, clock)
+        assert cache.peek("a.example") is None
+        assert await cache.lookup("a.example") == ["192.0.2.1", "2001:db8::1"]
+        clock.advance(9_999)
+        assert await cache.lookup("a.example") == cache.peek("a.example") == ["192.0.2.1", "2001:db8::1"]
+        assert zone.asked["a.example"] == 1
+        clock.advance(1)
+        assert cache.peek("a.example") is None
+        await cache.lookup("a.example")
+        assert zone.asked["a.example"] == 2
+        cache._check()
+
+    asyncio.run(main())
+
+
+def test_callers_cannot_change_what_is_kept() -> None:
+    """Each caller has a list of its own."""
+
+    async def main() -> None:
+        cache = make_cache(Zone())
+        (await cache.lookup("a.example")).clear()
+        assert cache.peek("a.example") == ["192.0.2.1"]
+
+    asyncio.run(main())
+
+
+def test_a_failure_is_kept_for_its_time() -> None:
+    """Within `negative_ttl_ms` everybody gets the failure with the time that is left, then it is retried."""
+
+    async def main() -> None:
+        zone, clock = Zone({"gone.example": socket.gaierror(socket.EAI_NONAME, "no")}), ManualClock()
+        cache = make_cache(zone, clock)
+        first = await failure(cache, "gone.example")
+        assert (first.host, first.reason, first.retry_after_ms) == ("gone.example", "not-found", 1_000)
+        clock.advance(400)
+        assert (await failure(cache, "gone.example")).retry_after_ms == 600
+        assert cache.peek("gone.example") is None
+        assert zone.asked["gone.example"] == 1
+        clock.advance(600)
+        zone.names["gone.example"] = ["192.0.2.9"]
+        assert await cache.lookup("gone.example") == ["192.0.2.9"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, ""), "not-found"),
+        (socket.gaierror(socket.EAI_NODATA, ""), "not-found"),
+        (socket.gaierror(socket.EAI_AGAIN, ""), "temporary"),
+        (socket.gaierror(socket.EAI_FAIL, ""), "failed"),
+        (TimeoutError(), "timeout"),
+        (OSError("no network"), "failed"),
+        (ZeroDivisionError(), "failed"),
+    ],
+)
+def test_whatever_the_resolver_raises_is_the_hosts_failure(error: Exception, reason: str) -> None:
+    """Nothing but DnsError leaves a look-up."""
+
+    async def main() -> None:
+        assert (await failure(make_cache(Zone({"a.example": error})), "a.example")).reason == reason
+
+    asyncio.run(main())
+
+
+def test_a_resolver_may_say_when_to_ask_again() -> None:
+    """A DnsError's own time is kept to; an empty answer is a name without addresses."""
+
+    async def main() -> None:
+        zone = Zone({"a.example": DnsError("a.example", "temporary", 77), "empty.example": []})
+        cache = make_cache(zone)
+        assert (await failure(cache, "a.example")).retry_after_ms == 77
+        assert (await failure(cache, "empty.example")).reason == "not-found"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        ".",
+        "a..b",
+        ".a",
+        "a" * 64 + ".example",
+        ".".join(["a" * 60] * 5),
+        "b\u00fc.example",
+        "a\0b.example",
+        "",
+    ],
+)
+def test_names_that_dns_cannot_hold_are_not_asked_for(host: str) -> None:
+    """They fail at once, as malformed."""
+
+    async def main() -> None:
+        zone = Zone()
+        assert (await failure(make_cache(zone), host)).reason == "malformed-name"
+        assert not zone.asked
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.7", "2001:db8::1", "::1"])
+def test_ip_literals_are_their_own_address(host: str) -> None:
+    """Neither look-up nor peek asks anybody, and nothing is kept for them."""
+
+    async def main() -> None:
+        zone = Zone()
+        cache = make_cache(zone)
+        assert await cache.lookup(host) == cache.peek(host) == [host]
+        assert not zone.asked
+        assert "0 kept" in repr(cache)
+
+    asyncio.run(main())
+
+
+def test_look_ups_of_one_name_share_one_question() -> None:
+    """A hundred tasks that ask for a name while it is being asked for wait for that answer."""
+
+    async def main() -> None:
+        zone = Zone()
+        zone.open.clear()
+        cache = make_cache(zone)
+        tasks = [asyncio.create_task(cache.lookup("a.example")) for _ in range(100)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert "1 asked" in repr(cache)
+        zone.open.set()
+        assert await asyncio.gather(*tasks) == [["192.0.2.1"]] * 100
+        assert zone.asked == {"a.example": 1}
+        assert "0 asked" in repr(cache)
+        cache._check()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_waiter_takes_nobodys_answer_with_it() -> None:
+    """The question goes on for the others, and is kept even when none is left."""
+
+    async def main() -> None:
+        zone = Zone()
+        zone.open.clear()
+        cache = make_cache(zone)
+        first, second = (asyncio.create_task(cache.lookup("a.example")) for _ in range(2))
+        alone = asyncio.create_task(cache.lookup("b.example"))
+        await asyncio.sleep(0)
+        first.cancel()
+        alone.cancel()
+        await asyncio.sleep(0)
+        zone.open.set()
+        assert await second == ["192.0.2.1"]
+        assert first.cancelled()
+        assert cache.peek("b.example") == ["192.0.2.1"]
+
+    asyncio.run(main())
+
+
+def test_the_number_of_answers_is_bounded_and_the_least_used_goes() -> None:
+    """Answers and failures count alike; using an answer keeps it."""
+
+    async def main() -> None:
+        zone = Zone({"bad.example": OSError()})
+        cache = make_cache(zone, entries_max=3)
+        for host in ("a.example", "b.example", "c.example"):
+            await cache.lookup(host)
+        await cache.lookup("a.example")
+        await failure(cache, "bad.example")
+        assert cache.peek("b.example") is None
+        assert cache.peek("a.example") is not None
+        for number in range(50):
+            await cache.lookup(f"{number}.example")
+            cache._check()
+
+    asyncio.run(main())
+
+
+def test_close_gives_up_what_is_being_asked() -> None:
+    """Waiters are cancelled, and nothing is left running."""
+
+    async def main() -> None:
+        zone = Zone()
+        zone.open.clear()
+        cache = make_cache(zone)
+        waiter = asyncio.create_task(cache.lookup("a.example"))
+        await asyncio.sleep(0)
+        await cache.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+        assert "0 asked" in repr(cache)
+
+    asyncio.run(main())
+
+
+def test_the_machines_resolver_answers_with_each_address_once() -> None:
+    """localhost comes from the hosts file; a name that cannot exist is an OSError."""
+
+    async def main() -> None:
+        resolve = getaddrinfo_resolver()
+        addresses = await resolve("localhost")
+        assert set(addresses) <= {"127.0.0.1", "::1"}
+        assert len(set(addresses)) == len(addresses) > 0
+        with pytest.raises(OSError, match=r".+"):
+            await resolve("a\0b")
+        resolve.close()
+
+    asyncio.run(main())
+
+
+def test_a_resolver_that_hangs_holds_its_thread_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a question runs from when a thread takes it; a thread that hangs counts as busy until
+    it is back, and its late answer is nobody's.
+    """
+    released = threading.Event()
+
+    def addresses(host: str) -> list[str]:
+        if host == "slow.example":
+            assert released.wait(10)
+        return ["192.0.2.1"]
+
+    monkeypatch.setattr(dns_cache, "_addresses", addresses)
+
+    async def main() -> None:
+        resolve = GetaddrinfoResolver(timeout_ms=30, threads_max=1)
+        with pytest.raises(TimeoutError):
+            await resolve("slow.example")
+        assert repr(resolve) == "GetaddrinfoResolver(1 of 1 threads busy)"
+        waiting = asyncio.create_task(resolve("fast.example"))
+        await asyncio.wait([waiting], timeout=0.05)
+        assert not waiting.done()  # longer than the timeout: it has no thread yet
+        released.set()
+        assert await waiting == ["192.0.2.1"]
+        assert repr(resolve) == "GetaddrinfoResolver(0 of 1 threads busy)"
+        resolve.close()
+
+    asyncio.run(main())
