@@ -47,6 +47,23 @@ _WEB_ENCODINGS = frozenset(
     ]
 )
 
+KEPT_FREE_BYTES = 4 << 20
+"""A page's tree takes some hundred KB; those of nearly all pages fit into this."""
+
+
+def _keep_freed_memory() -> None:
+    """Make the C allocator keep the memory of one page's tree for the next one's.
+
+    glibc gives freed memory at the top of the heap back to the system at once, and asks for it again
+    with the next page: 80 page faults, and half of all the time that links take (0.36 ms instead of
+    0.20). It learns when a large block is freed: from then on it keeps up to twice that block's size
+    (mallopt(3), M_MMAP_THRESHOLD). Elsewhere this does nothing.
+    """
+    bytearray(KEPT_FREE_BYTES)
+
+
+_keep_freed_memory()
+
 
 class Page(Protocol):
     """What links are read from: a Scrapy response, or anything with these.
@@ -133,7 +150,7 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
     Raises:
         ContractError: an element that is not in LINK_ATTRIBUTES.
 
-    Cost: 0.2-0.3 ms for a page of 25 KB with 60 links, most of it lexbor's parser.
+    Cost: 0.2 ms for a page of 25 KB with 60 links, nearly half of it lexbor's parser.
     """
     encoding = _Encoding(page)
     tree = LexborHTMLParser(encoding.markup())

@@ -29,7 +29,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
 
 import scrapy
 from scrapy import signals
@@ -40,6 +39,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.scheduler.registry import register_storage
 from bigcrawl.warc.records import Exchange, Truncation
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
@@ -61,15 +61,6 @@ logger = logging.getLogger(__name__)
 _SCHEMES = ("http://", "https://")
 # "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
 _TRUNCATIONS: dict[str, Truncation] = {"dataloss": "disconnect", "download_stopped": "unspecified"}
-
-_storages: WeakKeyDictionary[Crawler, ref[WarcPipeline]] = WeakKeyDictionary()
-
-
-def storage_of(crawler: Crawler) -> WarcPipeline | None:
-    """The crawl's page storage; None when it stores no pages."""
-    storage = _storages.get(crawler)
-    return storage() if storage else None
-
 
 class WarcPipeline:
     """Writes the crawl's exchanges; see the module.
@@ -102,7 +93,7 @@ class WarcPipeline:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         pipeline = cls(crawler, _usable(Path(directory).expanduser()))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
-        _storages[crawler] = ref(pipeline)
+        register_storage(crawler, pipeline)
         return pipeline
 
     def __repr__(self) -> str:

@@ -37,8 +37,8 @@ class Outlet(Protocol):
     def admit(self, held: HeldUrl) -> None:
         """It may be fetched now."""
 
-    def give_back(self, held: HeldUrl, delay_ms: int) -> None:
-        """It returns to its place; its host rests for `delay_ms`."""
+    def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
+        """It returns to its place; its host rests for `delay_ms`; `counter` is raised."""
 
     def give_up(self, held: HeldUrl, reason: str) -> None:
         """It ends unfetched, counted under `reason`."""
@@ -86,7 +86,7 @@ class Gatekeeper:
     async def _decide(self, held: HeldUrl) -> None:
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
-            self._outlet.give_back(held, await self._robots.fetch(held))
+            self._outlet.give_back(held, await self._robots.fetch(held), "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
             grant = f"{held.partition}:{held.seq}"

@@ -62,9 +62,9 @@ class Handout:
             self._buffer.append(held)
             self.wake_engine()
 
-    def give_back(self, held: HeldUrl, delay_ms: int) -> None:
+    def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
         """The URL returns to its place; its host rests."""
-        self.held.end(held, Ended(held.seq, delay_ms, RETURN), 0)
+        self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter), 0)
 
     def give_up(self, held: HeldUrl, reason: str) -> None:
         """The URL ends unfetched, counted."""

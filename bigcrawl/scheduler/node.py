@@ -138,16 +138,21 @@ class Node:
             for work in (self._pump, self._fold, self._watch)
         ]
 
-    async def close(self) -> None:
-        """Leave: return what was not fetched, send what can be sent in a few seconds, release everything."""
+    async def close(self) -> Survey | None:
+        """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
+
+        Returns:
+            A last look at the whole crawl; None when Redis is away.
+        """
         self.stopping = True
+        last: Survey | None = None
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._gatekeeper.close()
         try:
             async with asyncio.timeout(CLOSE_S):
-                await self._say_goodbye()
+                last = await self._say_goodbye()
         except (BigcrawlError, TimeoutError) as error:
             logger.warning(
                 "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
@@ -156,8 +161,9 @@ class Node:
             )
         self._worker.shutdown(wait=True)
         self.membership.unlock()
+        return last
 
-    async def _say_goodbye(self) -> None:
+    async def _say_goodbye(self) -> Survey:
         self._poll_ended()
         self.handout.return_unstarted()
         if self._restarted:
@@ -167,6 +173,7 @@ class Node:
         async with self._folding:
             await self.ownership.release(list(self.ownership.owned.values()))
         await self.membership.leave(self._client)
+        return await self.survey()
 
     # --- the engine's side
 

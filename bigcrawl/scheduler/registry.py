@@ -1,8 +1,8 @@
-"""Where a crawler's components find its frontier; Scrapy discourages attributes added to a Crawler."""
+"""Where a crawler's components find each other; Scrapy discourages attributes added to a Crawler."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
@@ -10,7 +10,17 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.scheduler import Scheduler
 
+
+class PageStorage(Protocol):
+    """What keeps the crawl's pages."""
+
+    def is_flushed(self) -> bool:
+        """Whether everything downloaded so far is safe; while it is not, nothing is acknowledged."""
+
+
 _frontiers: WeakKeyDictionary[Crawler, ref[Scheduler]] = WeakKeyDictionary()
+_storages: WeakKeyDictionary[Crawler, ref[PageStorage]] = WeakKeyDictionary()
+_failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
 
 
 def register(crawler: Crawler, frontier: Scheduler) -> None:
@@ -24,7 +34,15 @@ def frontier_of(crawler: Crawler) -> Scheduler | None:
     return found() if found else None
 
 
-_failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
+def register_storage(crawler: Crawler, storage: PageStorage) -> None:
+    """Make `storage` the keeper of the crawler's pages."""
+    _storages[crawler] = ref(storage)
+
+
+def storage_of(crawler: Crawler) -> PageStorage | None:
+    """The crawler's page storage; None when it stores no pages."""
+    found = _storages.get(crawler)
+    return found() if found else None
 
 
 def mark_failed(crawler: Crawler) -> None:

@@ -26,16 +26,15 @@ from scrapy.utils.defer import deferred_from_coro
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError, TransientStoreError
-from bigcrawl.pipelines.warc import storage_of
 from bigcrawl.politeness.dns_shared import shared_dns
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.scheduler import registry
 from bigcrawl.scheduler.codec import decode_request, encode_links, encode_request, pack_member
 from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.key import request_key
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.links import Links
     from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.survey import Survey
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +76,12 @@ class Scheduler(BaseScheduler):
         self._said: set[str] = set()
         self._abort_at: float | None = None
         self.node: Node | None = None
+        self.last_survey: Survey | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         frontier = cls(crawler)
-        registry.register(crawler, frontier)
+        register(crawler, frontier)
         return frontier
 
     def __repr__(self) -> str:
@@ -129,7 +130,7 @@ class Scheduler(BaseScheduler):
 
     async def _close(self) -> None:
         if self.node is not None:
-            await self.node.close()
+            self.last_survey = await self.node.close()
         if self._client is not None:
             await self._client.close()
         if self._embedded is not None:
@@ -144,7 +145,7 @@ class Scheduler(BaseScheduler):
             return
         self._failed = error
         logger.error("%(error)s", {"error": error})
-        registry.mark_failed(self._crawler)
+        mark_failed(self._crawler)
         if self.node is not None and self._crawler.crawling and not self._probe.is_closing():
             asyncio.ensure_future(self._close_spider("bigcrawl_failed"))
 

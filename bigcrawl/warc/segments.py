@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 # What archives use: large enough to be few, small enough to be copied and indexed one at a time.
 BYTES_MAX = 1 << 30
-# On a page of 21 KB isal's level 2 costs a quarter of zlib's default level, for files 7 % larger.
+# On a page of 21 KB isal's level 2 costs a quarter of zlib's default level, for files 3 % larger.
 _GZIP_LEVEL = 2
 _GZIP_WBITS = 31
 # Far more than there can be files of one millisecond and node: reaching it means a broken directory.

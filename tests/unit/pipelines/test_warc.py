@@ -19,7 +19,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.pipelines.warc import WarcPipeline, storage_of
+from bigcrawl.pipelines.warc import WarcPipeline
+from bigcrawl.scheduler.registry import storage_of
 from bigcrawl.warc.segments import WarcWriter
 from tests.unit.warc.reading import Record, exchange, read_checked
 

@@ -17,7 +17,8 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.utils.asyncio import call_later
 
-from bigcrawl.pipelines.warc import WarcPipeline, storage_of
+from bigcrawl.pipelines.warc import WarcPipeline
+from bigcrawl.scheduler.registry import storage_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -1,0 +1,130 @@
+"""`scrapy frontier status [--json]`: how the crawl stands, read without stopping anything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from bigcrawl.config import read_config
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import running_url
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.survey import survey
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.survey import Survey
+
+
+class Command(ScrapyCommand):
+    """Questions to a crawl from outside."""
+
+    requires_project = True
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
+
+    def syntax(self) -> str:
+        return "status [--json]"
+
+    def short_desc(self) -> str:
+        return "Ask a bigcrawl frontier how it stands"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the status; exit status 1 with one line when there is nothing to ask."""
+        if args != ["status"]:
+            raise UsageError("say what to do: scrapy frontier status [--json]")
+        assert self.settings is not None
+        try:
+            config = read_config(self.settings)
+            status = asyncio.run(read_status(config))
+        except BigcrawlError as error:
+            print(f"bigcrawl: {error}", file=sys.stderr)
+            self.exitcode = 1
+            return
+        print(json.dumps(status, indent=2) if opts.json else status_text(status))
+
+
+async def read_status(config: Config) -> dict[str, Any]:
+    """Return the crawl's nodes, partitions, hosts and URLs by state, pages and rates.
+
+    Raises:
+        ConfigError: no server runs, or it does not know the crawl.
+    """
+    url = config.crawl.redis_url or running_url(config.crawl.crawl_dir / "redis")
+    if url is None:
+        raise ConfigError(f"crawl {config.crawl.name!r} does not run here: its embedded server is stopped")
+    client = RedisClient(url)
+    try:
+        keys = CrawlKeys(config.crawl.name)
+        partitions = await client.command("HGET", keys.crawl, "partitions")
+        if partitions is None:
+            raise ConfigError(f"the Redis knows no crawl {config.crawl.name!r}; see BIGCRAWL_CRAWL")
+        seen = await survey(client, config.crawl.name, int(partitions))
+        finished = await client.command("HGET", keys.crawl, "finished")
+        names = [name.decode() for name in await client.command("ZRANGE", keys.beats, 0, -1)]
+        reports = await client.commands([("HGET", keys.nodes, name) for name in names])
+    finally:
+        await client.close()
+    nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
+    return _status(config, seen, nodes, finished=bool(finished))
+
+
+def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
+    return {
+        "crawl": config.crawl.name,
+        "finished": finished,
+        "nodes": {
+            name: {
+                "partitions": seen.owners[name],
+                "held": report.get("held", 0),
+                "outbox": report.get("outbox", 0),
+                "pages_per_s": report.get("rate", 0.0),
+            }
+            for name, report in nodes.items()
+        },
+        "partitions": {"all": seen.partitions, "owned": seen.owned},
+        "hosts": {"ready": seen.hosts_ready, "waiting": seen.hosts_waiting, "busy": seen.hosts_busy},
+        "urls": {
+            "inbox": seen.urls_inbox,
+            "disk": seen.urls_disk,
+            "queued": seen.urls_queued,
+            "taken": seen.urls_taken,
+            "ended": seen.counts["ended"],
+            "seen": seen.counts["seen"],
+        },
+        "pages": seen.pages,
+        "bytes": seen.counts["bytes"],
+        "pages_per_s": round(sum(report.get("rate", 0.0) for report in nodes.values()), 1),
+        "outcomes": {name: count for name, count in sorted(seen.counts.items()) if ":" in name},
+    }
+
+
+def status_text(status: dict[str, Any]) -> str:
+    """The status for a person."""
+    urls, hosts = status["urls"], status["hosts"]
+    lines = [
+        f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
+        f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second",
+        f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy",
+        f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
+        f"{urls['taken']:,} taken, {urls['ended']:,} ended; {urls['seen']:,} seen",
+        f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
+    ]
+    for name, node in status["nodes"].items():
+        lines.append(
+            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
+            f"{node['pages_per_s']:.1f} pages/s"
+        )
+    lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
+    return "\n".join(lines)

@@ -1,0 +1,84 @@
+"""The table at a crawl's end, of the kind of PolyBot's Tables 4.1 and 4.2."""
+
+from __future__ import annotations
+
+from http.client import responses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.scheduler import Scheduler
+    from bigcrawl.scheduler.survey import Survey
+
+Row = tuple[str, str]
+
+
+def summary_table(frontier: Scheduler, seen: Survey, reason: str, seconds: float, pages_before: int) -> str:
+    """The crawl in figures: the whole crawl's, but for duration and rate, which are this run's."""
+    rows = [
+        *_requests(seen),
+        *_group(seen, "error", "errors"),
+        *_group(seen, "dropped", "not fetched"),
+        *_statuses(seen),
+        *_amounts(seen),
+        *_this_run(frontier, seen, seconds, pages_before),
+    ]
+    width = max(len(label) for label, _ in rows) + 2
+    lines = [f"{label:<{width}}{value:>14}" if value else label for label, value in rows]
+    title = f"crawl {frontier.config.crawl.name}: {_ending(reason, seen)}"
+    where = frontier.config.crawl.warc_dir
+    footer = f"WARC files: {where}" if where else "pages were not stored (BIGCRAWL_WARC_DIR is empty)"
+    return "\n".join(["", title, *lines, footer, ""])
+
+
+def _ending(reason: str, seen: Survey) -> str:
+    if reason == "finished":
+        return "finished"
+    return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command goes on"
+
+
+def _sum(seen: Survey, prefix: str) -> int:
+    return sum(count for name, count in seen.counts.items() if name.startswith(prefix + ":"))
+
+
+def _requests(seen: Survey) -> list[Row]:
+    requests = seen.pages + _sum(seen, "error") + _sum(seen, "retried") + seen.counts["robots"]
+    return [
+        ("HTTP requests", f"{requests:,}"),
+        ("robots.txt requests", f"{seen.counts['robots']:,}"),
+        ("pages (any status)", f"{seen.pages:,}"),
+        ("tries that were repeated", f"{_sum(seen, 'retried'):,}"),
+    ]
+
+
+def _group(seen: Survey, prefix: str, label: str) -> list[Row]:
+    rows = [(f"{label}", f"{_sum(seen, prefix):,}")]
+    named = sorted((name, count) for name, count in seen.counts.items() if name.startswith(prefix + ":"))
+    return rows + [(f"  {name.partition(':')[2]}", f"{count:,}") for name, count in named]
+
+
+def _statuses(seen: Survey) -> list[Row]:
+    rows = []
+    for name, count in sorted(seen.counts.items()):
+        if name.startswith("status:"):
+            code = int(name.partition(":")[2])
+            share = 100 * count / max(seen.pages, 1)
+            rows.append((f"  {code} {responses.get(code, '')}".rstrip(), f"{count:,} {share:6.2f}%"))
+    return rows
+
+
+def _amounts(seen: Survey) -> list[Row]:
+    size = seen.counts["bytes"]
+    return [
+        ("mean size of a page", f"{size // max(seen.pages, 1):,} bytes"),
+        ("total data", f"{size / 1e6:,.1f} MB"),
+        ("URLs seen", f"{seen.counts['seen']:,}"),
+        ("duplicates among links", f"{seen.counts['duplicates']:,}"),
+    ]
+
+
+def _this_run(frontier: Scheduler, seen: Survey, seconds: float, pages_before: int) -> list[Row]:
+    pages = seen.pages - pages_before
+    rows = [("duration of this run", f"{seconds:,.1f} s"), ("pages/s of this run", f"{pages / max(seconds, 1e-3):,.1f}")]
+    if pages_before:
+        rows.insert(0, ("pages of this run", f"{pages:,}"))
+    return rows

@@ -1,0 +1,10 @@
+"""The Scrapy project that bigcrawl itself is: `scrapy crawl broad`."""
+
+BOT_NAME = "bigcrawl"
+SPIDER_MODULES = ["bigcrawl.spiders"]
+ADDONS = {"bigcrawl.addon.Addon": 500}
+USER_AGENT = "bigcrawl/0.1 (+https://bigcrawl.example/bot)"
+
+LOG_LEVEL = "INFO"
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False

@@ -1,0 +1,95 @@
+"""A broad crawl: every page that the seeds lead to, each once, stored as it came."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy.http import TextResponse
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.links import Links
+from bigcrawl.url.canonical import UrlError, canonicalize
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+SEEDS_PER_BATCH = 1_000
+_HTML = (b"text/html", b"application/xhtml+xml")
+
+
+class BroadSpider(scrapy.Spider):
+    """`scrapy crawl broad -a seeds="http://a.example/ http://b.example/"`, or `-a seeds=FILE`, a URL a line.
+
+    Pages of any status are kept; links of HTML pages are followed wherever they lead. Lines that are empty or
+    begin with `#` do not count; other lines that are no URL are told and left out.
+    """
+
+    name = "broad"
+    custom_settings = {"HTTPERROR_ALLOW_ALL": True}  # noqa: RUF012 - Scrapy's own way
+
+    def __init__(self, seeds: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seeds = seeds
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield the seeds in batches, however many the file holds.
+
+        Raises:
+            ConfigError: no seeds, or a file that cannot be read.
+        """
+        found = 0
+        for batch in self._batches():
+            found += len(batch)
+            yield Links(batch, canonical=True)
+        if not found:
+            raise ConfigError("there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'")
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+        """Follow what an HTML page links to."""
+        if isinstance(response, TextResponse) and _is_html(response):
+            yield Links.from_page(response)
+
+    def _batches(self) -> Iterator[list[str]]:
+        batch: list[str] = []
+        refused = 0
+        for number, line in enumerate(self._lines(), 1):
+            try:
+                batch.append(canonicalize(line))
+            except UrlError as error:
+                refused += 1
+                if refused <= 5:  # a file of rubbish must not fill the log
+                    logger.warning("seed %(number)d is left out: %(error)s", {"number": number, "error": error})
+            if len(batch) >= SEEDS_PER_BATCH:
+                yield batch
+                batch = []
+        if refused > 5:
+            logger.warning("%(refused)d seeds in all were left out", {"refused": refused})
+        if batch:
+            yield batch
+
+    def _lines(self) -> Iterator[str]:
+        """The seeds as text, one after the other; a file is read as it is needed."""
+        if "://" in self.seeds:
+            yield from self.seeds.split()
+            return
+        path = Path(self.seeds).expanduser()
+        if not self.seeds or not os.access(path, os.R_OK) or path.is_dir():
+            raise ConfigError(f"seeds={self.seeds!r} is neither URLs nor a file that can be read")
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                text = line.strip()
+                if text and not text.startswith("#"):
+                    yield text
+
+
+def _is_html(response: Response) -> bool:
+    kind = (response.headers.get(b"Content-Type") or b"").partition(b";")[0].strip().lower()
+    return kind in _HTML or (not kind and b"<html" in response.body[:1024].lower())
