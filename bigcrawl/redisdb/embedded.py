@@ -398,3 +398,11 @@ class EmbeddedServer:
 
 def _url(socket_path: Path) -> str:
     return f"unix://{quote(os.fspath(socket_path))}?db=0"
+
+
+def running_url(directory: Path) -> str | None:
+    """The URL of the embedded server in `directory`, for one who only asks and does not use it; None if none runs."""
+    record = ServerRecord.read(Path(directory).absolute())
+    if record is None or ping(Path(record.socket)).state is not State.READY:
+        return None
+    return _url(Path(record.socket))

@@ -171,8 +171,9 @@ def test_everything_durable_was_synced(tmp_path: Path) -> None:
         assert not partition.has_undurable_changes
 
 
-def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path) -> None:
+def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps delete nothing, and a durable point deletes only behind its own syncs."""
+    monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 500)
     files = FaultyFiles()
     partition = Partition.open(tmp_path / "p", 1, LIMITS, files)
     partition.make_durable()

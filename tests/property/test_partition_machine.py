@@ -104,12 +104,13 @@ class PartitionMachine(RuleBasedStateMachine):
         files = FaultyFiles()
         self.partition = Partition.open(self.directory, self.epoch, self.limits, files)
         self.world.bring_up(self.partition)
-        files._at, files._fault = files.operations + at, Fault.DISK_FULL
+        files.fail(files.operations + at, Fault.DISK_FULL)
         before = repr(self.partition)
         try:
             self.world.step(self.partition, room, 2)
         except TransientStoreError:
             assert repr(self.partition) == before, "a step that failed changed nothing"
+        files.mend()
 
     @precondition(lambda self: self.epoch)
     @invariant()

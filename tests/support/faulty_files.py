@@ -42,6 +42,14 @@ class FaultyFiles(DiskFiles):
         self._fault = fault
         self._lasting = lasting
 
+    def fail(self, at: int, fault: Fault) -> None:
+        """Choose another operation, counted from the first, and another fault."""
+        self._at, self._fault = at, fault
+
+    def mend(self) -> None:
+        """Let nothing fail any more."""
+        self._at, self._lasting = 0, 0
+
     def write_new(self, path: Path, chunks: Iterable[bytes]) -> None:
         data = b"".join(chunks)
         whole, half = super().write_new, data[: len(data) // 2]
@@ -99,8 +107,7 @@ class FaultyFiles(DiskFiles):
         self._live()
         self.operations += 1
         self.log.append(f"{verb} {path.name}")
-        lasting = self._lasting if self._fault is Fault.DISK_FULL else 1
-        if not self._at <= self.operations < self._at + lasting:
+        if not self._at <= self.operations < self._at + self._lasting:
             act()
             return
         if act_half and self._fault in {Fault.CRASH_DURING, Fault.DISK_FULL}:

@@ -1,0 +1,142 @@
+"""`make crawl`: the main job in one command, `python -m bigcrawl.main_job --seeds ... -- <scrapy arguments>`.
+
+With seeds it crawls those; without, a small web that it serves itself on the loopback range, and holds the
+server's log to the known answer. The crawl's name derives from the seeds, so the same command resumes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.redisdb.embedded import EmbeddedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STATE = Path("state")
+WARC = Path("warc")
+SIMWEB_NAME = "simweb"
+SIMWEB_SETTINGS = {
+    "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": "1",
+    "BIGCRAWL_HOST_DELAY": "0.25",
+    "BIGCRAWL_SERVER_DELAY": "0",  # there, each host has an address of its own
+    "BIGCRAWL_PROGRESS_SECONDS": "5",
+}
+SIMWEB_DELAY_S = 0.25
+
+
+def main() -> int:
+    """Run the main job; the exit status is scrapy's, or 1 when the checker found faults."""
+    parser = argparse.ArgumentParser(prog="make crawl")
+    parser.add_argument("--seeds", default="", help="URLs, or a file of them; none: a small web of its own")
+    parser.add_argument("--fresh", action="store_true", help="begin the crawl anew: its state is removed")
+    parser.add_argument("arguments", nargs="*", help="passed on to scrapy")
+    options = parser.parse_args()
+    try:
+        if options.seeds.strip():
+            return _crawl_seeds(options.seeds.strip(), options.arguments, fresh=options.fresh)
+        return _crawl_simweb(options.arguments, fresh=options.fresh)
+    except BigcrawlError as error:
+        print(f"bigcrawl: {error}", file=sys.stderr)
+        return 1
+
+
+def crawl_name(seeds: str) -> str:
+    """The crawl's name: the same for the same seeds, also when a seeds file is edited."""
+    words = sorted(seeds.split()) if "://" in seeds else [str(Path(seeds).expanduser().absolute())]
+    return "seeds-" + hashlib.sha256("\n".join(words).encode()).hexdigest()[:10]
+
+
+def _crawl_seeds(seeds: str, arguments: list[str], *, fresh: bool) -> int:
+    if "://" not in seeds and not Path(seeds).expanduser().is_file():
+        raise ConfigError(f"SEEDS={seeds!r} is neither URLs nor a file")
+    name = crawl_name(seeds)
+    if fresh:
+        _forget(name)
+    return _scrapy(seeds, name, {}, arguments)
+
+
+def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
+    if fresh:
+        _forget(SIMWEB_NAME)
+    directory = (STATE / SIMWEB_NAME).absolute()
+    directory.mkdir(parents=True, exist_ok=True)
+    log = directory / "access.log"
+    with _served(directory, log):
+        seeds = directory / "seeds.txt"
+        seeds.write_text(_simweb("seeds", "--state", str(directory)))
+        status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments)
+    if status:
+        return status
+    return _check(directory, log)
+
+
+@contextlib.contextmanager
+def _served(directory: Path, log: Path) -> Iterator[None]:
+    """The small web, for as long as the crawl runs, on the port it had before."""
+    command = [sys.executable, "-m", "bigcrawl.simweb", "serve", "--state", str(directory), "--log", str(log)]
+    command += ["--with-parent", str(os.getpid())]
+    # A session of its own: Ctrl-C is for the crawl, which still has answers to wait for.
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert server.stdout is not None
+    ready = server.stdout.readline()
+    if not ready:
+        raise ConfigError("the small web does not start; see the line above, or FRESH=1")
+    print(f"serving {ready.strip()}", flush=True)
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+        server.stdout.close()
+
+
+def _check(directory: Path, log: Path) -> int:
+    """Hold the access log to the known answer when the crawl has come to its end."""
+    arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
+    print("checking the server's own log against the known answer:")
+    return subprocess.run([sys.executable, "-m", "bigcrawl.simweb", "check", *arguments], check=False).returncode
+
+
+def _simweb(*arguments: str) -> str:
+    command = [sys.executable, "-m", "bigcrawl.simweb", *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str]) -> int:
+    """Run `scrapy crawl broad`; Ctrl-C reaches it as it reaches us, and we wait for its clean end."""
+    chosen = {"BIGCRAWL_CRAWL": name, "BIGCRAWL_STATE_DIR": str(STATE.absolute()), **settings}
+    chosen["BIGCRAWL_WARC_DIR"] = str((WARC / name).absolute())
+    command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={seeds}"]
+    for setting, value in chosen.items():
+        command += ["-s", f"{setting}={value}"]
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
+    crawl = subprocess.Popen([*command, *arguments], env=environment)
+    while True:
+        try:
+            return crawl.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def _forget(name: str) -> None:
+    """Remove the crawl's state; its WARC files stay."""
+    directory = (STATE / name).absolute()
+    if not directory.exists():
+        return
+    if not EmbeddedServer(directory / "redis").stop_if_unused():
+        raise ConfigError(f"crawl {name} is running: stop it before FRESH=1")
+    shutil.rmtree(directory)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
