@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 REDIS_VERSION_MIN = (7, 0)
 REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds; a server silent this long is away
 CONNECT_TIMEOUT_S = 5.0
+CONNECTIONS_MAX = 8  # a node's calls wait for one of them: more would not be answered sooner
 CALLS_PER_PIPELINE = 512  # bounds what a lost connection leaves unknown, and the reply buffers
 
 # Error replies of a server that is up but cannot take writes now: full disk or memory, loading, fail-over.
@@ -62,17 +63,20 @@ class RedisClient:
         self.run_id: str | None = None
         self.round_trips = 0
         try:
-            self._redis: aredis.Redis = aredis.Redis.from_url(
+            pool = aredis.BlockingConnectionPool.from_url(
                 url,
                 socket_timeout=REPLY_TIMEOUT_S,
                 socket_connect_timeout=CONNECT_TIMEOUT_S,
                 redis_connect_func=self._on_connect,
                 retry=None,
                 retry_on_error=[],
-                max_connections=8,
+                max_connections=CONNECTIONS_MAX,
+                timeout=REPLY_TIMEOUT_S,
             )
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ConfigError(f"BIGCRAWL_REDIS_URL is {url!r}: {error}") from error
+
+        self._redis: aredis.Redis = aredis.Redis(connection_pool=pool)
 
     def __repr__(self) -> str:
         return f"<RedisClient {self.url} run_id={self.run_id} round_trips={self.round_trips}>"

@@ -1,17 +1,19 @@
 """Which waiting URLs become hot (steps 6 and 7): the choice a step makes, and the file that commits it.
 
-Three turns, until `room` is used up:
+Three turns, until `room` is used up; 2 and 3 again while they admit anything:
 
     1  parked hosts that run low: up to `host_hot_low` hot URLs each, so that none of them falls idle
-    2  the front queues, by the selector: a URL whose host is full, or has parked URLs, is parked behind them
-    3  parked hosts with room left: up to `host_hot_max`, so that nothing waits for want of other hosts
+    2  the front queues, by the selector, up to `host_hot_low` each; a URL beyond that, or of a host with
+       parked URLs, is parked
+    3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait
 
-Turn 2 comes before 3 so that a few large hosts cannot fill the hot set while thousands of others wait.
+Turn 2 comes before 3, and stops lower, so that a few large hosts cannot hold the hot set while thousands
+of others wait behind them (PolyBot §3.5 refills for want of ready hosts, not of URLs).
 
-Bounds. Turn 2 stops when it has parked more than twice what was admitted and 64: a URL is parked at most
-once, and a step rewrites no more than that. Turn 2 is only reached when every parked host holds at least
-`host_hot_low` hot URLs, so no more hosts are parked than that many shares of the hot set, and in any case
-at most `parked_hosts_max`: beyond it a front queue waits at the first URL that would need one more.
+Bounds. Turn 2 stops when the step has parked more than twice what it admitted and 64: a URL is parked at
+most once, and a step rewrites no more than that. Turn 2 is only reached when every parked host holds at
+least `host_hot_low` hot URLs, so no more hosts are parked than that many shares of the hot set, and in any
+case at most `parked_hosts_max`: beyond it a front queue waits at the first URL that would need one more.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ class PartitionLimits:
 
     Attributes:
         host_hot_max: URLs of one host that may be hot at a time, taken ones included.
-        host_hot_low: below this a parked host is refilled before anything else; 0 means an eighth of the
-            maximum, at least 1.
+        host_hot_low: below this a parked host is refilled before anything else, and above it other hosts
+            come first; 0 means an eighth of the maximum, at least 1.
         parked_hosts_max: hosts with parked URLs; each costs some hundred bytes of memory and of manifest.
     """
 
@@ -96,6 +98,7 @@ class Admission:
         self._limits = limits
         self._chosen: list[QueuedUrl] = []
         self._chosen_of: Counter[str] = Counter()
+        self._newly_parked = 0
 
     def __repr__(self) -> str:
         return f"<Admission chosen={len(self._chosen)}>"
@@ -103,8 +106,11 @@ class Admission:
     def choose(self, room: int) -> list[QueuedUrl]:
         """Take up to `room` URLs off the queues, in the order they are to be admitted."""
         self._refill_parked(room, self._limits.low)
-        self._read_front(room)
-        self._refill_parked(room, self._limits.host_hot_max)
+        before = -1
+        while before < len(self._chosen) < room:
+            before = len(self._chosen)
+            self._read_front(room)
+            self._refill_parked(room, self._limits.host_hot_max)
         return self._chosen
 
     def _host_room(self, host: str, bound: int) -> int:
@@ -125,21 +131,25 @@ class Admission:
                     self._admit(url)
 
     def _read_front(self, room: int) -> None:
-        parked = 0
-        while len(self._chosen) < room and parked <= _PARKED_FREE + _PARKED_PER_ADMITTED * len(self._chosen):
+        while len(self._chosen) < room and self._may_park():
             level = self._front.choose_level()
             if level is None:
                 return
             queue = self._front.queues[level]
             url = queue.peek()
             waits = url.host in self._parked
-            if waits or self._host_room(url.host, self._limits.host_hot_max) <= 0:
-                if not waits and self._parked.host_count >= self._limits.parked_hosts_max:
-                    return
-                self._parked.append(queue.pop())
-                parked += 1
-            else:
+            no_more_hosts = self._parked.host_count >= self._limits.parked_hosts_max
+            bound = self._limits.host_hot_max if no_more_hosts else self._limits.low
+            if not waits and self._host_room(url.host, bound) > 0:
                 self._admit(queue.pop())
+            elif not waits and no_more_hosts:
+                return
+            else:
+                self._parked.append(queue.pop())
+                self._newly_parked += 1
+
+    def _may_park(self) -> bool:
+        return self._newly_parked <= _PARKED_FREE + _PARKED_PER_ADMITTED * len(self._chosen)
 
     def _admit(self, url: QueuedUrl) -> None:
         if url.key in self._already:

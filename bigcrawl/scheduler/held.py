@@ -93,13 +93,6 @@ class HeldUrls:
     def by_partition(self, partition: int) -> list[HeldUrl]:
         return [held for held in self._held.values() if held.partition == partition]
 
-    def find_key(self, key: int) -> HeldUrl | None:
-        """The started URL of this key, if one is in process."""
-        for held in self._held.values():
-            if held.fields.key == key and held.stage is Stage.STARTED:
-                return held
-        return None
-
     def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
         """Note that a URL ended when `offered` URLs had been offered to the outbox."""
         if held.stage is not Stage.ENDED and (held.partition, held.seq) in self._held:
@@ -118,10 +111,15 @@ class HeldUrls:
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
         """Drop URLs whose end Redis has heard; acknowledged ones are remembered for a few seconds."""
         gone = {id(held) for held in ends}
-        self._ended = deque(barrier for barrier in self._ended if id(barrier.held) not in gone)
+        kept: deque[_Barrier] = deque()
+        for barrier in self._ended:
+            if id(barrier.held) not in gone:
+                kept.append(barrier)
+            elif not barrier.end.member:
+                self._lately.append((now_ms, barrier.held))
+        self._ended = kept
         for held in ends:
             self._held.pop((held.partition, held.seq), None)
-            self._lately.append((now_ms, held))
         while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
             self._lately.popleft()
 
@@ -135,4 +133,4 @@ class HeldUrls:
 
     def ended_lately(self, partition: int) -> list[HeldUrl]:
         """Acknowledged URLs of the partition that a rewound Redis may bring back."""
-        return [held for _, held in self._lately if held.partition == partition and not held.next_try]
+        return [held for _, held in self._lately if held.partition == partition]

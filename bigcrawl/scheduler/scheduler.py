@@ -272,11 +272,10 @@ class Scheduler(BaseScheduler):
         is_start = id(request) in self._start_requests
         self._start_requests.discard(id(request))
         meta = request._meta or {}
-        if meta.get("retry_times") or meta.get("redirect_times"):
-            held = self._in_process(request)
-            if held is not None:
-                self._try_again(held, request)
-                return True
+        held = self._tried_again(request, meta)
+        if held is not None:
+            self._try_again(held, request)
+            return True
         checked = is_start or not request.dont_filter or self._is_redirect(meta)
         url, _ = encode_request(
             request, self._spider, checked=checked, url_bytes_max=self.config.frontier.url_bytes_max
@@ -286,10 +285,26 @@ class Scheduler(BaseScheduler):
         node.offer(url)
         return True
 
-    def _in_process(self, request: Request) -> HeldUrl | None:
-        assert self.node is not None
+    def _tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
+        """The URL in process that this request tries again: a retry of it, or its redirect to itself.
+
+        A redirect of another URL that leads to one in process is none: it is a link like any other.
+        """
+        if not (meta.get("retry_times") or meta.get("redirect_times")):
+            return None
         canonical = canonicalize(request.url, self.config.frontier.url_bytes_max)
-        return self.node.handout.held.find_key(request_key(canonical, request.method, request.body))
+        key = request_key(canonical, request.method, request.body)
+        for started, held in self._started.items():
+            if held.fields.key != key:
+                continue
+            before = started._meta or {}
+            came_from = list(before.get("redirect_urls") or [])
+            if meta.get("redirect_urls", []) == [*came_from, started.url]:
+                return held
+            is_retry = int(meta.get("retry_times", 0)) > int(before.get("retry_times", 0))
+            if is_retry and meta.get("redirect_urls", []) == came_from:
+                return held
+        return None
 
     def _try_again(self, held: HeldUrl, request: Request) -> None:
         """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""

@@ -69,6 +69,9 @@ class Life:
         assert self.partition is not None
         return self.partition
 
+    def _reopen(self) -> None:
+        self._owned()
+
     def _open(self) -> None:
         self.partition = None
         self.epoch += 1
@@ -97,7 +100,7 @@ class Life:
                 self.files = DiskFiles()
                 self.partition = None
                 if action.__name__ == "<lambda>":
-                    action = self._owned
+                    action = self._reopen
             except TransientStoreError:
                 if self.partition is not None:
                     self.partition._check()
@@ -114,7 +117,9 @@ def count_operations(directory: Path) -> int:
 # Every operation takes half a minute; each run of the tests takes every eleventh, each fault others.
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.fault)])
 @pytest.mark.parametrize("fault", list(Fault))
-def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(tmp_path: Path, fault: Fault, stride: int) -> None:
+def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(
+    tmp_path: Path, fault: Fault, stride: int
+) -> None:
     """Whatever operation a crash or a full disk meets, every URL is admitted once, in order."""
     total = count_operations(tmp_path / "count")
     assert total > 100
@@ -131,7 +136,7 @@ def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(tmp_path: Path, faul
 
 
 def test_a_power_cut_back_to_the_durable_point_is_folded(tmp_path: Path) -> None:
-    """A disk that forgot all since the last durable manifest is brought level with Redis, for every length."""
+    """A disk that forgot all since its last durable manifest is brought level with Redis."""
     for steps in range(1, 8):
         world = PartitionWorld()
         directory = tmp_path / f"p{steps}"

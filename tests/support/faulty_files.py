@@ -57,9 +57,7 @@ class FaultyFiles(DiskFiles):
 
     def write_at(self, path: Path, offset: int, data: bytes) -> None:
         whole, half = super().write_at, data[: len(data) // 2]
-        self._change(
-            "append", path, lambda: whole(path, offset, data), lambda: whole(path, offset, half)
-        )
+        self._change("append", path, lambda: whole(path, offset, data), lambda: whole(path, offset, half))
 
     def read(self, path: Path, offset: int = 0, size: int | None = None) -> bytes:
         self._live()

@@ -29,7 +29,8 @@ for i = 5, #ARGV, 5 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
     local host, order, member = string.match(record, '^([^\n]*)\n[^\n]*\n([^\n]*)\n(.*)$')
-    local next_ms = now + tonumber(ARGV[i + 1])
+    local said_ms = redis.call('HGET', KEYS[7] .. host, 'next')
+    local next_ms = math.max(now + tonumber(ARGV[i + 1]), tonumber(said_ms or '0'))
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
     if count <= 0 then
@@ -45,9 +46,8 @@ for i = 5, #ARGV, 5 do
       redis.call('HINCRBY', KEYS[2], ARGV[i + 3], 1)
       redis.call('HINCRBY', KEYS[2], 'bytes', ARGV[i + 4])
     end
-    local known = redis.call('EXISTS', KEYS[7] .. host)
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
-    if known == 0 then
+    if redis.call('PTTL', KEYS[7] .. host) == -1 then
       redis.call('PEXPIRE', KEYS[7] .. host, tonumber(ARGV[i + 1]) + 60000)
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then

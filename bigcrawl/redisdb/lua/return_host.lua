@@ -24,9 +24,8 @@ redis.call('HDEL', KEYS[3], ARGV[2])
 if redis.call('HINCRBY', KEYS[2], host, -1) <= 0 then
   redis.call('HDEL', KEYS[2], host)
 end
-local known = redis.call('EXISTS', KEYS[4] .. host)
 redis.call('HSET', KEYS[4] .. host, 'next', next_ms)
-if known == 0 then
+if redis.call('PTTL', KEYS[4] .. host) == -1 then
   redis.call('PEXPIRE', KEYS[4] .. host, tonumber(ARGV[3]) + 60000)
 end
 if redis.call('EXISTS', KEYS[5] .. host) == 1 then

@@ -1,0 +1,137 @@
+"""What a partition costs.
+
+Run on a quiet machine: ``pytest -m benchmark -s tests/benchmarks/bench_partition.py``.
+
+Held fixed: one thread, the file system of the temporary directory, URLs of about 60 bytes, no fsync but
+where a line says durable. Each line is a time and what it is for; the counts are asserted.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import time
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+import pytest
+
+from bigcrawl.drum.drum import Drum
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.scheduler.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
+
+LIMITS = PartitionLimits()
+PARTITIONS = 256  # the default of BIGCRAWL_PARTITIONS
+BATCH_URLS = 2000  # what a node sends at most in one batch
+
+
+def make_batches(start: int, count: int, hosts: int, size: int = BATCH_URLS) -> list[tuple[str, bytes]]:
+    urls = [
+        QueuedUrl(
+            mmh3.hash64(b"%d" % i, signed=False)[0],
+            f"www{i % hosts}.example.org",
+            0,
+            0,
+            b"http://www%d.example.org/library/path/%d.html" % (i % hosts, i),
+        )
+        for i in range(start, start + count)
+    ]
+    return [(f"{start + 1}-{i}", encode_batch(urls[i : i + size])) for i in range(0, count, size)]
+
+
+def timed(title: str, started: float, per: int = 1) -> float:
+    seconds = time.perf_counter() - started
+    print(f"{title:.<64} {seconds / per * 1e3:10.3f} ms")  # noqa: T201 - the benchmark's answer
+    return seconds
+
+
+def test_a_hundred_thousand_new_urls_in_one_step(tmp_path: Path) -> None:
+    """A large step: decode, check, queue, choose 1,000, commit."""
+    partition = Partition.open(tmp_path / "p", 1, LIMITS)
+    inbox = make_batches(0, 100_000, 1000)
+    started = time.perf_counter()
+    step = partition.step(inbox, 1000, {})
+    timed("step of 100,000 new URLs", started)
+    assert step.new == 100_000
+    assert step.batch
+    assert len(step.batch.urls) == 1000
+
+
+def test_small_steps(tmp_path: Path) -> None:
+    """The steps of a fresh or starving partition: ten new URLs, ten admitted, forgotten after a while."""
+    partition = Partition.open(tmp_path / "p", 1, LIMITS)
+    inbox = make_batches(0, 5000, 1000, size=10)
+    seconds = []
+    for entry in inbox:
+        started = time.perf_counter()
+        partition.step([entry], 10, {})
+        seconds.append(time.perf_counter() - started)
+        partition.forget_batches(partition.batch_number - 5)
+        if partition.batch_number % 50 == 0:
+            partition.make_durable()
+    started = time.perf_counter() - statistics.median(seconds)
+    timed("step of 10 new URLs, median of 500", started)
+    assert partition.admitted == 5000
+
+
+def test_all_partitions_open_and_become_durable(tmp_path: Path) -> None:
+    """256 partitions taken over by a new owner, and made durable by it."""
+    for epoch in (1, 2):
+        started = time.perf_counter()
+        partitions = [
+            Partition.open(tmp_path / f"p{number:04d}", epoch, LIMITS) for number in range(PARTITIONS)
+        ]
+        timed(f"{PARTITIONS} partitions opened, epoch {epoch}", started)
+        for number, partition in enumerate(partitions):
+            partition.step(make_batches(epoch * 10**6 + number * 100, 100, 9), 10, {})
+        started = time.perf_counter()
+        for partition in partitions:
+            partition.make_durable()
+        timed(f"{PARTITIONS} partitions made durable", started)
+        assert sum(partition.seen for partition in partitions) == epoch * PARTITIONS * 100
+
+
+def test_one_host_with_very_many_urls(tmp_path: Path) -> None:
+    """A single host's 200,000 URLs, of which 64 may be hot: steps with much room and a full host."""
+    partition = Partition.open(tmp_path / "p", 1, LIMITS)
+    partition.step(make_batches(0, 200_000, 1), 0, {})
+    hot = {"www0.example.org": 0}
+    admitted, steps = 0, 0
+    started = time.perf_counter()
+    while partition.waiting and steps < 1000:
+        step = partition.step([], 1000, hot)
+        admitted += len(step.batch.urls) if step.batch else 0
+        hot["www0.example.org"] = 54  # ten were fetched since
+        partition.forget_batches(partition.batch_number)
+        steps += 1
+    timed("step with one full host and 200,000 waiting", started, steps)
+    assert admitted == 64 + 10 * (steps - 1)
+
+
+def test_seen_check_of_ten_million_keys(tmp_path: Path) -> None:
+    """DRUM alone: 10 M keys in batches of 100,000, half of each seen before; memory stays flat."""
+    drum = Drum(tmp_path, (), DiskFiles())
+    random = np.random.default_rng(1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    old = random.integers(0, 2**64, 50_000, dtype=np.uint64)
+    started = time.perf_counter()
+    asked = 0
+    while len(drum) < 10_000_000:
+        new = random.integers(0, 2**64, 50_000, dtype=np.uint64)
+        result = drum.check_update(np.concatenate((old, new)))
+        drum.commit(result)
+        for run in result.obsolete:
+            (tmp_path / run.name).unlink()
+        asked += 100_000
+        old = new
+    seconds = timed(f"check+update of 100,000 keys up to {len(drum):,}", started, asked // 100_000)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
+    print(f"{asked / seconds:,.0f} keys/s, {grown} MiB more memory, {len(drum.runs)} runs")  # noqa: T201
+    assert grown <= 64
