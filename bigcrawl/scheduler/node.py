@@ -138,6 +138,12 @@ class Node:
             for work in (self._pump, self._fold, self._watch)
         ]
 
+    async def abandon(self) -> None:
+        """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
+        await self._gatekeeper.close()
+        self._worker.shutdown(wait=True)
+        self.membership.unlock()
+
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
 

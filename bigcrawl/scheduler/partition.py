@@ -19,8 +19,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from bigcrawl.drum.drum import Drum
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import ContractError
@@ -35,7 +33,7 @@ from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, store
 from bigcrawl.scheduler.front_queues import FrontQueues
 from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest, admit_name
 from bigcrawl.scheduler.parked_queues import ParkedQueues
-from bigcrawl.scheduler.queued_url import UNCHECKED, BatchFormatError, decode_batch
+from bigcrawl.scheduler.seen import check_seen, decode_entries, entries_after
 from bigcrawl.scheduler.verification import verify_partition
 
 if TYPE_CHECKING:
@@ -251,9 +249,11 @@ class Partition:
             CorruptionError: a file is damaged; nothing has changed.
         """
         with store_errors(self._directory):
-            fresh = [entry for entry in inbox if _id_order(entry[0]) > _id_order(self.inbox_id)]
-            urls, rejected = self._decode(fresh)
-            result = self._check_seen(urls)
+            fresh = entries_after(inbox, self.inbox_id)
+            urls, rejected = decode_entries(fresh, self._own.set_aside)
+            result = check_seen(self._drum, urls)
+            if result.written is not None:
+                self._own.note_written(result.written.name)
             queued = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
             work = _Work(self._front.fork(), self._parked.fork(), self._already.copy())
             for url in queued:
@@ -263,28 +263,6 @@ class Partition:
             if fresh or self._has_moved(work):
                 self._commit_step(step, work, result, fresh[-1][0] if fresh else self.inbox_id)
             return step
-
-    def _decode(self, inbox: Sequence[tuple[str, bytes]]) -> tuple[list[QueuedUrl], int]:
-        urls: list[QueuedUrl] = []
-        rejected = 0
-        for entry_id, data in inbox:
-            try:
-                urls += decode_batch(data)
-            except BatchFormatError:
-                rejected += 1
-                self._own.set_aside(entry_id, data)
-        return urls, rejected
-
-    def _check_seen(self, urls: list[QueuedUrl]) -> CheckResult:
-        """Ask DRUM about all but the unchecked URLs, which count as new each time."""
-        checked = np.array([not url.flags & UNCHECKED for url in urls], dtype=np.bool_)
-        keys = np.array([url.key for url in urls], dtype=np.uint64)
-        result = self._drum.check_update(keys[checked])
-        if result.written is not None:
-            self._own.note_written(result.written.name)
-        new = np.ones(len(urls), dtype=np.bool_)
-        new[checked] = result.new
-        return result._replace(new=new)
 
     def _next_batch(self, chosen: list[QueuedUrl]) -> AdmitBatch | None:
         return AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
@@ -428,8 +406,3 @@ class Partition:
     def verify(directory: Path, files: Files | None = None) -> list[CorruptionError]:
         """Read every byte the newest manifest refers to and return what is damaged."""
         return verify_partition(directory, files or DiskFiles())
-
-
-def _id_order(entry_id: str) -> tuple[int, int]:
-    milliseconds, _, sequence = entry_id.partition("-")
-    return int(milliseconds), int(sequence or 0)

@@ -57,6 +57,7 @@ logger = logging.getLogger(__name__)
 RETRY_FIRST_MS = 2_000
 RETRY_LONGEST_MS = 60_000
 ROOM_POLL_S = 0.1
+JOIN_TRIES_MAX = 3
 
 
 class Scheduler(BaseScheduler):
@@ -96,22 +97,7 @@ class Scheduler(BaseScheduler):
         self._spider = spider
         try:
             url = self.config.crawl.redis_url or await self._start_embedded()
-            self._client = RedisClient(url)
-            self.node = Node(
-                self.config,
-                self._client,
-                shared_dns(),
-                self._clock,
-                RobotsFetch(self._crawler),
-                poll_ended=self._poll_ended,
-                may_take=self._may_take,
-                may_acknowledge=self._may_acknowledge,
-                on_fatal=self.fail,
-                revive=self._embedded.ensure_running if self._embedded else None,
-            )
-            self.node.handout.wake_engine = self._probe.wake
-            self.node.handout.call_later = asyncio.get_running_loop().call_later
-            await self.node.start()
+            self.node = await self._join(url)
         except BigcrawlError as error:
             self.fail(error)
             raise CloseSpider("bigcrawl_cannot_start") from error
@@ -120,6 +106,40 @@ class Scheduler(BaseScheduler):
                 "crawl %(name)s is finished: %(pages)d pages; choose another BIGCRAWL_CRAWL, or FRESH=1, to start anew",
                 {"name": self.config.crawl.name, "pages": self.node.pages},
             )
+
+    async def _join(self, url: str) -> Node:
+        """Start this node; an embedded server that dies meanwhile is started again, a few times."""
+        for tries_left in reversed(range(JOIN_TRIES_MAX)):
+            self._client = RedisClient(url)
+            node = self._new_node(self._client)
+            try:
+                await node.start()
+            except TransientStoreError:
+                await node.abandon()
+                await self._client.close()
+                if self._embedded is None or not tries_left:
+                    raise
+                await asyncio.to_thread(self._embedded.ensure_running)
+            else:
+                return node
+        raise AssertionError("unreachable")
+
+    def _new_node(self, client: RedisClient) -> Node:
+        node = Node(
+            self.config,
+            client,
+            shared_dns(),
+            self._clock,
+            RobotsFetch(self._crawler),
+            poll_ended=self._poll_ended,
+            may_take=self._may_take,
+            may_acknowledge=self._may_acknowledge,
+            on_fatal=self.fail,
+            revive=self._embedded.ensure_running if self._embedded else None,
+        )
+        node.handout.wake_engine = self._probe.wake
+        node.handout.call_later = asyncio.get_running_loop().call_later
+        return node
 
     async def _start_embedded(self) -> str:
         self._embedded = EmbeddedServer(self.config.crawl.crawl_dir / "redis")

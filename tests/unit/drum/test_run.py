@@ -66,13 +66,15 @@ def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
 
 def test_a_search_is_never_misled_by_damage(tmp_path: Path) -> None:
     """In a run too large to be read whole, a search answers rightly or reports damage, wherever it lies."""
-    held = np.arange(20_000, dtype=np.uint64) * np.uint64(2)
+    held = np.arange(20_480, dtype=np.uint64) * np.uint64(2)
     info = write(tmp_path / "run-1", held)
     path = tmp_path / "run-1"
     sound = path.read_bytes()
-    wanted = np.array([2, 777, 20_000, 33_334, 39_998], dtype=np.uint64)
+    wanted = np.array([2, 777, 20_478, 33_334, 40_958], dtype=np.uint64)
     found = 0
-    for place in range(48, len(sound), 1009):
+    last_of_a_block, last_of_all = 48 + 10_239 * 8, 48 + 20_479 * 8
+    ends = [start + byte for start in (last_of_a_block, last_of_all) for byte in range(8)]
+    for place in [*range(48, len(sound), 1009), *ends]:
         damaged = bytearray(sound)
         damaged[place] ^= 0xFF
         path.write_bytes(damaged)

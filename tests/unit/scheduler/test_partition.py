@@ -189,6 +189,16 @@ def test_parked_hosts_are_bounded(directory: Path) -> None:
     world.check_complete()
 
 
+def test_at_the_bound_a_parked_host_is_not_overtaken(directory: Path) -> None:
+    """With no more chains to be had, a new URL of a parked host still goes behind its parked ones."""
+    partition = Partition.open(directory, 1, PartitionLimits(host_hot_max=8, parked_hosts_max=1))
+    urls = [make_url(i) for i in range(6)]
+    partition.step([("1-0", encode_batch(urls[:5]))], 10, {"a.example": 8})
+    step = partition.step([("2-0", encode_batch(urls[5:]))], 10, {"a.example": 5})
+    assert step.batch
+    assert step.batch.urls == urls[:3]
+
+
 # Epochs.
 
 
@@ -385,11 +395,10 @@ def test_only_a_durable_point_lets_the_inbox_be_trimmed(directory: Path) -> None
     """What is committed counts as durable after `make_durable` and not before, in each epoch."""
     partition = Partition.open(directory, 1, LIMITS)
     partition.step([("1-0", encode_batch([make_url(1)]))], 10, {})
-    assert (partition.durable_inbox_id, partition.durable_batch_number) == ("0-0", 0)
-    assert partition.has_undurable_changes
-    partition.make_durable()
-    assert (partition.durable_inbox_id, partition.durable_batch_number) == ("1-0", 1)
-    assert not partition.has_undurable_changes
+    for durable in (("0-0", 0), ("1-0", 1)):
+        assert (partition.durable_inbox_id, partition.durable_batch_number) == durable
+        assert partition.has_undurable_changes == (durable == ("0-0", 0))
+        partition.make_durable()
     partition.step([("2-0", encode_batch([make_url(2)]))], 10, {})
     assert partition.durable_inbox_id == "1-0"
     assert Partition.open(directory, 2, LIMITS).durable_inbox_id == "0-0"

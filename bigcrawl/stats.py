@@ -1,0 +1,172 @@
+"""THE table of what bigcrawl counts; `docs/stats.md` and the code are checked against it.
+
+Two kinds of places hold counts:
+
+    SCRAPY_STATS     keys of Scrapy's stats collector: what this process did in this run
+    CRAWL_COUNTERS   fields of the partitions' `state` in Redis, summed up by `scrapy frontier status`, the
+                     progress line and the summary: what the whole crawl has done, over all nodes and resumes
+
+To add one: put a row here, in the order in which a URL meets the code, with its unit and a meaning that names
+what is counted and what is not; then count; then document it in `docs/stats.md`. A `{placeholder}` in a key
+stands for the values that the row lists; an empty list means that they cannot be listed (`{code}`).
+
+Kinds: `counter` only grows; `gauge` is a state that comes and goes; `mark` is no quantity at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """One row; `set_by` is the module below `bigcrawl/`, or the script, that counts."""
+
+    key: str
+    kind: str
+    unit: str
+    meaning: str
+    set_by: str
+    values: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key once for each value of its placeholder; the key itself when there are none to list."""
+        if not self.values:
+            return (self.key,)
+        start, end = self.key.index("{"), self.key.index("}") + 1
+        return tuple(self.key[:start] + value + self.key[end:] for value, _ in self.values)
+
+
+SCRAPY_STATS: tuple[Stat, ...] = (
+    # --- discovered
+    Stat("bigcrawl/links/found", "counter", "URLs", "URLs that came in `Links` batches.", "middlewares/links.py"),
+    Stat(
+        "bigcrawl/links/sent",
+        "counter",
+        "URLs",
+        "Those of them that were sent on to the seen check; the others were dropped, or sent lately already.",
+        "middlewares/links.py",
+    ),
+    Stat(
+        "bigcrawl/dropped/{reason}",
+        "counter",
+        "URLs",
+        "URLs that never reached the frontier.",
+        "middlewares/links.py, scheduler/scheduler.py",
+        (
+            ("depth", "a batch of links deeper than Scrapy's DEPTH_LIMIT"),
+            ("url", "a link that is no http or https URL, or cannot be joined with its base"),
+            ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
+            ("offsite", "a link outside the spider's `allowed_domains`"),
+            ("url-scheme", "a request for another scheme than http and https"),
+            ("url-syntax", "a request whose host or port cannot be read"),
+            ("url-empty-host", "a request for a URL without a host"),
+            ("not-storable", "a request that holds what cannot be stored; the log names the key, once each"),
+            ("error", "a request on which bigcrawl itself failed; the log has the traceback"),
+        ),
+    ),
+    # --- stored
+    Stat(
+        "bigcrawl/warc/records",
+        "counter",
+        "records",
+        "WARC records written: two an exchange, one a file.",
+        "pipelines/warc.py",
+    ),
+    Stat("bigcrawl/warc/bytes", "counter", "bytes", "Bytes written to WARC files, compressed.", "pipelines/warc.py"),
+    Stat(
+        "bigcrawl/warc/write_errors",
+        "counter",
+        "errors",
+        "Writes that failed; while the disk is full one a second, each tried again.",
+        "pipelines/warc.py",
+    ),
+    Stat(
+        "bigcrawl/warc/recovered_files",
+        "counter",
+        "files",
+        "Files of killed writers that were closed at the start.",
+        "pipelines/warc.py",
+    ),
+    Stat(
+        "bigcrawl/warc/cut_bytes",
+        "counter",
+        "bytes",
+        "What was cut off their ends: torn records.",
+        "pipelines/warc.py",
+    ),
+)
+
+CRAWL_COUNTERS: tuple[Stat, ...] = (
+    # --- sent and merged
+    Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua"),
+    Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua"),
+    Stat("folded", "mark", "stream id", "The last inbox entry that a committed step has merged.", "trim_partition.lua"),
+    Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
+    Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
+    Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen.", "trim_partition.lua"),
+    Stat(
+        "rejected",
+        "counter",
+        "batches",
+        "Inbox entries that could not be decoded; each is kept in the partition's `rejected/`.",
+        "trim_partition.lua",
+    ),
+    Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
+    # --- queued
+    Stat("waiting", "gauge", "URLs", "URLs on disk: in front queues and parked.", "trim_partition.lua"),
+    Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
+    Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
+    Stat(
+        "hot",
+        "gauge",
+        "URLs",
+        "URLs in back queues, taken ones not counted.",
+        "admit_urls.lua, take_urls.lua, end_urls.lua, reconcile_partition.lua",
+    ),
+    # --- fetched and ended
+    Stat("robots", "counter", "fetches", "robots.txt files asked for, redirects not counted.", "scheduler/gatekeeper.py"),
+    Stat("status:{code}", "counter", "URLs", "URLs that ended with an answer of this status.", "scheduler/scheduler.py"),
+    Stat(
+        "error:{kind}",
+        "counter",
+        "URLs",
+        "URLs that ended without an answer, after their retries.",
+        "scheduler/outcome.py",
+        (
+            ("dns", "the name did not resolve any more when the connection was made"),
+            ("timeout", "DOWNLOAD_TIMEOUT or BIGCRAWL_FETCH_DEADLINE"),
+            ("refused", "the server refused the connection"),
+            ("dataloss", "the body broke off"),
+            ("too-large", "over DOWNLOAD_MAXSIZE, or stopped by a component"),
+            ("connection", "lost, reset, TLS, or any other failure to download"),
+            ("other", "an exception that is none of Scrapy's"),
+        ),
+    ),
+    Stat(
+        "dropped:{reason}",
+        "counter",
+        "URLs",
+        "URLs that ended without being fetched.",
+        "scheduler/gatekeeper.py, scheduler/handout.py, scheduler/doors.py, scheduler/outcome.py, scheduler/scheduler.py",
+        (
+            ("forbidden", "robots.txt forbids it"),
+            ("unreachable", "robots.txt was out of reach three times in a row, which forbids the host"),
+            ("unresolved", "the host's name did not resolve three times in a row"),
+            ("refused-address", "an address that BIGCRAWL_ALLOW_PRIVATE_ADDRESSES guards"),
+            ("undecodable", "the spider has no such callback any more, or the stored request is damaged"),
+            ("scheme", "no download handler for it"),
+            ("ignored", "a downloader middleware dropped or answered it"),
+        ),
+    ),
+    Stat(
+        "retried:{outcome}",
+        "counter",
+        "tries",
+        "Tries that were repeated, by what they had ended in: `retried:status:503`, `retried:error:timeout`.",
+        "scheduler/handout.py",
+    ),
+    Stat("ended", "counter", "URLs", "URLs acknowledged, however they ended.", "end_urls.lua, reconcile_partition.lua"),
+    Stat("bytes", "counter", "bytes", "Bodies of answers, as Scrapy's download handler gave them.", "end_urls.lua"),
+)

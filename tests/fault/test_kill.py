@@ -1,0 +1,103 @@
+"""P1 and P2 by force: nodes and Redis killed at random moments of a crawl whose answer is known."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.processes import no_strays_below, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bigcrawl.simweb.checker import Report
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
+
+KILLS = int(os.environ.get("BIGCRAWL_TEST_KILLS", "20"))
+SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1"))
+FAST = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 64}
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[SimulatedWeb]:
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=40, pages=60) as served:
+        yield served
+
+
+def assert_complete(report: Report, may_repeat: Counter[str]) -> None:
+    """Coverage 1, nothing impolite, and fetched more than once only what may be."""
+    assert not report.missing, f"lost: {report.missing[:5]}"
+    assert not report.unexpected
+    assert not report.wrong_status
+    assert not report.concurrent, report.concurrent[:3]
+    assert not report.host_too_soon, report.host_too_soon[:3]
+    assert not report.disallowed
+    assert not report.robots_not_first
+    over = [again for again in report.refetched if again.times - 1 > may_repeat[again.url]]
+    assert not over, f"fetched again without having been in process: {over}"
+
+
+def pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+def test_killed_nodes_lose_nothing_and_repeat_only_what_was_in_process(tmp_path: Path, web: SimulatedWeb) -> None:
+    """After kill -9 at random moments coverage is 1; only URLs read as taken after a kill are fetched again."""
+    moments = random.Random(SEED)
+    may_repeat: Counter[str] = Counter()
+    slow_restarts = []
+    with Crawl(tmp_path / "crawl", web.seeds, dict(FAST)) as crawl:
+        for _ in range(KILLS):
+            crawl.start()
+            requests = len(web.exchanges())
+            started = moments.uniform(0.3, 4.0)
+            pause(started)
+            crawl.kill()
+            may_repeat.update(crawl.taken() if crawl.redis_directory.exists() else [])
+            if started > 3.5 and len(web.exchanges()) == requests and not finished(crawl):
+                slow_restarts.append(started)
+        assert crawl.run() == 0
+    assert_complete(web.report(delay_ms=50), may_repeat)
+    assert not slow_restarts
+
+
+def finished(crawl: Crawl) -> bool:
+    with crawl.redis() as client:
+        return bool(client.hget(f"bigcrawl:{{{crawl.name}}}:crawl", "finished"))
+
+
+def test_resumed_crawl_fetches_within_five_seconds(tmp_path: Path, web: SimulatedWeb) -> None:
+    """After kill -9 the same command fetches its first page within 5 s of its start."""
+    with Crawl(tmp_path / "crawl", web.seeds, dict(FAST)) as crawl:
+        crawl.start()
+        wait_until(lambda: len(web.exchanges()) > 200, "the crawl is under way")
+        crawl.kill()
+        before = len(web.exchanges())
+        crawl.start()
+        wait_until(lambda: len(web.exchanges()) > before + 10, "fetching goes on", timeout_s=5)
+
+
+def test_killed_redis_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
+    """kill -9 of the embedded server in mid-crawl: the node starts it again and nothing is lost or repeated."""
+    moments = random.Random(SEED)
+    with Crawl(tmp_path / "crawl", web.seeds, dict(FAST)) as crawl:
+        crawl.start()
+        wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way")
+        for _ in range(4):
+            pause(moments.uniform(0.2, 2.0))
+            pid = EmbeddedServer(crawl.redis_directory).pid
+            if crawl.process is None or crawl.process.poll() is not None or pid is None:
+                break
+            os.kill(pid, signal.SIGKILL)
+        assert crawl.wait(120) == 0
+    assert_complete(web.report(delay_ms=50), Counter())

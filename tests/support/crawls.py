@@ -1,0 +1,186 @@
+"""Real crawls for tests: `scrapy crawl broad` in processes of their own, and a simulated web for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import redis
+
+from bigcrawl.redisdb.embedded import running_url
+from bigcrawl.simweb.access_log import read_exchanges
+from bigcrawl.simweb.checker import Exchange, Report, Rules, check
+from bigcrawl.simweb.state import SavedWeb, load
+from tests.support.processes import spawn, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+
+class SimulatedWeb:
+    """`python -m bigcrawl.simweb serve` below a directory; the same web again after a restart."""
+
+    def __init__(self, directory: Path, *, hosts: int, pages: int, seed: int = 7) -> None:
+        self.directory = directory
+        self.log = directory / "access.log"
+        directory.mkdir(parents=True, exist_ok=True)
+        options = ["--hosts", str(hosts), "--pages", str(pages), "--seed", str(seed)]
+        command = [sys.executable, "-m", "bigcrawl.simweb", "serve", *options]
+        self._process = spawn(
+            [*command, "--state", str(directory), "--log", str(self.log)], stdout=subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline().startswith(b"simweb ready")
+        saved = load(directory)
+        assert saved is not None
+        self.saved: SavedWeb = saved
+        self.web = saved.web()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    @property
+    def seeds(self) -> list[str]:
+        return self.web.seeds(self.saved.port)
+
+    def expected(self) -> dict[str, int]:
+        """The known answer: status by URL."""
+        return self.web.reachable(self.saved.port, self.seeds)
+
+    def exchanges(self) -> list[Exchange]:
+        return list(read_exchanges(self.log))
+
+    def report(self, *, delay_ms: int = 0, retries: int = 2) -> Report:
+        """Hold the server's log to the known answer."""
+        return check(
+            self.exchanges(),
+            Rules(
+                expected=self.expected(),
+                port=self.saved.port,
+                host_delay_ms=delay_ms,
+                host_delays_ms=self.web.crawl_delays_ms(),
+                retries=retries,
+                allows=self.web.allows,
+            ),
+        )
+
+
+@dataclass
+class Crawl:
+    """A crawl that can be started, killed and resumed; one process at a time unless `another` is asked for."""
+
+    directory: Path
+    seeds: list[str]
+    settings: dict[str, Any] = field(default_factory=dict)
+    name: str = "test"
+    process: subprocess.Popen[bytes] | None = None
+    starts: int = 0
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "seeds.txt").write_text("\n".join(self.seeds) + "\n")
+
+    def command(self) -> list[str]:
+        settings = {
+            "BIGCRAWL_CRAWL": self.name,
+            "BIGCRAWL_STATE_DIR": self.directory / "state",
+            "BIGCRAWL_WARC_DIR": self.directory / "warc",
+            "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 1,
+            "BIGCRAWL_SERVER_DELAY": 0,
+            "BIGCRAWL_PROGRESS_SECONDS": 1,
+            **self.settings,
+        }
+        command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={self.directory / 'seeds.txt'}"]
+        for name, value in settings.items():
+            command += ["-s", f"{name}={value}"]
+        return command
+
+    def start(self, **more: Any) -> subprocess.Popen[bytes]:
+        """Start a process of the crawl; the log of each start is a file of its own."""
+        self.starts += 1
+        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
+        extra = [word for name, value in more.items() for word in ("-s", f"{name}={value}")]
+        with self.log.open("wb") as log:
+            self.process = spawn([*self.command(), *extra], env=environment, stdout=log, stderr=log)
+        return self.process
+
+    @property
+    def log(self) -> Path:
+        """The log of the latest start."""
+        return self.directory / f"log{self.starts}.txt"
+
+    def kill(self) -> None:
+        """kill -9, by process id."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def terminate(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait for the end and return the exit status."""
+        assert self.process is not None
+        return self.process.wait(timeout_s)
+
+    def run(self, timeout_s: float = 120) -> int:
+        self.start()
+        return self.wait(timeout_s)
+
+    def redis(self) -> redis.Redis:
+        """A client of the crawl's Redis, also while no node runs."""
+        url = self.settings.get("BIGCRAWL_REDIS_URL")
+        if url is None:
+            wait_until(lambda: running_url(self.redis_directory) is not None, "the embedded server answers")
+            url = running_url(self.redis_directory)
+        return redis.Redis.from_url(url)
+
+    @property
+    def redis_directory(self) -> Path:
+        return self.directory / "state" / self.name / "redis"
+
+    def taken(self) -> list[str]:
+        """What Redis holds as taken and not acknowledged: the URLs."""
+        urls = []
+        with self.redis() as client:
+            for partition in range(int(self.settings.get("BIGCRAWL_PARTITIONS", 256))):
+                for record in client.hvals(f"bigcrawl:{{{self.name}:p{partition}}}:taken"):
+                    urls.append(_url_of(record))
+        return [url for url in urls if url]
+
+    def status(self) -> dict[str, Any]:
+        """`scrapy frontier status --json`."""
+        command = [sys.executable, "-m", "scrapy", "frontier", "status", "--json"]
+        for word in zip(self.command()[6::2], self.command()[7::2], strict=False):
+            command += word
+        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
+        done = subprocess.run(command, env=environment, capture_output=True, check=True)
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+
+def _url_of(record: bytes) -> str:
+    from bigcrawl.scheduler.codec import decode_body, unpack_member
+
+    member = record.split(b"\n", 3)[3]
+    return decode_body(unpack_member(member).body)[0] if member else ""
