@@ -4,12 +4,15 @@ Settings are set at "addon" priority, so a project overrides them, but for those
 
     DOWNLOAD_DELAY, AUTOTHROTTLE_ENABLED    Scrapy's slots must not delay a second time: off
     ROBOTSTXT_OBEY                          Scrapy's would fetch robots.txt past the frontier: off, ours obeys
+
+`scrapy shell`, `fetch`, `view`, `parse` and `check` fetch a page for whoever sits before the screen, with
+callbacks that cannot be stored: they are left to Scrapy's own scheduler and touch no crawl.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
+import re
 from typing import TYPE_CHECKING
 
 from bigcrawl.config import read_config
@@ -19,10 +22,14 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.links import LinksMiddleware
-from bigcrawl.pipelines.warc import WarcPipeline
+from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
+from bigcrawl.scheduler.registry import mark_failed
 from bigcrawl.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
@@ -33,17 +40,31 @@ _TAKEN_OVER = {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False, "ROBOTSTXT_OB
 class Addon:
     """See the module."""
 
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """What must be set before there is a reactor: the resolver, on the frontier's DNS cache."""
         settings.set("TWISTED_DNS_RESOLVER", "bigcrawl.middlewares.dns.Resolver", "addon")
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Install the components; a wrong setting ends the program with one line."""
+        """Install the components; with a wrong setting, only what ends the crawl before it has begun."""
+        if _is_one_look(self._crawler, settings):
+            return
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
+        if settings.get("BIGCRAWL_CRAWL") is None:
+            settings.set("BIGCRAWL_CRAWL", _name_of(self._crawler.spidercls.name), "addon")
         try:
             config = read_config(settings)
+            if config.crawl.warc_dir is not None:
+                usable_directory(config.crawl.warc_dir)
         except ConfigError as error:
-            _refuse(error)
+            self._refuse(settings, error)
             return
         for name in ("BIGCRAWL_WARC_DIR", "BIGCRAWL_HOST_DELAY"):
             if settings.get(name) is None:
@@ -57,18 +78,32 @@ class Addon:
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
         self._take_over(settings)
 
     def _take_over(self, settings: BaseSettings) -> None:
         for name, value in _TAKEN_OVER.items():
             if settings.get(name) != value:
                 if (settings.getpriority(name) or 0) > 0:
-                    logger.info("%(name)s is bigcrawl's business and set to %(value)s", {"name": name, "value": value})
+                    known = {"name": name, "value": value}
+                    logger.info("%(name)s is bigcrawl's business and set to %(value)s", known)
                 settings.set(name, value, max(settings.getpriority(name) or 0, 15))
 
+    def _refuse(self, settings: BaseSettings, error: ConfigError) -> None:
+        """Say what is wrong in one line; `ExitStatus` closes the spider before anything is fetched.
 
-def _refuse(error: ConfigError) -> None:
-    """Say what is wrong in one line, and end with status 1: Scrapy would show a traceback."""
-    print(f"bigcrawl: {error}", file=sys.stderr, flush=True)  # noqa: T201
-    raise SystemExit(1)
+        An exception from here would be a traceback under one of Scrapy's two processes or the other.
+        """
+        logger.error("%(error)s", {"error": error})
+        mark_failed(self._crawler)
+        settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
+
+
+def _is_one_look(crawler: Crawler, settings: BaseSettings) -> bool:
+    """Whether a command of Scrapy's wants a page or two for itself, and no crawl."""
+    # The shell keeps its engine alive; the others put a start() of their own into the spider.
+    return settings.getbool("KEEP_ALIVE") or crawler.spidercls.start.__module__.startswith("scrapy.commands.")
+
+
+def _name_of(spider_name: str) -> str:
+    """The spider's name as a crawl's: two spiders of a project must not run each other's URLs."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", spider_name).lstrip("._-")[:100] or "crawl"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from bigcrawl.scheduler.scheduler import Scheduler
+
 
 class Downloader(ScrapyDownloader):
     """See the module; everything else is Scrapy's."""
@@ -46,18 +48,24 @@ class WatchedHandlers:
         self._aborted = False
 
     async def download_request_async(self, request: Request) -> Response:
-        """Download, and tell the frontier how it went."""
+        """Download, unless the frontier refused it, and tell the frontier how it went."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return await self._handlers.download_request_async(request)
         started = monotonic()
         try:
-            response = await self._limited(request, frontier.config.politeness.fetch_deadline_ms / 1000)
+            response = await self._fetch(frontier, request)
         except BaseException as error:
             frontier.note_failure(request, error, round((monotonic() - started) * 1000))
             raise
         frontier.note_response(request, response, round((monotonic() - started) * 1000))
         return response
+
+    async def _fetch(self, frontier: Scheduler, request: Request) -> Response:
+        refusal = frontier.refusal_of(request)
+        if refusal is not None:
+            raise refusal
+        return await self._limited(request, frontier.config.politeness.fetch_deadline_ms / 1000)
 
     async def _limited(self, request: Request, deadline_s: float) -> Response:
         if self._aborted:

@@ -7,6 +7,7 @@ server's log to the known answer. The crawl's name derives from the seeds, so th
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import hashlib
 import os
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.redisdb.keys import CrawlKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,11 +76,11 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
     log = directory / "access.log"
     with _served(directory, log):
         seeds = directory / "seeds.txt"
-        seeds.write_text(_simweb("seeds", "--state", str(directory)))
+        text = _simweb("seeds", "--state", str(directory))
+        if not seeds.exists() or seeds.read_text() != text:  # a file written anew is a new set of seeds
+            seeds.write_text(text)
         status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments)
-    if status:
-        return status
-    return _check(directory, log)
+    return status or _check(directory, log)
 
 
 @contextlib.contextmanager
@@ -101,10 +104,29 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
 
 
 def _check(directory: Path, log: Path) -> int:
-    """Hold the access log to the known answer when the crawl has come to its end."""
+    """Hold the access log to the known answer; a crawl that was stopped may miss pages, and nothing else."""
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
+    if not is_finished(SIMWEB_NAME):
+        arguments.append("--unfinished")
     print("checking the server's own log against the known answer:")
     return subprocess.run([sys.executable, "-m", "bigcrawl.simweb", "check", *arguments], check=False).returncode
+
+
+def is_finished(name: str) -> bool:
+    """Ask a crawl's embedded server, started for the question, whether the crawl came to its end."""
+    server = EmbeddedServer((STATE / name / "redis").absolute())
+    client = RedisClient(server.start())
+
+    async def ask() -> bool:
+        try:
+            return bool(await client.command("HGET", CrawlKeys(name).crawl, "finished"))
+        finally:
+            await client.close()
+
+    try:
+        return asyncio.run(ask())
+    finally:
+        server.leave()
 
 
 def _simweb(*arguments: str) -> str:

@@ -40,7 +40,13 @@ class Stat:
 
 SCRAPY_STATS: tuple[Stat, ...] = (
     # --- discovered
-    Stat("bigcrawl/links/found", "counter", "URLs", "URLs that came in `Links` batches.", "middlewares/links.py"),
+    Stat(
+        "bigcrawl/links/found",
+        "counter",
+        "URLs",
+        "URLs that came in `Links` batches.",
+        "middlewares/links.py",
+    ),
     Stat(
         "bigcrawl/links/sent",
         "counter",
@@ -74,7 +80,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "WARC records written: two an exchange, one a file.",
         "pipelines/warc.py",
     ),
-    Stat("bigcrawl/warc/bytes", "counter", "bytes", "Bytes written to WARC files, compressed.", "pipelines/warc.py"),
+    Stat(
+        "bigcrawl/warc/bytes",
+        "counter",
+        "bytes",
+        "Bytes written to WARC files, compressed.",
+        "pipelines/warc.py",
+    ),
     Stat(
         "bigcrawl/warc/write_errors",
         "counter",
@@ -102,8 +114,16 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     # --- sent and merged
     Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua"),
     Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua"),
-    Stat("folded", "mark", "stream id", "The last inbox entry that a committed step has merged.", "trim_partition.lua"),
-    Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
+    Stat(
+        "folded",
+        "mark",
+        "stream id",
+        "The last inbox entry that a committed step has merged.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"
+    ),
     Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
     Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen.", "trim_partition.lua"),
     Stat(
@@ -116,18 +136,32 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     # --- queued
     Stat("waiting", "gauge", "URLs", "URLs on disk: in front queues and parked.", "trim_partition.lua"),
-    Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
+    Stat(
+        "admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"
+    ),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
     Stat(
         "hot",
         "gauge",
         "URLs",
         "URLs in back queues, taken ones not counted.",
-        "admit_urls.lua, take_urls.lua, end_urls.lua, reconcile_partition.lua",
+        "admit_urls.lua, take_urls.lua, end_urls.lua, claim_partition.lua, reconcile_partition.lua",
     ),
     # --- fetched and ended
-    Stat("robots", "counter", "fetches", "robots.txt files asked for, redirects not counted.", "scheduler/gatekeeper.py"),
-    Stat("status:{code}", "counter", "URLs", "URLs that ended with an answer of this status.", "scheduler/scheduler.py"),
+    Stat(
+        "robots",
+        "counter",
+        "fetches",
+        "robots.txt files asked for, redirects not counted.",
+        "scheduler/gatekeeper.py",
+    ),
+    Stat(
+        "status:{code}",
+        "counter",
+        "URLs",
+        "URLs that ended with an answer of this status.",
+        "scheduler/scheduler.py",
+    ),
     Stat(
         "error:{kind}",
         "counter",
@@ -149,7 +183,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended without being fetched.",
-        "scheduler/gatekeeper.py, scheduler/handout.py, scheduler/doors.py, scheduler/outcome.py, scheduler/scheduler.py",
+        "scheduler/gatekeeper.py, scheduler/doors.py, scheduler/handout.py, scheduler/outcome.py, "
+        "scheduler/scheduler.py",
         (
             ("forbidden", "robots.txt forbids it"),
             ("unreachable", "robots.txt was out of reach three times in a row, which forbids the host"),
@@ -157,7 +192,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("refused-address", "an address that BIGCRAWL_ALLOW_PRIVATE_ADDRESSES guards"),
             ("undecodable", "the spider has no such callback any more, or the stored request is damaged"),
             ("scheme", "no download handler for it"),
-            ("ignored", "a downloader middleware dropped or answered it"),
+            ("ignored", "a downloader middleware refused it"),
         ),
     ),
     Stat(
@@ -167,6 +202,18 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "Tries that were repeated, by what they had ended in: `retried:status:503`, `retried:error:timeout`.",
         "scheduler/handout.py",
     ),
-    Stat("ended", "counter", "URLs", "URLs acknowledged, however they ended.", "end_urls.lua, reconcile_partition.lua"),
-    Stat("bytes", "counter", "bytes", "Bodies of answers, as Scrapy's download handler gave them.", "end_urls.lua"),
+    Stat(
+        "ended",
+        "counter",
+        "URLs",
+        "URLs acknowledged, however they ended.",
+        "end_urls.lua, reconcile_partition.lua",
+    ),
+    Stat(
+        "bytes",
+        "counter",
+        "bytes",
+        "Bodies of answers as they came off the wire, those of repeated tries too.",
+        "end_urls.lua",
+    ),
 )

@@ -62,6 +62,9 @@ class LinksMiddleware:
         except BigcrawlError as error:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
+        except Exception:
+            await frontier.give_up_start()
+            raise
         await frontier.end_start()
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:

@@ -91,7 +91,7 @@ class WarcPipeline:
         directory = crawler.settings.get("BIGCRAWL_WARC_DIR")
         if not directory:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
-        pipeline = cls(crawler, _usable(Path(directory).expanduser()))
+        pipeline = cls(crawler, usable_directory(Path(directory).expanduser()))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline)
         return pipeline
@@ -254,7 +254,12 @@ def _writer(settings: BaseSettings, directory: Path, clock: Clock, sealer: Threa
     return WarcWriter(directory, str(crawl), str(node), info=info, clock=clock, seal_in=sealer.submit)
 
 
-def _usable(directory: Path) -> Path:
+def usable_directory(directory: Path) -> Path:
+    """Make the directory if it is missing, and return it.
+
+    Raises:
+        ConfigError: it cannot be made or written to.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

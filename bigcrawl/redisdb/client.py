@@ -173,7 +173,7 @@ class RedisClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._redis.aclose()
+        await self._redis.aclose(close_connection_pool=True)  # the pool is ours, and left open otherwise
 
 
 def _parsed(call: Call[Any], reply: Any) -> Any:

@@ -12,7 +12,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:batches     hash    admit batch number -> its keys, until the manifest is durable
     bigcrawl:{<crawl>:p<id>}:records     zset    written ms -> host, the hosts that have a record
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
-    bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms
+    bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, lent
 
 Crawl keys share the crawl's tag; gates stand above all crawls, spread over a few tags:
 

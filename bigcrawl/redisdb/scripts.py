@@ -240,10 +240,10 @@ def reconcile_partition(
     who: Identity,
     delay_ms: int,
     held: Sequence[tuple[int, str, int, bytes]],
-    ended: Sequence[tuple[int, str, bytes]],
+    ended: Sequence[tuple[int, str, int, bytes]],
     now_ms: int = 0,
 ) -> Call[tuple[int, int, int]]:
-    """Make what Redis holds as taken equal to `held` (seq, host, order, member); see the script for the counts."""
+    """Make what Redis holds as taken equal to `held`; rows are (seq, host, order, member), counts as in the script."""
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:
         if reply[0] == -1:
@@ -253,7 +253,7 @@ def reconcile_partition(
     flat = [value for url in held for value in url] + [value for url in ended for value in url]
     return Call(
         "reconcile_partition",
-        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back),
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
         (now_ms, who.node, who.epoch, delay_ms, len(held), *flat),
         parse,
     )
@@ -334,17 +334,29 @@ def beat_node(
 
 
 def claim_start(
-    keys: CrawlKeys, node: str, start_digest: str, lease_ms: int, *, done: bool = False, now_ms: int = 0
+    keys: CrawlKeys,
+    node: str,
+    start_digest: str,
+    lease_ms: int,
+    *,
+    done: bool = False,
+    undone: bool = False,
+    now_ms: int = 0,
 ) -> Call[int]:
-    """Claim, renew or finish the start requests: 1 this node's, 0 another's, 2 done."""
-    return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, 2 if done else 1), int)
+    """Claim or renew, finish, or give up the start requests: 1 this node's, 0 another's or nobody's, 2 done."""
+    wish = 2 if done else 3 if undone else 1
+    return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, wish), int)
 
 
-def borrow_host(keys: PartitionKeys, host: str, ticket: str, connections: int, now_ms: int = 0) -> Call[int]:
-    """Borrow a host for one fetch: 0 when lent, else ms to wait."""
-    return Call("borrow_host", (keys.ready, keys.busy, keys.taken, keys.host), (now_ms, host, ticket, connections), int)
+def borrow_host(
+    keys: PartitionKeys, host: str, ticket: str, connections: int, deadline_ms: int, now_ms: int = 0
+) -> Call[int]:
+    """Borrow a host for one fetch that ends within the deadline: 0 when lent, else ms to wait."""
+    return Call(
+        "borrow_host", (keys.ready, keys.busy, keys.host), (now_ms, host, ticket, connections, deadline_ms), int
+    )
 
 
-def return_host(keys: PartitionKeys, ticket: str, delay_ms: int, now_ms: int = 0) -> Call[bool]:
-    """Give a borrowed host back."""
-    return Call("return_host", (keys.ready, keys.busy, keys.taken, keys.host, keys.back), (now_ms, ticket, delay_ms), bool)
+def return_host(keys: PartitionKeys, host: str, ticket: str, delay_ms: int, now_ms: int = 0) -> Call[bool]:
+    """Give a borrowed host back; False when it is not lent for this ticket any more."""
+    return Call("return_host", (keys.ready, keys.host), (now_ms, host, ticket, delay_ms), bool)

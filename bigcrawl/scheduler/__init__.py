@@ -1,0 +1,88 @@
+"""The frontier: what is known of URLs, and which of them may be fetched now. The life of a URL, told once.
+
+**In a sentence.** A discovered URL travels to the one partition that its pay-level domain (PLD) belongs to,
+is held there against everything seen, waits on disk until there is room and in Redis until its host may be
+asked, is fetched by the partition's owner, and is forgotten by Redis when its page and its links are safe.
+
+**In fourteen steps.** Modules refer to a step by its number. The right column is where the URL is when the
+step is over, which is also what a crash leaves.
+
+     1 discovered    `links`, `middlewares.links`, `scheduler`   in the spider's output
+     2 canonical     `url.canonical`, `url.key`, `codec`         a `QueuedUrl`
+     3 routed        `outbox`                                    inbox: a Redis stream a partition
+     4 seen?         `partition`, `bigcrawl.drum`                } committed by the manifest: URLSeen,
+     5 budgeted      (nothing yet but the host's room)           } front queues, parked queues, and
+     6 prioritised   `front_queues`, `parked_queues`             } the admit batch chosen from them
+     7 host queue    `admission`, `owned_partition`              back queue: a zset a host, in Redis
+     8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
+     9 taken         `node`, `held`                              taken: in Redis, and held by the node
+    10 allowed?      `gatekeeper`, `robots`, `doors`             as before, or back in 7, or ended
+    11 fetched       `handout`, `scheduler`, Scrapy              as before
+    12 released      } one call, `end_urls`,                     host in 8 with its next fetch time
+    13 parsed        } when Scrapy is done                       links in 3, page in a WARC file
+    14 acknowledged  } with all of it                            gone; a key in URLSeen, a counter
+
+Three loops of a node carry it (`node`): *pump*, every few milliseconds, for 3, 9 and 12 to 14; *fold*, for
+4 to 7, with its files in a worker thread; *watch*, once a second, for heartbeats and ownership. What
+Scrapy's engine touches (`scheduler`, `handout`, `outbox`) is memory only.
+
+**Transition by transition.**
+
+*Discovered to canonical (1, 2).* A spider yields `Links`, a batch of URLs that never become Requests, or
+ordinary Requests. `middlewares.links` takes the batches; Requests come through `Scheduler.enqueue_request`.
+Either way `codec` makes a `QueuedUrl` of each: the 64-bit key of its canonical form, its host, a priority,
+and a body that the frontier never looks into. What cannot be crawled or stored ends here, counted
+(`bigcrawl/dropped/...`). A retry, or a redirect of a URL to itself, is recognised here and does not go on:
+it becomes the next try of the URL in process (see 12).
+
+*Canonical to inbox (2 to 3).* The PLD of the host, by the crawl's own copy of the public-suffix list, gives
+the partition. `outbox` drops what it sent lately, gathers the rest by partition, and the pump sends it as
+numbered batches; a number is taken once, so a repeat after a lost reply is harmless. While the outbox is
+full, the spider middleware makes spiders wait: nothing is ever refused or dropped for want of room.
+
+*Inbox to committed step (3 to 6).* The owner (`ownership`, `owned_partition`) reads new inbox entries and
+hands them to `partition`, which is a fold over them: look all keys up in DRUM and add the new ones; append
+new URLs to the front queue of their priority; choose what is to become hot. The step is committed by the
+rename of one file (`manifest`), which names all of it: the last entry read, the runs, the queues' segments
+and heads, and the admit batch with its number. A crash before the rename leaves files that nothing refers
+to; a crash after it leaves a batch to offer again.
+
+*Front queue to back queue (6 to 7).* `admission` chooses: hosts that run low first, then the front queues
+by a biased selector, then hosts with much. A URL whose host has its share in Redis is parked on disk behind
+its host's earlier ones. The chosen batch goes to Redis by a script that takes number n after n-1 and once
+(`admit_urls`): a commit that was not told is told again, one that was told twice changes nothing.
+
+*Back queue to ready heap (7 to 8).* The same script makes sure that a host with URLs waiting is ready or
+busy. Its place in the ready heap is the time from which it may be asked, which never moves back: the host
+record keeps it while the host has nothing to fetch.
+
+*Ready to taken (8 to 9).* The pump asks the partitions in which a host is due within half a second
+(`take_urls`); a host gives one URL and becomes busy. From now on the URL is twice: as taken in Redis, held
+in the node (`held`). Whenever a reply was lost or Redis lost its memory, the two are compared and the
+node's side wins (`reconcile_partition`). A node takes no more than BIGCRAWL_IN_PROCESS_MAX; that is what
+its death repeats.
+
+*Taken to handed out (9 to 11).* `gatekeeper` asks five questions, most often answered from memory. Are the
+authority's robots rules known? If not, robots.txt is fetched in this URL's place and the URL returns to its
+queue, so that the fetch is as polite as any (`robots`). Do they allow it? Is its address one we connect to,
+and when does that server's gate open (`doors`)? Is it time? Then it waits in the buffer of `handout` for
+Scrapy's engine, which fetches it as any request. A URL that must wait longer than a second goes back; none
+that waits holds a fetch slot.
+
+*Fetched to released and acknowledged (11 to 14).* Scrapy has no hook that says that a request is finished;
+the pump looks which requests have left the engine, item pipelines included (`engine_probe`). Such a URL
+ends: with a status, an error, or a next try. It is acknowledged once everything the outbox had been offered
+until then is in Redis and the WARC has no page waiting, by the call that also gives its host the next fetch
+time (`end_urls`). Until then a crash brings the URL back; after it, nothing of it is missing.
+
+*A failed try (12 back to 7).* The URL returns to its old place in its host's queue, as the request that
+Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often.
+
+*An owner's death (9 back to 7).* Whoever claims the partition next, in a higher epoch, finds all taken URLs
+back in their queues; their hosts rest, longer if the dead node may still be downloading. On disk the new
+owner links the committed files into a directory of its own epoch (`epochs`), and never writes to inherited
+ones. `membership` knows who lives, `assignment` who should own what; every node computes the same answer.
+
+*The end (`survey`).* The crawl is finished when two looks over all partitions find nothing waiting, nothing
+taken, no start requests under way, and every counter that only grows unchanged between them.
+"""

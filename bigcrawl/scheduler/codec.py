@@ -129,8 +129,9 @@ def _links_payload(links: Links) -> dict[str, Any] | None:
         payload["errback"] = links.errback_name
     if links.cb_kwargs:
         payload["cb_kwargs"] = dict(links.cb_kwargs)
-    if links.meta:
-        payload["meta"] = {**links.meta, "verbatim_url": True}
+    if links.meta or payload:
+        # Else Scrapy would escape the canonical URL once more, and fetch another string.
+        payload["meta"] = {**(links.meta or {}), "verbatim_url": True}
     return payload or None
 
 

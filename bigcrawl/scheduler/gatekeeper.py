@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.doors import Closed
+from bigcrawl.scheduler.held import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -58,7 +59,14 @@ class Gatekeeper:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
 
     def offer(self, held: HeldUrl) -> None:
-        """Take a URL that was just taken from its back queue."""
+        """Take a URL that was just taken from its back queue; raises nothing."""
+        try:
+            self._offer(held)
+        except Exception:
+            logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
+            self._outlet.give_back(held, 10 * STORE_RETRY_MS)
+
+    def _offer(self, held: HeldUrl) -> None:
         known = self._robots.known(held.authority)
         if known is None:
             self._spawn(self._decide(held), held)
@@ -86,6 +94,7 @@ class Gatekeeper:
     async def _decide(self, held: HeldUrl) -> None:
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
+            held.stage = Stage.ROBOTS
             self._outlet.give_back(held, await self._robots.fetch(held), "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
@@ -128,7 +137,11 @@ class Gatekeeper:
             self._turn_away(held, closed)
         except TransientStoreError as error:
             logger.debug("%(url)s waits for Redis: %(error)s", {"url": held.url, "error": error})
-            self._outlet.give_back(held, STORE_RETRY_MS)
+            self._give_back_asked(held, STORE_RETRY_MS)
         except Exception:
             logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
-            self._outlet.give_back(held, 10 * STORE_RETRY_MS)
+            self._give_back_asked(held, 10 * STORE_RETRY_MS)
+
+    def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
+        """Give back a URL whose host may have been asked for its robots.txt."""
+        self._outlet.give_back(held, max(delay_ms, self._robots.rest_ms(held.authority)))

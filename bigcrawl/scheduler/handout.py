@@ -67,7 +67,12 @@ class Handout:
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter), 0)
 
     def give_up(self, held: HeldUrl, reason: str) -> None:
-        """The URL ends unfetched, counted."""
+        """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
+        if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
+            held.stage = Stage.WAITING
+            held.refusal = reason
+            self.admit(held)
+            return
         self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
 
     # --- the engine's side
@@ -81,20 +86,21 @@ class Handout:
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
                 continue
-            if self._server_may_start(held, now_ms):
+            if held.refusal or self._server_may_start(held, now_ms):
                 held.stage = Stage.STARTED
                 return held
         return None
 
     def end_fetched(self, held: HeldUrl) -> None:
-        """The engine is done with the URL: downloaded, parsed and piped, or failed."""
+        """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
         if held.outcome == ABORTED:
             end = Ended(held.seq, self._delays.minimum_ms, RETURN)
         elif held.next_try:
             delay_ms = max(held.retry_delay_ms, self._rest_ms(held))
             end = Ended(held.seq, delay_ms, held.next_try, f"retried:{held.outcome}", held.fetched_bytes)
         else:
-            end = Ended(held.seq, self._rest_ms(held), b"", held.outcome or "dropped:ignored", held.fetched_bytes)
+            rest_ms = 0 if held.refusal else self._rest_ms(held)
+            end = Ended(held.seq, rest_ms, b"", held.outcome or "dropped:ignored", held.fetched_bytes)
         self.held.end(held, end, self._outbox.offered)
 
     def return_unstarted(self) -> None:
@@ -103,6 +109,12 @@ class Handout:
         for held in self.held:
             if held.stage in (Stage.WAITING, Stage.BUFFERED):
                 self.give_back(held, 0)
+
+    def return_all(self) -> None:
+        """Give back every URL that has not ended; the hosts of those that were asked for something rest."""
+        self.return_unstarted()
+        for held in self.held:
+            self.give_back(held, self._rest_ms(held))
 
     def _rest_ms(self, held: HeldUrl) -> int:
         asked_ms = self.crawl_delay_ms(held.authority)

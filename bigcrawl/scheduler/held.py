@@ -30,6 +30,7 @@ class Stage(Enum):
 
     WAITING = "waiting"
     BUFFERED = "buffered"
+    ROBOTS = "robots"  # its host's robots.txt is being fetched in its place
     STARTED = "started"
     ENDED = "ended"
 
@@ -53,6 +54,8 @@ class HeldUrl:
     next_try: bytes = b""
     retry_delay_ms: int = 0
     address: str = ""
+    has_errback: bool = False
+    refusal: str = ""  # why it is not fetched, when only its errback is left to run
 
     @property
     def seq(self) -> int:
@@ -95,7 +98,8 @@ class HeldUrls:
 
     def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
         """Note that a URL ended when `offered` URLs had been offered to the outbox."""
-        if held.stage is not Stage.ENDED and (held.partition, held.seq) in self._held:
+        # By identity: the partition may have been lost and won again, and the URL taken a second time.
+        if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             held.stage = Stage.ENDED
             self._ended.append(_Barrier(held, end, offered))
 

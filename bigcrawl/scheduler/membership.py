@@ -55,11 +55,17 @@ class Membership:
         except OSError as error:
             raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
 
-    def unlock(self) -> None:
-        """Give the lock file up; the node is no more."""
+    def unlock(self, *, left: bool = True) -> None:
+        """Give the lock file up; the node is no more.
+
+        Args:
+            left: nothing in Redis names this node any more. Else the file stays, unlocked: it is what proves
+                the death to the next node, which then need not wait for the lease.
+        """
         if self._lock_fd is not None:
-            with contextlib.suppress(OSError):
-                self._path(self.node).unlink()
+            if left:
+                with contextlib.suppress(OSError):
+                    self._path(self.node).unlink()
             os.close(self._lock_fd)
             self._lock_fd = None
 

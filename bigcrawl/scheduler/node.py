@@ -2,7 +2,8 @@
 
     pump   every few ms: flush the outbox, acknowledge what ended, take what is due; two round trips
     fold   steps of owned partitions, their files in a worker thread
-    watch  about once a second: heartbeat, who should own what, how partitions stand, is the crawl finished?
+    beat   about once a second: heartbeat, how the owned partitions stand, their leases; waits for no file
+    watch  about once a second: who should own what, is the crawl finished?
 
 `offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
 survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line in
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.scripts import Taken
-from bigcrawl.scheduler.codec import decode_body, unpack_member
+from bigcrawl.scheduler.codec import Member, decode_body, unpack_member
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.redisdb.scripts import Ended, TakenUrl
     from bigcrawl.scheduler.crawl_record import CrawlRecord
     from bigcrawl.scheduler.owned_partition import OwnedPartition
     from bigcrawl.scheduler.queued_url import QueuedUrl
@@ -56,7 +58,9 @@ PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work: a finis
 PUMP_IDLE_S = 0.25
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
+URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
 RETRY_S = 0.5  # after Redis did not answer
+RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
 CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
 
@@ -103,13 +107,18 @@ class Node:
         self._folding = asyncio.Lock()
         self._restarted = False
         self._doubtful = False
-        self._away_logged = False
+        self._troubled: set[str] = set()  # loops whose last round failed
+        self._left = False
         self.stopping = False
         self.finished = False
+        self._said_too_soon = False
         self.start_digest: str | None = None
         self.start_is_done = False
         self.pages_before = 0  # pages of the whole crawl when it was last surveyed
         self.pages_since = 0
+        self._pages_surveyed = 0  # never more than Redis holds, whatever is under way
+        self._acknowledged = 0
+        self._rate_samples: deque[tuple[int, int]] = deque()
 
     def __repr__(self) -> str:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"
@@ -123,26 +132,30 @@ class Node:
             ConfigError, CorruptionError: with what and the remedy.
             TransientStoreError: Redis is away.
         """
+        await self.join()
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._loop(work), name=f"bigcrawl-{work.__name__}")
+            for work in (self._pump, self._fold, self._beat, self._watch)
+        ]
+
+    async def join(self) -> None:
+        """Everything of `start` but the loops; raises the same."""
         await self._client.ping()
         self._record = await open_record(self._client, self.config.crawl)
         self.membership.lock()
         await self._heartbeat()
+        self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
         await self.ownership.rebalance()
-        self.handout.lease_ends_ms = self._lease_end_ms()
         seen = await self.survey()
-        self.pages_before = seen.pages
-        self.finished = await self._finish.is_said()
-        loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._loop(work), name=f"bigcrawl-{work.__name__}")
-            for work in (self._pump, self._fold, self._watch)
-        ]
+        self.pages_before = self._pages_surveyed = seen.pages
+        self.finished = seen.is_empty and await self._finish.is_said()
 
     async def abandon(self) -> None:
         """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
         await self._gatekeeper.close()
         self._worker.shutdown(wait=True)
-        self.membership.unlock()
+        self.membership.unlock(left=self._left)
 
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
@@ -166,19 +179,21 @@ class Node:
                 {"error": error or "no answer in time"},
             )
         self._worker.shutdown(wait=True)
-        self.membership.unlock()
+        self.membership.unlock(left=self._left)
         return last
 
     async def _say_goodbye(self) -> Survey:
         self._poll_ended()
-        self.handout.return_unstarted()
+        self.handout.return_all()
         if self._restarted:
             await self._recover()
-        await self.outbox.flush(self._client)
+        await self._flush()
         await self._end_and_take(take=False)
+        await self.give_up_start()
         async with self._folding:
             await self.ownership.release(list(self.ownership.owned.values()))
         await self.membership.leave(self._client)
+        self._left = not self.ownership.owned
         return await self.survey()
 
     # --- the engine's side
@@ -186,7 +201,9 @@ class Node:
     def offer(self, url: QueuedUrl) -> None:
         """Take a discovered URL: on its way to its partition's inbox; no I/O."""
         self.outbox.offer(url, self.partition_of_host(url.host))
-        self.finished = False
+        if self.finished:  # an idle spider was given more to do
+            self.finished = False
+            self._said_too_soon = True
 
     def partition_of_host(self, host: str) -> int:
         """The partition of a host's pay-level domain."""
@@ -204,8 +221,12 @@ class Node:
 
     @property
     def has_reached_max(self) -> bool:
-        """Whether BIGCRAWL_MAX_PAGES pages are fetched."""
-        return 0 < self.config.crawl.pages_max <= self.pages
+        """Whether BIGCRAWL_MAX_PAGES pages are fetched, by the last survey.
+
+        `pages` may count a page twice that is acknowledged while a survey is under way: good enough to take
+        no more, not to stop.
+        """
+        return 0 < self.config.crawl.pages_max <= self._pages_surveyed
 
     async def survey(self) -> Survey:
         """The whole crawl at a glance."""
@@ -216,8 +237,9 @@ class Node:
     async def claim_start(self, digest: str) -> int:
         """Claim or renew the start requests: 1 ours, 0 another node's, 2 done."""
         self.start_digest = digest
-        [answer] = await self._client.run([self._start_call(done=False)])
+        [answer] = await self._client.run([self._start_call()])
         self.finished = self.finished and answer == 2
+        self.start_is_done = answer == 2
         return int(answer)
 
     async def end_start(self) -> None:
@@ -225,10 +247,17 @@ class Node:
         self.start_is_done = True
         await self._client.run([self._start_call(done=True)])
 
-    def _start_call(self, *, done: bool) -> scripts.Call[int]:
+    async def give_up_start(self) -> None:
+        """Leave the start requests undone, for the next node or the next run."""
+        if self.start_digest and not self.start_is_done:
+            await self._client.run([self._start_call(undone=True)])
+            self.start_digest = None
+
+    def _start_call(self, *, done: bool = False, undone: bool = False) -> scripts.Call[int]:
         keys = CrawlKeys(self.config.crawl.name)
+        lease_ms = self.config.frontier.lease_ms
         return scripts.claim_start(
-            keys, self.node_id, self.start_digest or "", self.config.frontier.lease_ms, done=done
+            keys, self.node_id, self.start_digest or "", lease_ms, done=done, undone=undone
         )
 
     # --- loops
@@ -238,18 +267,14 @@ class Node:
         while True:
             try:
                 rest_s = await work()
-                if self._away_logged and work == self._pump:
-                    self._away_logged = False
-                    logger.info("Redis is back; the crawl goes on")
+                self._note_success(work.__name__)
             except RedisRestartedError:
                 self._restarted = True
                 rest_s = 0.05
             except (TransientStoreError, OwnershipLostError) as error:
                 self._doubtful = True
                 rest_s = RETRY_S
-                if not self._away_logged:
-                    self._away_logged = True
-                    logger.warning("waiting: %(error)s", {"error": error})
+                self._note_trouble(work.__name__, error)
                 if work == self._pump:
                     await self._revive_server()
             except BigcrawlError as error:
@@ -261,13 +286,25 @@ class Node:
                 return
             await self._rest(rest_s, work)
 
+    def _note_trouble(self, loop: str, error: BigcrawlError) -> None:
+        """Say once that the node waits, whatever else fails until all loops are well again."""
+        if not self._troubled:
+            logger.warning("waiting: %(error)s", {"error": error})
+        self._troubled.add(loop)
+
+    def _note_success(self, loop: str) -> None:
+        if loop in self._troubled and not (self._restarted or self._doubtful):
+            self._troubled.discard(loop)
+            if not self._troubled:
+                logger.info("the crawl goes on")
+
     async def _revive_server(self) -> None:
         """Start the embedded server again if it died; an outside one is its operator's."""
         if self._revive is None:
             return
         try:
             await asyncio.to_thread(self._revive)
-        except BigcrawlError as error:
+        except (BigcrawlError, OSError) as error:
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     async def _rest(self, rest_s: float, work: Callable[[], Awaitable[float]]) -> None:
@@ -289,10 +326,17 @@ class Node:
             await self._client.ping()
             await self.ownership.reconcile()
             self._doubtful = False
-        await self.outbox.flush(self._client)
+        await self._flush()
         moved = await self._end_and_take(take=True)
         busy = moved or len(self.handout.held) > 0
         return PUMP_BUSY_S if busy else PUMP_IDLE_S
+
+    async def _flush(self) -> None:
+        """Send the outbox; the word that the crawl is finished goes first, or a restart would believe it."""
+        if self._said_too_soon:
+            await self._finish.take_back()
+            self._said_too_soon = False
+        await self.outbox.flush(self._client)
 
     async def _fold(self) -> float:
         if self._restarted or self._doubtful:
@@ -306,21 +350,28 @@ class Node:
             self.wake()
         return 0.02
 
-    async def _watch(self) -> float:
+    async def _beat(self) -> float:
         if self._restarted:
             return RETRY_S
         await self._heartbeat()
+        await self._renew()
+        return WATCH_IDLE_S if self._is_idle() else WATCH_S
+
+    async def _watch(self) -> float:
+        if self._restarted:
+            return RETRY_S
         async with self._folding:
             await self.ownership.rebalance()
-        await self._renew()
         if self.start_digest and not self.start_is_done:
-            await self._client.run([self._start_call(done=False)])
+            await self._client.run([self._start_call()])
         if self.config.crawl.pages_max:
             since = self.pages_since
-            self.pages_before = (await self.survey()).pages
+            self.pages_before = self._pages_surveyed = (await self.survey()).pages
             self.pages_since -= since
+        offered = self.outbox.offered
         if self._is_idle() and await self._finish.look():
-            self.finished = True
+            self.finished = offered == self.outbox.offered
+            self._said_too_soon = not self.finished
             self.handout.wake_engine()
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
@@ -334,10 +385,20 @@ class Node:
             "capacity": 1.0,
             "held": len(self.handout.held),
             "outbox": self.outbox.waiting,
-            "pages": self.pages_since,
+            "pages": self._acknowledged,
+            "rate": round(self._rate(), 1),
             "partitions": len(self.ownership.owned),
         }
         await self.membership.beat(self._client, report)
+
+    def _rate(self) -> float:
+        """Pages a second that this node has acknowledged of late."""
+        now_ms = self._clock.monotonic_ms()
+        self._rate_samples.append((now_ms, self._acknowledged))
+        while self._rate_samples[0][0] < now_ms - RATE_MS:
+            self._rate_samples.popleft()
+        since_ms, before = self._rate_samples[0]
+        return 1000 * (self._acknowledged - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
 
     async def _renew(self) -> None:
         """See how the owned partitions stand, and renew their leases by it."""
@@ -347,18 +408,18 @@ class Node:
         views = await self._client.run([scripts.look_partition(mine.keys, mine.who, lease_ms) for mine in owned])
         for mine, view in zip(owned, views, strict=True):
             if not view.owned:
-                self.ownership.lose(mine.keys.partition)
+                self.ownership.lose(mine)
                 continue
             mine.view = view
             mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
             if view.next_due_ms >= 0:
                 due_ms = sent_ms + max(0, view.next_due_ms - view.now_ms)
                 mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
-        self.handout.lease_ends_ms = sent_ms + lease_ms - min(LEASE_MARGIN_MS, lease_ms // 4)
+        self.handout.lease_ends_ms = self._lease_end_ms(sent_ms)
 
-    def _lease_end_ms(self) -> int:
+    def _lease_end_ms(self, sent_ms: int) -> int:
         lease_ms = self.config.frontier.lease_ms
-        return self._clock.monotonic_ms() + lease_ms - min(LEASE_MARGIN_MS, lease_ms // 4)
+        return sent_ms + lease_ms - min(LEASE_MARGIN_MS, lease_ms // 4)
 
     def _note_inboxes(self) -> None:
         """Batches this node just sent to its own partitions need no look to be known."""
@@ -425,14 +486,16 @@ class Node:
         self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]], result: Any, now_ms: int
     ) -> BigcrawlError | None:
         if isinstance(result, OwnershipLostError):
-            self.ownership.lose(mine.keys.partition)
+            self.ownership.lose(mine)
             return None
         if isinstance(result, BigcrawlError):
             return result
         for held, end in rows:
             if not end.member:
                 mine.note_ended(held.host)
-                self.pages_since += end.counter.startswith("status:")
+                is_page = end.counter.startswith("status:")
+                self.pages_since += is_page
+                self._acknowledged += is_page
             due_ms = now_ms + end.delay_ms
             mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
         self.handout.held.forget([held for held, _ in rows], now_ms)
@@ -444,8 +507,8 @@ class Node:
         if self.config.crawl.pages_max:
             room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
         now_ms = self._clock.monotonic_ms()
-        if room <= 0 or now_ms >= self.handout.lease_ends_ms:
-            return []
+        if room <= 0 or now_ms >= self.handout.lease_ends_ms or self._fold.__name__ in self._troubled:
+            return []  # what a node cannot fold, on a full disk for instance, must not pile up in Redis
         due = [
             mine
             for mine in self.ownership.owned.values()
@@ -469,7 +532,7 @@ class Node:
 
     def _after_take(self, mine: OwnedPartition, result: Any, now_ms: int) -> BigcrawlError | None:
         if isinstance(result, OwnershipLostError):
-            self.ownership.lose(mine.keys.partition)
+            self.ownership.lose(mine)
             return None
         if not isinstance(result, Taken):
             assert isinstance(result, BigcrawlError)
@@ -477,18 +540,33 @@ class Node:
         has_next = result.next_due_ms >= 0
         mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
         for url in result.urls:
-            fields = unpack_member(url.member)
-            text, _, _ = decode_body(fields.body)
-            held = HeldUrl(
-                partition=mine.keys.partition,
-                host=url.host,
-                due_ms=now_ms + max(0, url.due_ms - result.now_ms),
-                due_server_ms=url.due_ms,
-                member=url.member,
-                fields=fields,
-                url=text,
-                authority=authority_of(canonicalize(text, 1 << 16)),
-            )
+            held = _held(mine.keys.partition, url, now_ms + max(0, url.due_ms - result.now_ms))
             self.handout.held.add(held)
-            self._gatekeeper.offer(held)
+            if held.url:
+                self._gatekeeper.offer(held)
+            else:
+                self.handout.give_up(held, "undecodable")
         return None
+
+
+def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
+    """A taken URL as the node holds it; without `url` when it cannot be read, which must stop nobody."""
+    try:
+        fields = unpack_member(url.member)
+        text, _, payload = decode_body(fields.body)
+        authority = authority_of(canonicalize(text, URL_BYTES_MAX))
+    except Exception:
+        logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
+        seq = int(url.member.partition(b":")[0])
+        fields, text, payload, authority = Member(seq, 0, 0, 0, 0, b""), "", None, ""
+    return HeldUrl(
+        partition=partition,
+        host=url.host,
+        due_ms=due_ms,
+        due_server_ms=url.due_ms,
+        member=url.member,
+        fields=fields,
+        url=text,
+        authority=authority,
+        has_errback=bool(payload and payload.get("errback")),
+    )

@@ -13,6 +13,13 @@ class FetchAbortedError(scrapy_errors.IgnoreRequest):
     """A fetch was given up because the node stops; its URL goes back to its host's queue."""
 
 
+class UrlRefusedError(scrapy_errors.IgnoreRequest):
+    """The frontier does not fetch a URL, and its request has an errback that shall hear of it."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url} is not fetched: {reason}")
+        self.reason = reason
+
 
 # First match wins; Scrapy's own exceptions since 2.15, whatever download handler raised them.
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
@@ -30,5 +37,10 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 
 
 def error_outcome(error: BaseException) -> str:
-    """The counter for an error of the downloader: `error:<kind>`, or `aborted` for one that was given up."""
+    """The counter for an error of the downloader.
+
+    `error:<kind>`; `aborted` for a fetch that was given up; `dropped:<reason>` for one that was never made.
+    """
+    if isinstance(error, UrlRefusedError):
+        return f"dropped:{error.reason}"
     return next((slug for kind, slug in _KINDS if isinstance(error, kind)), "error:other")

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Claim, Identity, PartitionView, Value
     from bigcrawl.scheduler.partition import AdmitBatch, Step
 
-INBOX_BATCHES_PER_STEP = 256  # with at most 2,000 URLs each: bounds what one step holds in memory
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
 
@@ -51,6 +50,8 @@ class OwnedPartition:
         self.admitted = 0  # the last admit batch that Redis has confirmed
         self._trim: tuple[str, int] = ("0-0", 0)
         self._owes_trim = False
+        self._asked = 0  # inbox entries that the step under way has asked for
+        self._stalled_at: int | None = None  # hot URLs when a step last found nothing to do
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.who.epoch} hot={self.hot_urls} disk={self.disk!r}>"
@@ -68,6 +69,8 @@ class OwnedPartition:
     def wants_step(self, now_ms: int, step_ms: int) -> bool:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk."""
         runs_low = self.disk.waiting > 0 and self.hot_urls <= self._hot_max // 2
+        # Full hosts only: nothing to admit until one of their URLs has ended.
+        runs_low = runs_low and (self._stalled_at is None or self.hot_urls < self._stalled_at)
         return (self.inbox_moved or runs_low) and now_ms - self.stepped_ms >= step_ms
 
     def wants_durable(self, now_ms: int, durable_ms: int) -> bool:
@@ -85,7 +88,7 @@ class OwnedPartition:
         calls += self.pending_admissions()
         await client.run(calls)
         self.admitted = self.disk.batch_number
-        await self._count_hot(client)
+        await self.count_hot(client)
 
     async def _fold_forgotten(self, client: RedisClient, admitted: int) -> None:
         """The manifest is behind Redis: what it admitted since must not be admitted again."""
@@ -96,17 +99,21 @@ class OwnedPartition:
             raise CorruptionError(self.keys.batches, 0, f"the keys of admit batch {missing[0]}", "nothing")
         self.disk.fold_admitted({n: keys for n, keys in batches.items() if n > self.disk.batch_number})
 
-    async def _count_hot(self, client: RedisClient) -> None:
-        """Learn how many URLs of each host are in Redis."""
-        hosts = [host.decode() for host in await client.command("ZRANGE", self.keys.ready, 0, -1)]
+    async def count_hot(self, client: RedisClient, taken: Iterable[str] = ()) -> None:
+        """Learn how many URLs of each host are in Redis; `taken` are the hosts of those that this node holds."""
+        hot = Counter(taken)
+        ready = [host.decode() for host in await client.command("ZRANGE", self.keys.ready, 0, -1)]
+        hosts = list({*ready, *hot})
         counts = await client.commands([("ZCARD", self.keys.back + host) for host in hosts])
-        self.hot = Counter({host: int(count) for host, count in zip(hosts, counts, strict=True) if count})
+        hot.update({host: int(count) for host, count in zip(hosts, counts, strict=True) if count})
+        self.hot = hot
 
     # --- stepping
 
-    def inbox_command(self) -> tuple[Value, ...]:
+    def inbox_command(self, entries_max: int) -> tuple[Value, ...]:
         """The command that reads inbox entries not folded yet, oldest first."""
-        return ("XRANGE", self.keys.inbox, "(" + self.disk.inbox_id, "+", "COUNT", INBOX_BATCHES_PER_STEP)
+        self._asked = entries_max
+        return ("XRANGE", self.keys.inbox, "(" + self.disk.inbox_id, "+", "COUNT", entries_max)
 
     def parse_inbox(self, reply: Any) -> list[tuple[str, bytes]]:
         """(entry id, encoded batch) of each entry that `inbox_command` brought."""
@@ -118,13 +125,20 @@ class OwnedPartition:
         Raises:
             TransientStoreError: the disk is full; nothing was committed.
         """
-        return self.disk.step(inbox, room, hot)
+        before = self.disk.manifest_number
+        step = self.disk.step(inbox, room, hot)
+        self._stalled_at = sum(hot.values()) if self.disk.manifest_number == before else None
+        return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
         """The calls that tell Redis of a committed step."""
         self.stepped_ms = now_ms
-        self.inbox_moved = inbox_entries >= INBOX_BATCHES_PER_STEP
+        if self._asked:
+            self.inbox_moved = inbox_entries >= self._asked
+        self._asked = 0
         calls: list[scripts.Call[Any]] = []
+        if self._stalled_at is not None:
+            return calls
         if step.batch is not None:
             self.hot.update(url.host for url in step.batch.urls)
             calls.append(self._admission(step.batch))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.drum.files import DiskFiles
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STEPS_AT_ONCE = 64  # partitions whose inboxes are read in one round trip and folded in one go
+INBOX_ENTRIES_AT_ONCE = 2_048  # over all partitions of a round: bounds what it holds in memory
+INBOX_ENTRIES_EACH = 256
 DURABLE_AT_ONCE = 8  # partitions forced to the disk in one go: a few fsyncs each
+RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 
 
@@ -78,32 +82,47 @@ class Ownership:
     async def release(self, leaving: Iterable[OwnedPartition]) -> None:
         """Release those partitions that hold nothing taken any more."""
         free = [mine for mine in leaving if not self._handout.held.by_partition(mine.keys.partition)]
-        if not free:
-            return
+        # A few at a time: a node that must be gone in seconds leaves what it could not release to the lease.
+        for start in range(0, len(free), DURABLE_AT_ONCE):
+            await self._release(free[start : start + DURABLE_AT_ONCE])
+
+    async def _release(self, free: list[OwnedPartition]) -> None:
+        """Release; a partition of which Redis holds URLs as taken stays: a take may be under way."""
         await self._in_thread(lambda: [mine.disk.make_durable() for mine in free])
         calls = [call for mine in free for call in (mine.publish(), scripts.release_partition(mine.keys, mine.who))]
-        await self._client.run_each(calls)
         for mine in free:
             self.owned.pop(mine.keys.partition, None)
+        results: list[Any] = []
+        try:
+            results = await self._client.run_each(calls)
+        finally:
+            for mine, released in zip_longest(free, results[1::2]):
+                if released not in (RELEASED, NOT_OURS):
+                    self.owned[mine.keys.partition] = mine
 
     async def reclaim_all(self) -> None:
         """After Redis was restarted: claim every owned partition again and bring both sides in line."""
-        partitions = sorted(self.owned)
-        await self._claim(partitions)
+        await self._claim(sorted(self.owned))
         await self.reconcile()
+        for mine in list(self.owned.values()):
+            held = self._handout.held.by_partition(mine.keys.partition)
+            await mine.count_hot(self._client, [url.host for url in held])
 
     async def reconcile(self) -> None:
         """Make what Redis holds as taken equal to what this node holds."""
-        results = await self._client.run_each([self._reconciliation(mine) for mine in self.owned.values()])
-        for mine, result in zip(list(self.owned.values()), results, strict=True):
+        owned = list(self.owned.values())
+        results = await self._client.run_each([self._reconciliation(mine) for mine in owned])
+        for mine, result in zip(owned, results, strict=True):
             if isinstance(result, OwnershipLostError):
-                self.lose(mine.keys.partition)
+                self.lose(mine)
             elif isinstance(result, BigcrawlError):
                 raise result
 
-    def lose(self, partition: int) -> None:
-        """Another node owns the partition: forget everything held for it."""
-        if self.owned.pop(partition, None) is not None:
+    def lose(self, mine: OwnedPartition) -> None:
+        """Another node owns the partition: forget everything held for it; nothing if it was claimed again."""
+        partition = mine.keys.partition
+        if self.owned.get(partition) is mine:
+            del self.owned[partition]
             dropped = self._handout.held.drop_partition(partition)
             logger.warning(
                 "partition %(partition)d has another owner now; %(dropped)d URLs held of it are left to that node",
@@ -161,11 +180,10 @@ class Ownership:
 
     def _reconciliation(self, mine: OwnedPartition) -> scripts.Call[tuple[int, int, int]]:
         partition = mine.keys.partition
-        held = [
-            (url.seq, url.host, order_of(url.fields.priority, url.seq), url.member)
-            for url in self._handout.held.by_partition(partition)
-        ]
-        ended = [(url.seq, url.host, url.member) for url in self._handout.held.ended_lately(partition)]
+        held, ended = (
+            [(url.seq, url.host, order_of(url.fields.priority, url.seq), url.member) for url in urls]
+            for urls in (self._handout.held.by_partition(partition), self._handout.held.ended_lately(partition))
+        )
         return scripts.reconcile_partition(
             mine.keys, mine.who, self._config.politeness.host_delay_ms, held, ended
         )
@@ -223,7 +241,8 @@ class Ownership:
 
     async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[tuple[str, bytes]]]:
         moved = [mine for mine in due if mine.inbox_moved]
-        replies = await self._client.commands([mine.inbox_command() for mine in moved])
+        share = min(INBOX_ENTRIES_EACH, INBOX_ENTRIES_AT_ONCE // max(1, len(moved)))
+        replies = await self._client.commands([mine.inbox_command(share) for mine in moved])
         read = {mine.keys.partition: mine.parse_inbox(reply) for mine, reply in zip(moved, replies, strict=True)}
         return [read.get(mine.keys.partition, []) for mine in due]
 
@@ -232,7 +251,9 @@ class Ownership:
         results = await self._client.run_each(calls)
         for call, result in zip(calls, results, strict=True):
             if isinstance(result, OwnershipLostError):
-                self.lose(_partition_of(call))
+                mine = self.owned.get(_partition_of(call))
+                if mine is not None:
+                    self.lose(mine)
             elif isinstance(result, BigcrawlError):
                 raise result
 

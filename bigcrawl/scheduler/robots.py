@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -23,7 +24,7 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, Rules, Verdict, agent_token, decide, robots_url
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.scheduler.doors import Closed
+from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
 from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
@@ -163,6 +164,11 @@ class Robots:
         self._keep(authority, Verdict(verdict.rules, verdict.expires_in_ms if last else 0, verdict.reason), attempts)
         return self._policy.host_delay_ms if last else max(self._policy.host_delay_ms, verdict.expires_in_ms)
 
+    def rest_ms(self, authority: str) -> int:
+        """How long its host rests after a fetch, as far as the authority's rules are known here."""
+        known = self._rules.get(authority)
+        return self._rest_ms(known.rules) if known else self._policy.host_delay_ms
+
     def _rest_ms(self, rules: Rules) -> int:
         asked_ms = min(rules.crawl_delay_ms or 0, self._policy.crawl_delay_max_ms)
         return max(self._policy.host_delay_ms, asked_ms)
@@ -199,7 +205,7 @@ class Robots:
     async def _fetch_borrowed(self, url: str) -> Fetched:
         host = host_of(url)
         keys = PartitionKeys(self._crawl, self._partition_of_host(host))
-        ticket = f"robots:{self._node}:{url}"
+        ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
         if not await self._borrow(keys, host, ticket):
             return Fetched(None)
         try:
@@ -210,12 +216,13 @@ class Robots:
         except Closed:
             return Fetched(None)
         finally:
-            await self._client.run([scripts.return_host(keys, ticket, self._policy.host_delay_ms)])
+            await self._client.run([scripts.return_host(keys, host, ticket, self._policy.host_delay_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
+        connections, deadline_ms = self._policy.host_connections, self._policy.fetch_deadline_ms + WAIT_MS_MAX
         for _ in range(BORROW_TRIES_MAX):
             [wait_ms] = await self._client.run(
-                [scripts.borrow_host(keys, host, ticket, self._policy.host_connections)]
+                [scripts.borrow_host(keys, host, ticket, connections, deadline_ms)]
             )
             if wait_ms == 0:
                 return True

@@ -18,9 +18,8 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
-from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
 from bigcrawl.clock import SystemClock
@@ -33,7 +32,7 @@ from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.codec import decode_request, encode_links, encode_request, pack_member
 from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.node import Node
-from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.outcome import UrlRefusedError, error_outcome
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, canonicalize
@@ -83,6 +82,7 @@ class Scheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         frontier = cls(crawler)
         register(crawler, frontier)
+        crawler.signals.connect(frontier.note_received, signals.response_received)
         return frontier
 
     def __repr__(self) -> str:
@@ -99,8 +99,8 @@ class Scheduler(BaseScheduler):
             url = self.config.crawl.redis_url or await self._start_embedded()
             self.node = await self._join(url)
         except BigcrawlError as error:
-            self.fail(error)
-            raise CloseSpider("bigcrawl_cannot_start") from error
+            self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
+            return
         if self.node.finished:
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages; choose another BIGCRAWL_CRAWL, or FRESH=1, to start anew",
@@ -114,10 +114,10 @@ class Scheduler(BaseScheduler):
             node = self._new_node(self._client)
             try:
                 await node.start()
-            except TransientStoreError:
+            except BigcrawlError as error:
                 await node.abandon()
                 await self._client.close()
-                if self._embedded is None or not tries_left:
+                if self._embedded is None or not tries_left or not isinstance(error, TransientStoreError):
                     raise
                 await asyncio.to_thread(self._embedded.ensure_running)
             else:
@@ -166,7 +166,7 @@ class Scheduler(BaseScheduler):
         self._failed = error
         logger.error("%(error)s", {"error": error})
         mark_failed(self._crawler)
-        if self.node is not None and self._crawler.crawling and not self._probe.is_closing():
+        if self._crawler.engine.running and not self._probe.is_closing():
             asyncio.ensure_future(self._close_spider("bigcrawl_failed"))
 
     async def _close_spider(self, reason: str) -> None:
@@ -190,7 +190,7 @@ class Scheduler(BaseScheduler):
         except UrlError as error:
             self._drop(f"url-{error.reason}", str(error))
         except RequestNotStorableError as error:
-            self._drop("not-storable", str(error))
+            self._drop("not-storable", str(error), about=error.key_path)
         except Exception:
             logger.exception("a request could not be queued: %(request)s", {"request": request})
             self._drop("error", "")
@@ -266,7 +266,21 @@ class Scheduler(BaseScheduler):
             node.wake()
             await asyncio.sleep(0.05)
 
-    # --- words from the downloader
+    async def give_up_start(self) -> None:
+        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this one."""
+        node = self.node
+        while node is not None and node.start_digest and not self._probe.is_closing():
+            try:
+                await node.give_up_start()
+            except TransientStoreError:
+                await asyncio.sleep(1)
+
+    # --- words from and to the downloader
+
+    def refusal_of(self, request: Request) -> UrlRefusedError | None:
+        """Why a handed-out request must not be fetched; None when it may."""
+        held = self._started.get(request)
+        return UrlRefusedError(request.url, held.refusal) if held is not None and held.refusal else None
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
         """A handed-out request was answered."""
@@ -275,6 +289,12 @@ class Scheduler(BaseScheduler):
             held.outcome = f"status:{response.status}"
             held.fetched_bytes += len(response.body)
             held.download_ms = download_ms
+
+    def note_received(self, request: Request, response: Response) -> None:
+        """A handed-out request has a response, maybe one that was never downloaded: from Scrapy's HTTP cache."""
+        held = self._started.get(request)
+        if held is not None and not held.outcome:
+            held.outcome = f"status:{response.status}"
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""
@@ -395,11 +415,12 @@ class Scheduler(BaseScheduler):
         storage = storage_of(self._crawler)
         return storage is None or storage.is_flushed()
 
-    def _drop(self, reason: str, message: str) -> None:
+    def _drop(self, reason: str, message: str, about: str = "") -> None:
+        """Count a request that is not queued; what it is `about`, when that is the project's fault, is told once."""
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
-        if reason == "not-storable":
-            self._say_once(message.partition(": ")[2], message)
+        if about:
+            self._say_once(about, message)
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
 

@@ -50,7 +50,8 @@ class Survey:
     @property
     def is_empty(self) -> bool:
         """Nothing waits anywhere, nothing is taken."""
-        return not (self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded)
+        hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
+        return not (self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or hosts)
 
     @property
     def progress(self) -> tuple[int, ...]:
@@ -107,14 +108,22 @@ class FinishCheck:
         """Whether some node has found the crawl finished."""
         return bool(await self._client.command("HGET", self._key, "finished"))
 
+    async def take_back(self) -> None:
+        """There are URLs again: the crawl is not finished after all."""
+        self._before = None
+        await self._client.command("HDEL", self._key, "finished")
+
     async def look(self) -> bool:
         """Make one pass; True, and said to all nodes, when it and the one before agree that all is done."""
-        if await self.is_said():
-            return True
         seen = await survey(self._client, self._crawl, self._partitions)
-        if not seen.is_empty or await self._starts_under_way():
+        if not seen.is_empty:
+            await self.take_back()
+            return False
+        if await self._starts_under_way():
             self._before = None
             return False
+        if await self.is_said():
+            return True
         if self._before != seen.progress:
             self._before = seen.progress
             return False

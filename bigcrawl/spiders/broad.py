@@ -29,15 +29,20 @@ class BroadSpider(scrapy.Spider):
     """`scrapy crawl broad -a seeds="http://a.example/ http://b.example/"`, or `-a seeds=FILE`, a URL a line.
 
     Pages of any status are kept; links of HTML pages are followed wherever they lead. Lines that are empty or
-    begin with `#` do not count; other lines that are no URL are told and left out.
+    begin with `#` do not count; other lines that are no URL are told and left out. `-a allowed_domains="a.example
+    b.example"` keeps the crawl to these and their subdomains.
     """
 
     name = "broad"
     custom_settings = {"HTTPERROR_ALLOW_ALL": True}  # noqa: RUF012 - Scrapy's own way
 
-    def __init__(self, seeds: str = "", **kwargs: Any) -> None:
+    def __init__(self, seeds: str = "", allowed_domains: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if allowed_domains:
+            self.allowed_domains = allowed_domains.split()
         self.seeds = seeds
+        # Part of what tells one set of start requests from another: an edited file is read again.
+        self.seeds_version = _version(seeds)
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the seeds in batches, however many the file holds.
@@ -88,6 +93,15 @@ class BroadSpider(scrapy.Spider):
                 text = line.strip()
                 if text and not text.startswith("#"):
                     yield text
+
+
+def _version(seeds: str) -> str:
+    """Size and time of a seeds file; empty for URLs, and for a file that is not there."""
+    try:
+        found = Path(seeds).expanduser().stat() if seeds and "://" not in seeds else None
+    except OSError:
+        found = None
+    return f"{found.st_size}-{found.st_mtime_ns}" if found else ""
 
 
 def _is_html(response: Response) -> bool:

@@ -85,6 +85,7 @@ class Crawl:
     seeds: list[str]
     settings: dict[str, Any] = field(default_factory=dict)
     name: str = "test"
+    arguments: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -103,6 +104,8 @@ class Crawl:
             **self.settings,
         }
         command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={self.directory / 'seeds.txt'}"]
+        for name, value in self.arguments.items():
+            command += ["-a", f"{name}={value}"]
         for name, value in settings.items():
             command += ["-s", f"{name}={value}"]
         return command
@@ -164,8 +167,7 @@ class Crawl:
     def status(self) -> dict[str, Any]:
         """`scrapy frontier status --json`."""
         command = [sys.executable, "-m", "scrapy", "frontier", "status", "--json"]
-        for word in zip(self.command()[6::2], self.command()[7::2], strict=False):
-            command += word
+        command += [word for word in self.command()[4:] if word == "-s" or "=" in word and "BIGCRAWL" in word]
         environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
         answer: dict[str, Any] = json.loads(done.stdout)

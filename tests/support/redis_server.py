@@ -89,6 +89,14 @@ class PrivateRedis:
         """End the server as kill -9 does; what it has written to its AOF stays."""
         self._end(signal.SIGKILL)
 
+    def pause(self) -> None:
+        """Make the server hang: connections stay open, nothing is answered."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused server go on."""
+        os.kill(self.pid, signal.SIGCONT)
+
     def stop(self) -> None:
         """End the server cleanly."""
         self._end(signal.SIGTERM)

@@ -11,13 +11,15 @@ from urllib.parse import urlsplit
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from tests.system.closure import LINK_ATTRIBUTES, USER_AGENT, Closure, canonical, link_closure, page_links
-from tests.system.corpora import CORPORA, ROBOTS_AGENT, Site, lay_out_sites
+from tests.system.closure import LINK_ATTRIBUTES, USER_AGENT, canonical, page_links
+from tests.system.corpora import Site
 from tests.system.nginx import NginxSites, parse_log_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.system.closure import Closure
 
 PAGE = "http://127.30.0.1:8000/a/page.html"
 
@@ -49,21 +51,6 @@ def test_log_line_gives_times_in_whole_milliseconds() -> None:
     exchange = parse_log_line(line).as_exchange()
     assert (exchange.start_ms, exchange.end_ms) == (1_699_999_999_995, 1_700_000_000_005)
     assert (exchange.host, exchange.target, exchange.status) == ("127.30.0.2", "/a?b", 404)
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxSites]:
-    """All sites of the corpora, served by nginx."""
-    assert (CORPORA / ".stamp").exists(), f"run: scripts/fetch_corpora {CORPORA}"
-    work = tmp_path_factory.mktemp("system")
-    with NginxSites(lay_out_sites(work / "sites"), work / "nginx") as sites:
-        yield sites
-
-
-@pytest.fixture(scope="module")
-def closure(served: NginxSites) -> Closure:
-    """What can be reached there."""
-    return link_closure(served.seeds, served.hosts, ROBOTS_AGENT)
 
 
 @pytest.mark.system

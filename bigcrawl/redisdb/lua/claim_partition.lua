@@ -1,6 +1,6 @@
 -- claim_partition: become the owner of a partition that nobody owns, or whose owner is dead.
 -- KEYS[1] hash    owner      node, epoch, lease_ms, token
--- KEYS[2] hash    state
+-- KEYS[2] hash    state      hot, admitted, committed
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
@@ -43,16 +43,15 @@ if not (known_dead or owner[1] == ARGV[2]) then
   quiet_ms = quiet_ms + tonumber(ARGV[7])
 end
 local taken = redis.call('HGETALL', KEYS[5])
+local hot = 0
 for i = 2, #taken, 2 do
   local host, taken_ms, order, member = string.match(taken[i], '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
-  if member ~= '' then
-    redis.call('ZADD', KEYS[6] .. host, order, member)
-  end
-  local from_ms = known_dead and now or tonumber(taken_ms)
-  if redis.call('EXISTS', KEYS[6] .. host) == 1 then
-    redis.call('ZADD', KEYS[3], 'GT', math.max(now, from_ms + quiet_ms), host)
-  end
+  hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
+  -- Taken-at lies ahead when the URL was taken before its host was due.
+  local from_ms = known_dead and math.max(now, tonumber(taken_ms)) or tonumber(taken_ms)
+  redis.call('ZADD', KEYS[3], 'GT', math.max(now, from_ms + quiet_ms), host)
 end
+redis.call('HINCRBY', KEYS[2], 'hot', hot)
 redis.call('DEL', KEYS[4], KEYS[5])
 redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'lease_ms', now + tonumber(ARGV[4]), 'token', ARGV[3])
 redis.call('HDEL', KEYS[1], 'wanted_by')

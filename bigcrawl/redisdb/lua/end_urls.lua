@@ -11,7 +11,8 @@
 --            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes
 -- Returns: URLs ended; -1 when another node owns the partition.
 -- Guarantee: an acknowledged URL is gone, a returned or failed one is at its old place, which is the head of its
---            host's queue among equals; a host with URLs waiting is ready or busy. Never earlier than said before.
+--            host's queue among equals; a host with URLs waiting is ready or busy. Never earlier than said before,
+--            and its record lives for a minute longer than that.
 -- Lost reply: a URL that is not taken any more is passed over, so a repeat changes nothing.
 -- Cost: O(URLs * log hosts).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
@@ -24,13 +25,14 @@ if now == 0 then
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 local connections = tonumber(ARGV[4])
-local ended, returned = 0, 0
+local ended, returned, hot = 0, 0, 0
 for i = 5, #ARGV, 5 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
-    local host, order, member = string.match(record, '^([^\n]*)\n[^\n]*\n([^\n]*)\n(.*)$')
+    local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
     local said_ms = redis.call('HGET', KEYS[7] .. host, 'next')
-    local next_ms = math.max(now + tonumber(ARGV[i + 1]), tonumber(said_ms or '0'))
+    -- Taken-at lies ahead when the URL comes back before its host was due.
+    local next_ms = math.max(now + tonumber(ARGV[i + 1]), tonumber(said_ms or '0'), tonumber(taken_ms))
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
     if count <= 0 then
@@ -40,15 +42,15 @@ for i = 5, #ARGV, 5 do
       ended = ended + 1
     else
       returned = returned + 1
-      redis.call('ZADD', KEYS[6] .. host, order, ARGV[i + 2] == '=' and member or ARGV[i + 2])
+      hot = hot + redis.call('ZADD', KEYS[6] .. host, order, ARGV[i + 2] == '=' and member or ARGV[i + 2])
     end
     if ARGV[i + 3] ~= '' then
       redis.call('HINCRBY', KEYS[2], ARGV[i + 3], 1)
       redis.call('HINCRBY', KEYS[2], 'bytes', ARGV[i + 4])
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
-    if redis.call('PTTL', KEYS[7] .. host) == -1 then
-      redis.call('PEXPIRE', KEYS[7] .. host, tonumber(ARGV[i + 1]) + 60000)
+    if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 60000 then
+      redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 60000)
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
       redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
@@ -58,7 +60,7 @@ end
 if ended > 0 then
   redis.call('HINCRBY', KEYS[2], 'ended', ended)
 end
-if returned > 0 then
-  redis.call('HINCRBY', KEYS[2], 'hot', returned)
+if hot > 0 then
+  redis.call('HINCRBY', KEYS[2], 'hot', hot)
 end
 return ended + returned

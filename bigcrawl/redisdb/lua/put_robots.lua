@@ -6,7 +6,8 @@
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] field    ARGV[4] rules
 -- ARGV[5] expiry ms from now    ARGV[6] records the partition may keep
 -- Returns: records evicted.
--- Guarantee: a record with its next allowed time still ahead, or whose host is ready or busy, is not evicted.
+-- Guarantee: a record with its next allowed time still ahead, or whose host is ready or busy, is not evicted,
+--            and none expires before its next allowed time.
 -- Lost reply: repeated, it changes nothing more.
 -- Cost: O(log records), and O(16) looks at most for what to evict.
 local now = tonumber(ARGV[1])
@@ -16,7 +17,8 @@ if now == 0 then
 end
 local key = KEYS[1] .. ARGV[2]
 redis.call('HSET', key, ARGV[3], ARGV[4])
-redis.call('PEXPIRE', key, ARGV[5])
+local ahead_ms = tonumber(redis.call('HGET', key, 'next') or '0') - now
+redis.call('PEXPIRE', key, math.max(tonumber(ARGV[5]), ahead_ms + 60000))
 redis.call('ZADD', KEYS[2], now, ARGV[2])
 local over = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[6])
 if over <= 0 then

@@ -6,8 +6,9 @@
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
+-- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] host delay ms
--- ARGV[5] number of URLs held    ARGV[6...] held: seq, host, order, member; then ended lately: seq, host, member
+-- ARGV[5] number of URLs held    ARGV[6...] seq, host, order, member of each URL held, then of each ended lately
 -- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed};
 --          {-1} when another node owns the partition.
 -- Guarantee: afterwards exactly the held URLs are taken, none of them or of the ended ones waits in a queue, and
@@ -30,36 +31,55 @@ for i = 1, #old, 2 do
 end
 redis.call('DEL', KEYS[4], KEYS[5])
 local given_back, taken_again, removed, hot = 0, 0, 0, 0
+local due_ms = now + tonumber(ARGV[4])
+-- By seq, not by member: a failed URL's member differs from try to try.
+local function unqueue(seq, host, order)
+  local count = 0
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6] .. host, order, order)) do
+    if string.match(member, '^(%d+):') == seq then
+      count = count + redis.call('ZREM', KEYS[6] .. host, member)
+    end
+  end
+  hot = hot - count
+  return count
+end
 local held_end = 5 + 4 * tonumber(ARGV[5])
 for i = 6, held_end, 4 do
   local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  if not before[seq] then
+  local taken_ms = before[seq] and string.match(before[seq], '^[^\n]*\n([^\n]*)\n')
+  if not taken_ms then
     taken_again = taken_again + 1
-    hot = hot - redis.call('ZREM', KEYS[6] .. host, member)
+    taken_ms = now
   end
+  unqueue(seq, host, order)
   before[seq] = nil
-  redis.call('HSET', KEYS[5], seq, host .. '\n' .. now .. '\n' .. order .. '\n' .. member)
+  redis.call('HSET', KEYS[5], seq, host .. '\n' .. taken_ms .. '\n' .. order .. '\n' .. member)
   redis.call('HINCRBY', KEYS[4], host, 1)
   redis.call('ZREM', KEYS[3], host)
 end
-for i = held_end + 1, #ARGV, 3 do
-  local seq, host, member = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local was_queued = redis.call('ZREM', KEYS[6] .. host, member)
-  hot = hot - was_queued
-  if before[seq] or was_queued == 1 then
+local idle = {}
+for i = held_end + 1, #ARGV, 4 do
+  local seq, host = ARGV[i], ARGV[i + 1]
+  if unqueue(seq, host, ARGV[i + 2]) > 0 or before[seq] then
     removed = removed + 1
   end
   before[seq] = nil
+  idle[host] = due_ms
 end
-local due_ms = now + tonumber(ARGV[4])
 for _, record in pairs(before) do
-  local host, order, member = string.match(record, '^([^\n]*)\n[^\n]*\n([^\n]*)\n(.*)$')
-  if member ~= '' then
-    given_back = given_back + 1
-    hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
+  local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  given_back = given_back + 1
+  hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
+  idle[host] = math.max(due_ms, tonumber(taken_ms), idle[host] or 0)
+end
+for host, next_ms in pairs(idle) do
+  next_ms = math.max(next_ms, tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0'))
+  redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
+  if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 60000 then
+    redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 60000)
   end
-  if redis.call('HEXISTS', KEYS[4], host) == 0 then
-    redis.call('ZADD', KEYS[3], 'GT', due_ms, host)
+  if redis.call('HEXISTS', KEYS[4], host) == 0 and redis.call('EXISTS', KEYS[6] .. host) == 1 then
+    redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
   end
 end
 local hosts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)

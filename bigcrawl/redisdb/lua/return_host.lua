@@ -1,12 +1,9 @@
 -- return_host: give a borrowed host back with its next fetch time.
 -- KEYS[1] zset    ready   score = next fetch ms, member = host
--- KEYS[2] hash    busy    host -> URLs taken
--- KEYS[3] hash    taken   ticket -> host \n taken-at ms \n 0 \n (empty member)
--- KEYS[4] prefix  host:   + host: hash, next = next allowed fetch ms
--- KEYS[5] prefix  back:   + host: zset of waiting URLs
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] ticket    ARGV[3] delay ms of the host from now
--- Returns: 1 when given back, 0 when the ticket is not known (any more).
--- Guarantee: a host with URLs waiting is ready or busy afterwards; never earlier than said before.
+-- KEYS[2] prefix  host:   + host: hash, next = next allowed fetch ms, lent = until ms \n ticket
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] ticket    ARGV[4] delay ms of the host from now
+-- Returns: 1 when given back, 0 when the host is not lent for this ticket (any more).
+-- Guarantee: the host is due after its delay; never earlier than anything but the lending has said before.
 -- Lost reply: repeated, it changes nothing.
 -- Cost: O(log hosts).
 local now = tonumber(ARGV[1])
@@ -14,21 +11,25 @@ if now == 0 then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
-local record = redis.call('HGET', KEYS[3], ARGV[2])
-if not record then
+local host, record = ARGV[2], KEYS[2] .. ARGV[2]
+local said = redis.call('HMGET', record, 'next', 'lent')
+local lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(.*)$')
+if ticket ~= ARGV[3] then
   return 0
 end
-local host = string.match(record, '^([^\n]*)\n')
-local next_ms = now + tonumber(ARGV[3])
-redis.call('HDEL', KEYS[3], ARGV[2])
-if redis.call('HINCRBY', KEYS[2], host, -1) <= 0 then
-  redis.call('HDEL', KEYS[2], host)
+local until_ms = tonumber(lent_ms)
+local next_ms = now + tonumber(ARGV[4])
+local said_ms = tonumber(said[1] or '0')
+if said_ms ~= until_ms then
+  next_ms = math.max(next_ms, said_ms)
 end
-redis.call('HSET', KEYS[4] .. host, 'next', next_ms)
-if redis.call('PTTL', KEYS[4] .. host) == -1 then
-  redis.call('PEXPIRE', KEYS[4] .. host, tonumber(ARGV[3]) + 60000)
+redis.call('HDEL', record, 'lent')
+redis.call('HSET', record, 'next', next_ms)
+if redis.call('PTTL', record) < next_ms - now + 60000 then
+  redis.call('PEXPIRE', record, next_ms - now + 60000)
 end
-if redis.call('EXISTS', KEYS[5] .. host) == 1 then
-  redis.call('ZADD', KEYS[1], 'GT', next_ms, host)
+local score = tonumber(redis.call('ZSCORE', KEYS[1], host) or '-1')
+if score == until_ms or (score >= 0 and score < next_ms) then
+  redis.call('ZADD', KEYS[1], next_ms, host)
 end
 return 1

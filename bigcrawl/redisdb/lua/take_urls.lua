@@ -44,7 +44,9 @@ for i = 1, #due, 2 do
     redis.call('ZREM', KEYS[3], host)
   end
 end
-redis.call('HINCRBY', KEYS[2], 'hot', -(#reply - 2) / 3)
+if #reply > 2 then -- Redis 7.0 writes a Lua -0 as "-0", which HINCRBY refuses
+  redis.call('HINCRBY', KEYS[2], 'hot', (2 - #reply) / 3)
+end
 local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 if head[2] then
   reply[2] = math.floor(tonumber(head[2]))

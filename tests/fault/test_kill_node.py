@@ -5,50 +5,26 @@ from __future__ import annotations
 import os
 import random
 import signal
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import no_strays_below, wait_until
+from tests.support.crawls import Crawl
+from tests.support.processes import wait_until
+from tests.support.verdicts import assert_complete, pause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.checker import Report
+    from tests.support.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 
 KILLS = int(os.environ.get("BIGCRAWL_TEST_KILLS", "20"))
 SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1"))
 FAST = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 64}
-
-
-@pytest.fixture
-def web(tmp_path: Path) -> Iterator[SimulatedWeb]:
-    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=40, pages=60) as served:
-        yield served
-
-
-def assert_complete(report: Report, may_repeat: Counter[str]) -> None:
-    """Coverage 1, nothing impolite, and fetched more than once only what may be."""
-    assert not report.missing, f"lost: {report.missing[:5]}"
-    assert not report.unexpected
-    assert not report.wrong_status
-    assert not report.concurrent, report.concurrent[:3]
-    assert not report.host_too_soon, report.host_too_soon[:3]
-    assert not report.disallowed
-    assert not report.robots_not_first
-    over = [again for again in report.refetched if again.times - 1 > may_repeat[again.url]]
-    assert not over, f"fetched again without having been in process: {over}"
-
-
-def pause(seconds: float) -> None:
-    threading.Event().wait(seconds)
 
 
 def test_killed_nodes_lose_nothing_and_repeat_only_what_was_in_process(tmp_path: Path, web: SimulatedWeb) -> None:

@@ -1,0 +1,321 @@
+"""Host records, lending, servers' gates, nodes and start requests: the scripts that ask for no owner."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys, gate_key
+from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS, ScriptRunner, ScriptWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ADDRESS = "192.0.2.7"
+GAP_MS = 500
+HOST = "a.example"
+
+
+def put(world: ScriptWorld, host: str, records_max: int = 3, rules: bytes = b"rules") -> int:
+    call = scripts.put_robots(world.keys, host, "robots:https", rules, 86_400_000, records_max, world.now_ms)
+    return int(world.runner.run(call))
+
+
+def records(world: ScriptWorld) -> set[str]:
+    return {
+        key.decode().removeprefix(world.keys.host) for key in world.client.scan_iter(match=world.keys.host + "*")
+    }
+
+
+def borrow(world: ScriptWorld, ticket: str = "t1", host: str = HOST) -> int:
+    call = scripts.borrow_host(world.keys, host, ticket, world.connections, DEADLINE_MS, world.now_ms)
+    return int(world.runner.run(call))
+
+
+def give_back(world: ScriptWorld, ticket: str = "t1", delay_ms: int = DELAY_MS) -> bool:
+    return bool(world.runner.run(scripts.return_host(world.keys, HOST, ticket, delay_ms, world.now_ms)))
+
+
+@pytest.fixture
+def gate(runner: ScriptRunner) -> Iterator[str]:
+    """A server's gate that is open; gates stand above all crawls, so it is removed before and after."""
+    runner.client.delete(gate_key(ADDRESS))
+    yield ADDRESS
+    runner.client.delete(gate_key(ADDRESS))
+
+
+@pytest.fixture
+def crawl(crawl_name: str) -> CrawlKeys:
+    return CrawlKeys(crawl_name)
+
+
+# --- host records
+
+
+def test_robots_rules_are_kept_per_authority_until_they_expire(world: ScriptWorld) -> None:
+    """Rules are stored byte by byte in their field, with the host record's expiry."""
+    put(world, HOST, rules=b"\x00\n=rules\xff")
+    assert world.client.hgetall(world.keys.host + HOST) == {b"robots:https": b"\x00\n=rules\xff"}
+    assert 86_000_000 < world.client.pttl(world.keys.host + HOST) <= 86_400_000
+
+
+def test_least_recently_written_records_are_evicted(world: ScriptWorld) -> None:
+    """Above the cap the oldest goes; one that was written again is young."""
+    for host in ("1.example", "2.example", "3.example"):
+        assert put(world, host) == 0
+        world.advance(1)
+    assert put(world, "1.example") == 0
+    world.advance(1)
+    assert put(world, "4.example") == 1
+    assert records(world) == {"1.example", "3.example", "4.example"}
+
+
+def test_records_in_use_are_not_evicted(world: ScriptWorld) -> None:
+    """A host that is ready, busy, or whose next time lies ahead keeps its record; the cap gives way."""
+    world.admit("ready.example", "busy.example", "resting.example")
+    for host in ("ready.example", "busy.example", "resting.example"):
+        put(world, host)
+        world.advance(1)
+    world.take()
+    world.give_back(1)
+    world.acknowledge(3, delay_ms=50_000)
+    assert put(world, "new.example") == 0
+    assert records(world) == {"ready.example", "busy.example", "resting.example", "new.example"}
+    world.advance(50_001)
+    assert put(world, "newer.example") == 1
+    assert put(world, "newest.example") == 1
+    assert records(world) == {"ready.example", "busy.example", "newer.example", "newest.example"}
+
+
+def test_cap_is_kept_after_records_expired_by_themselves(world: ScriptWorld) -> None:
+    """Records that are gone leave the list of records when their turn comes."""
+    for number in range(3):
+        put(world, f"{number}.example")
+        world.client.delete(f"{world.keys.host}{number}.example")
+        world.advance(1)
+    for number in range(3, 30):
+        put(world, f"{number}.example")
+        world.advance(1)
+    assert records(world) == {f"{number}.example" for number in (27, 28, 29)}
+    assert world.client.zcard(world.keys.records) == 3
+
+
+# --- lending
+
+
+def test_lent_host_is_given_to_nobody_else(world: ScriptWorld) -> None:
+    """While a host is lent the owner takes nothing of it and another ticket waits; afterwards it has its delay."""
+    world.admit(HOST)
+    assert borrow(world) == 0
+    assert world.take_seqs() == []
+    assert borrow(world, "t2") == DEADLINE_MS
+    world.advance(3_000)
+    assert give_back(world)
+    assert world.host_state(HOST) == f"ready {DELAY_MS}"
+    assert borrow(world, "t2") == DELAY_MS
+    world.advance(DELAY_MS)
+    assert world.take_seqs() == [1]
+    world.check()
+
+
+def test_host_without_urls_can_be_borrowed(world: ScriptWorld) -> None:
+    """A host nobody waits for is lent too; a URL that comes meanwhile waits, and after it for the delay."""
+    assert borrow(world) == 0
+    world.admit(HOST)
+    assert world.host_state(HOST) == f"ready {DEADLINE_MS}"
+    world.advance(1_000)
+    assert give_back(world)
+    assert world.host_state(HOST) == f"ready {DELAY_MS}"
+    assert world.next_ms(HOST) == world.now_ms + DELAY_MS
+
+
+def test_returned_host_without_urls_keeps_its_delay(world: ScriptWorld) -> None:
+    """A URL that comes after the return waits for what is left of the delay."""
+    borrow(world)
+    give_back(world)
+    world.advance(400)
+    world.admit(HOST)
+    assert world.host_state(HOST) == f"ready {DELAY_MS - 400}"
+
+
+@pytest.mark.parametrize("state", ["busy", "resting", "waiting"])
+def test_host_that_must_rest_is_not_lent(world: ScriptWorld, state: str) -> None:
+    """A busy host is asked for again in a second, a resting one when its time has come."""
+    world.admit(HOST)
+    world.take()
+    if state != "busy":
+        world.give_back(1, delay_ms=9_000) if state == "waiting" else world.acknowledge(1, delay_ms=9_000)
+    assert borrow(world) == (1_000 if state == "busy" else 9_000)
+    world.check()
+
+
+def test_lost_replies_of_borrow_and_return(world: ScriptWorld) -> None:
+    """The same ticket gets the same answer, and changes nothing more."""
+    world.admit(HOST)
+    assert borrow(world) == 0
+    before = world.check()
+    assert borrow(world) == 0
+    assert world.check() == before
+    assert give_back(world)
+    before = world.check()
+    world.advance(100)
+    assert not give_back(world)
+    assert world.check() == before
+    assert not give_back(world, "never-borrowed")
+
+
+def test_borrower_that_died_blocks_nothing_for_ever(world: ScriptWorld) -> None:
+    """After the deadline the host is due again by itself, and the partition can be released meanwhile."""
+    world.admit(HOST)
+    borrow(world)
+    assert world.runner.run(scripts.release_partition(world.keys, world.who)) == 1
+    world.claim("b")
+    world.advance(DEADLINE_MS - 1)
+    assert world.take_seqs() == []
+    world.advance(1)
+    assert world.take_seqs() == [1]
+    assert give_back(world), "a late return is still heard"
+    assert world.host_state(HOST) == "busy 1"
+    world.acknowledge(1, delay_ms=0)
+    assert world.next_ms(HOST) == world.now_ms + DELAY_MS
+    world.check()
+
+
+def test_lent_host_stays_lent_over_claim_and_reconcile(world: ScriptWorld) -> None:
+    """A takeover of the partition does not end the borrower's one connection."""
+    world.admit(HOST, "b.example")
+    borrow(world)
+    world.reconcile()
+    world.claim("b", "token-a")
+    assert world.host_state(HOST) == f"ready {DEADLINE_MS}"
+    assert give_back(world)
+    assert world.host_state(HOST) == f"ready {DELAY_MS}"
+
+
+def test_return_does_not_undo_a_longer_rest(runner: ScriptRunner, crawl_name: str) -> None:
+    """What a fetch on the host's other connection said meanwhile holds when it is later."""
+    world = ScriptWorld(runner, crawl_name, connections=2)
+    world.claim()
+    world.admit(HOST)
+    world.take()
+    world.admit(HOST)
+    assert borrow(world) == 0
+    world.acknowledge(1, delay_ms=DEADLINE_MS + 9_000)
+    assert give_back(world)
+    assert world.host_state(HOST) == f"ready {DEADLINE_MS + 9_000}"
+    world.check()
+
+
+def test_lent_hosts_record_is_kept(world: ScriptWorld) -> None:
+    """Neither expiry nor eviction forgets that a host is lent."""
+    put(world, HOST)
+    world.client.pexpire(world.keys.host + HOST, 5_000)
+    borrow(world)
+    assert world.client.pttl(world.keys.host + HOST) > DEADLINE_MS
+    world.advance(1)
+    assert put(world, "b.example", records_max=1) == 0
+    assert HOST in records(world)
+
+
+# --- gates
+
+
+def test_gate_grants_starts_a_gap_apart(runner: ScriptRunner, gate: str) -> None:
+    """The first starts at once, the next ones a gap apart, one after a pause at once again."""
+    granted = [runner.run(scripts.pass_gate(gate, GAP_MS, 0, now)) for now in (5_000, 5_000, 5_100, 9_000)]
+    assert granted == [(5_000, 5_000), (5_000, 5_500), (5_100, 6_000), (9_000, 9_000)]
+
+
+def test_gate_grants_no_start_before_the_one_wanted(runner: ScriptRunner, gate: str) -> None:
+    """A start wanted for later is granted for then, and the gap counts from there."""
+    assert runner.run(scripts.pass_gate(gate, GAP_MS, 5_400, 5_000)) == (5_000, 5_400)
+    assert runner.run(scripts.pass_gate(gate, GAP_MS, 0, 5_000)) == (5_000, 5_900)
+
+
+def test_gate_is_forgotten_when_it_is_past(runner: ScriptRunner, gate: str) -> None:
+    """A gate that delays nobody any more takes no memory."""
+    runner.run(scripts.pass_gate(gate, GAP_MS, 0))
+    assert 0 < runner.client.pttl(gate_key(gate)) <= GAP_MS + 1_000
+
+
+def test_many_askers_at_once_get_distinct_starts(runner: ScriptRunner, gate: str) -> None:
+    """However many ask together, every start is granted once, exactly a gap apart: none is lost."""
+    askers, each = 8, 25
+    calls = [scripts.pass_gate(gate, GAP_MS, 0, 5_000)] * each
+    with ThreadPoolExecutor(askers) as pool:
+        answers = [answer for part in pool.map(runner.run_all, [calls] * askers) for answer in part]
+    starts = sorted(start for _, start in answers)
+    assert starts == [5_000 + GAP_MS * number for number in range(askers * each)]
+
+
+# --- nodes
+
+
+def test_nodes_learn_of_each_other(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """A beat brings the reports of all that live; silence of a lease hides a node, ten leases forget it."""
+
+    def beat(node: str, now_ms: int, **options: bool) -> dict[str, str]:
+        report = json.dumps({"pages": now_ms})
+        told: dict[str, str] = runner.run(
+            scripts.beat_node(crawl, node, report, LEASE_MS, now_ms=now_ms, **options)
+        )
+        return told
+
+    assert beat("a", 1_000_000) == {"a": '{"pages": 1000000}'}
+    assert set(beat("b", 1_000_001)) == {"a", "b"}
+    assert set(beat("b", 1_000_000 + LEASE_MS)) == {"a", "b"}
+    assert set(beat("b", 1_000_001 + LEASE_MS)) == {"b"}
+    assert runner.client.hlen(crawl.nodes) == 2
+    assert set(beat("b", 1_000_000 + 10 * LEASE_MS)) == {"b"}
+    assert runner.client.hkeys(crawl.nodes) == runner.client.zrange(crawl.beats, 0, -1) == [b"b"]
+    assert beat("b", 1_000_000 + 10 * LEASE_MS, leave=True) == {}
+    assert not runner.client.exists(crawl.nodes)
+
+
+# --- start requests
+
+
+def claim_start(runner: ScriptRunner, crawl: CrawlKeys, node: str, now_ms: int, **options: bool) -> int:
+    call = scripts.claim_start(crawl, node, "digest", LEASE_MS, now_ms=now_ms, **options)
+    return int(runner.run(call))
+
+
+def test_one_node_at_a_time_runs_the_start(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """A start is another's until its lease has run out; a renewal keeps it; who lost it cannot end it."""
+    assert claim_start(runner, crawl, "a", 1_000) == 1
+    assert claim_start(runner, crawl, "b", 1_000) == 0
+    assert claim_start(runner, crawl, "a", 1_000 + LEASE_MS - 1) == 1
+    assert claim_start(runner, crawl, "b", 1_000 + LEASE_MS) == 0
+    assert claim_start(runner, crawl, "b", 1_000 + 2 * LEASE_MS) == 1
+    assert claim_start(runner, crawl, "a", 1_001 + 2 * LEASE_MS, done=True) == 0
+    assert claim_start(runner, crawl, "a", 1_001 + 2 * LEASE_MS, undone=True) == 0
+    assert claim_start(runner, crawl, "b", 1_002 + 2 * LEASE_MS, done=True) == 2
+
+
+def test_done_start_is_never_run_again(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """Done stays done for every node, and leaves the word that the crawl is finished alone."""
+    claim_start(runner, crawl, "a", 1_000)
+    assert claim_start(runner, crawl, "a", 1_001, done=True) == 2
+    runner.client.hset(crawl.crawl, "finished", "1")
+    for node in ("a", "b"):
+        assert claim_start(runner, crawl, node, 9_000_000) == 2
+        assert claim_start(runner, crawl, node, 9_000_000, undone=True) == 2
+    assert runner.client.hget(crawl.crawl, "finished") == b"1"
+
+
+def test_start_given_up_is_free_at_once(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """A node that closes in the middle of its start leaves it to the next one."""
+    claim_start(runner, crawl, "a", 1_000)
+    assert claim_start(runner, crawl, "a", 1_001, undone=True) == 0
+    assert claim_start(runner, crawl, "b", 1_001) == 1
+
+
+def test_new_start_takes_back_that_the_crawl_is_finished(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """A start never done before means there is something to crawl again."""
+    runner.client.hset(crawl.crawl, "finished", "1")
+    assert claim_start(runner, crawl, "a", 1_000) == 1
+    assert not runner.client.hexists(crawl.crawl, "finished")

@@ -1,0 +1,384 @@
+"""Who owns a partition, and what happens to it when an owner dies, Redis forgets, or a reply is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import OwnershipLostError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import Claim, Ended, Refusal
+from tests.support.script_world import (
+    DEADLINE_MS,
+    DELAY_MS,
+    HORIZON_MS,
+    LEASE_MS,
+    T0,
+    ScriptRunner,
+    ScriptWorld,
+    seq_of,
+)
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.scripts import PartitionView, Taken
+    from tests.support.script_world import Url
+
+BUSY_MS = 7_000  # how long the owner in these tests had its URLs when it died
+
+
+def look(world: ScriptWorld, lease_ms: int = LEASE_MS) -> PartitionView:
+    view: PartitionView = world.runner.run(scripts.look_partition(world.keys, world.who, lease_ms, world.now_ms))
+    return view
+
+
+def append(world: ScriptWorld, node: str, number: int, batch: bytes = b"batch", urls: int = 3) -> bool:
+    return bool(world.runner.run(scripts.append_batch(world.keys, node, number, batch, urls)))
+
+
+def trim(world: ScriptWorld, inbox_id: str, number: int, **state: int) -> int:
+    return int(world.runner.run(scripts.trim_partition(world.keys, world.who, inbox_id, number, {**state})))
+
+
+def inbox_ids(world: ScriptWorld) -> list[str]:
+    return [entry_id.decode() for entry_id, _ in world.client.xrange(world.keys.inbox)]
+
+
+def held_rows(taken: Taken) -> list[tuple[int, Url]]:
+    return [(seq_of(url.member), (url.host, seq_of(url.member), url.member)) for url in taken.urls]
+
+
+@pytest.fixture
+def fresh(runner: ScriptRunner, crawl_name: str) -> ScriptWorld:
+    """A partition that nobody has owned."""
+    return ScriptWorld(runner, crawl_name)
+
+
+@pytest.fixture
+def abandoned(world: ScriptWorld) -> ScriptWorld:
+    """Node "a" has held a URL of two hosts for a while; each has one more waiting, and c.example has one."""
+    world.admit("a.example", "a.example", "b.example", "b.example")
+    world.take()
+    world.admit("c.example")
+    world.advance(BUSY_MS)
+    return world
+
+
+# --- claim
+
+
+def test_first_claim_of_a_partition(fresh: ScriptWorld) -> None:
+    """Nobody's partition is won at once, above the epoch that the disk knows, and unknown as begun."""
+    assert fresh.claim("a", epoch_min=41) == Claim(42, 0, "0-0", 0, committed=False)
+
+
+def test_begun_partition_says_so(world: ScriptWorld) -> None:
+    """A claim tells the last admitted batch, the last inbox id and that there must be a manifest."""
+    world.admit("a.example")
+    append(world, "a", 1)
+    claim = world.claim("a")
+    assert claim == Claim(2, 1, inbox_ids(world)[0], 0, committed=True)
+
+
+def test_live_owner_is_refused_to_others(world: ScriptWorld) -> None:
+    """Before the lease has run out another node only learns who owns the partition and for how long."""
+    mine = world.who
+    world.advance(LEASE_MS - 1)
+    assert world.claim("b") == Refusal(1, "a", "token-a")
+    assert world.claim("b", dead_token="token-of-another") == Refusal(1, "a", "token-a")
+    assert world.who == mine
+    world.admit("a.example")
+
+
+def test_lease_is_renewed_by_looking(world: ScriptWorld) -> None:
+    """The owner's look moves the end of its lease; a stranger's does not."""
+    world.advance(LEASE_MS - 1)
+    assert look(world).lease_left_ms == 1
+    assert look(world).lease_left_ms == LEASE_MS
+    world.advance(LEASE_MS - 1)
+    view = world.runner.run(scripts.look_partition(world.keys, None, LEASE_MS, world.now_ms))
+    assert (view.owned, view.lease_left_ms, view.node) == (False, 1, "a")
+    assert isinstance(world.claim("b"), Refusal)
+    world.advance(1)
+    assert isinstance(world.claim("b"), Claim)
+
+
+def test_epochs_only_rise(world: ScriptWorld) -> None:
+    """Each claim gets an epoch above Redis' and the disk's, over release and takeover alike."""
+    epochs = [world.who.epoch]
+    world.runner.run(scripts.release_partition(world.keys, world.who))
+    for node, epoch_min in (("b", 0), ("b", 9), ("b", 3)):
+        world.claim(node, epoch_min=epoch_min)
+        epochs.append(world.who.epoch)
+    assert epochs == [1, 2, 10, 11]
+
+
+@pytest.mark.parametrize(
+    ("dead_token", "wait_ms", "rest_ms"),
+    [("", LEASE_MS - BUSY_MS, DEADLINE_MS + DELAY_MS - LEASE_MS), ("token-a", 0, DELAY_MS)],
+    ids=["lease-run-out", "known-dead"],
+)
+def test_takeover_returns_urls_and_lets_hosts_rest(
+    abandoned: ScriptWorld, dead_token: str, wait_ms: int, rest_ms: int
+) -> None:
+    """Taken URLs are the first of their queues again. Their hosts wait for the fetch deadline and the delay from
+    when they were taken, because the dead may still be downloading; only the delay when it is known not to be."""
+    world = abandoned
+    world.advance(wait_ms)
+    claim = world.claim("b", dead_token)
+    assert isinstance(claim, Claim)
+    assert claim.returned == 2
+    assert world.host_state("a.example") == world.host_state("b.example") == f"ready {rest_ms}"
+    assert world.check().hot == 5
+    assert world.take_seqs() == [5], "a host that was not busy does not wait"
+    world.advance(rest_ms)
+    assert world.take_seqs() == [1, 3]
+    world.check()
+
+
+def test_owner_that_lost_its_partition_is_refused(abandoned: ScriptWorld) -> None:
+    """After a takeover the old owner ends nothing and takes nothing."""
+    world = abandoned
+    old = world.who
+    world.claim("b", "token-a")
+    world.who, new = old, world.who
+    with pytest.raises(OwnershipLostError):
+        world.acknowledge(1)
+    with pytest.raises(OwnershipLostError):
+        world.take()
+    assert not look(world).owned
+    world.who = new
+    assert world.check().hot == 5
+
+
+def test_claim_repeated_makes_one_more_epoch_and_nothing_else(abandoned: ScriptWorld) -> None:
+    """A claim whose reply was lost is claimed again."""
+    world = abandoned
+    first = world.claim("b", "token-a")
+    before = world.check()
+    second = world.claim("b", "token-a")
+    assert isinstance(first, Claim)
+    assert isinstance(second, Claim)
+    assert (second.epoch, second.returned) == (first.epoch + 1, 0)
+    assert world.check() == before
+
+
+def test_takeover_makes_no_host_earlier(world: ScriptWorld) -> None:
+    """A host taken for a time that still lies ahead waits its delay from that time."""
+    world.admit("a.example", "a.example")
+    world.take()
+    world.acknowledge(1, delay_ms=HORIZON_MS)
+    assert world.take_seqs(horizon_ms=HORIZON_MS) == [2]
+    world.claim("b", "token-a")
+    assert world.host_state("a.example") == f"ready {HORIZON_MS + DELAY_MS}"
+
+
+# --- release
+
+
+def test_release_waits_for_taken_urls(world: ScriptWorld) -> None:
+    """A partition with URLs taken is not released; a drained one is, once, and is free at once."""
+    world.admit("a.example")
+    world.take()
+    mine = world.who
+    assert world.runner.run(scripts.release_partition(world.keys, mine)) == -1
+    assert look(world).owned
+    world.acknowledge(1)
+    assert world.runner.run(scripts.release_partition(world.keys, mine)) == 1
+    assert world.runner.run(scripts.release_partition(world.keys, mine)) == 0
+    assert look(world).node == ""
+    assert world.claim("b") == Claim(2, 1, "0-0", 0, committed=True)
+
+
+# --- reconcile
+
+
+def test_lost_reply_of_take_gives_the_urls_back(world: ScriptWorld) -> None:
+    """What the owner never heard of returns to its place, and no host is due before its delay from now."""
+    world.admit("a.example", "b.example", "c.example")
+    heard = world.take(1)
+    world.take(1)
+    assert world.reconcile(held_rows(heard)) == (1, 0, 0)
+    assert set(world.check().taken) == {1}
+    assert world.host_state("b.example") == f"ready {DELAY_MS}"
+    assert world.host_state("c.example") == f"ready {DELAY_MS}"
+    assert world.reconcile(held_rows(heard)) == (0, 0, 0)
+
+
+def test_reconciling_changes_nothing_when_both_sides_agree(world: ScriptWorld) -> None:
+    """Taken URLs stay as they are, with the time they were taken for."""
+    world.admit("a.example", "b.example")
+    taken = world.take()
+    world.advance(4_000)
+    before = world.check()
+    assert world.reconcile(held_rows(taken)) == (0, 0, 0)
+    assert world.check() == before
+
+
+def test_lost_reply_of_an_acknowledgement(world: ScriptWorld) -> None:
+    """An ended URL that the owner still holds is taken again, until the end is repeated."""
+    world.admit("a.example", "a.example")
+    taken = world.take()
+    world.acknowledge(1)
+    assert world.reconcile(held_rows(taken)) == (0, 1, 0)
+    world.check()
+    assert world.acknowledge(1) == 1
+    assert world.check().hot == 1
+    assert world.host_state("a.example") == f"ready {DELAY_MS}"
+
+
+@pytest.mark.parametrize("member", [b"=", b"1:second"], ids=["returned", "failed"])
+def test_lost_reply_of_a_return(world: ScriptWorld, member: bytes) -> None:
+    """A returned URL that the owner still holds leaves its queue again, whatever it is called there."""
+    world.admit("a.example", "a.example")
+    taken = world.take()
+    world.end(Ended(1, 0, member))
+    assert world.reconcile(held_rows(taken)) == (0, 1, 0)
+    assert world.check().hot == 1
+    assert world.end(Ended(1, 0, member)) == 1
+    assert world.check().hot == 2
+    assert world.take_seqs() == [1]
+
+
+def test_reconcile_after_redis_forgot(world: ScriptWorld) -> None:
+    """After a rewind held URLs are taken and URLs ended lately are gone, in whatever state Redis has them."""
+    world.admit("a.example", "b.example", "c.example", "d.example")
+    before = world.take()
+    rows = held_rows(before)
+    world.give_back(3)
+    world.claim("a")
+    assert world.reconcile(rows[:1], rows[1:3]) == (0, 1, 2)
+    seen = world.check()
+    assert set(seen.taken) == {1}
+    assert seen.queued_seqs == [4]
+    assert world.count("ended") == 2
+    for host in ("b.example", "c.example"):
+        assert world.next_ms(host) == world.now_ms + DELAY_MS, "its last fetch may have been forgotten"
+
+
+def test_forgotten_end_does_not_leave_its_host_behind(world: ScriptWorld) -> None:
+    """A host whose URL ended unknown to Redis is ready for its next URL after its delay."""
+    world.admit("a.example", "a.example")
+    taken = world.take()
+    assert world.reconcile([], held_rows(taken)) == (0, 0, 1)
+    world.check()
+    assert world.host_state("a.example") == f"ready {DELAY_MS}"
+
+
+def test_forgotten_retry_is_not_queued_beside_its_next_try(world: ScriptWorld) -> None:
+    """A URL held in its second try is the same URL as the first try that Redis came back with."""
+    world.admit("a.example", "a.example")
+    assert world.reconcile([(1, ("a.example", 1, b"1:second"))]) == (0, 1, 0)
+    seen = world.check()
+    assert seen.taken[1][3] == b"1:second"
+    assert seen.queued_seqs == [2]
+
+
+def test_reconcile_with_nothing_held_on_either_side(world: ScriptWorld) -> None:
+    """Waiting hosts get their full delay, longer rests stay."""
+    world.admit("a.example", "b.example", "b.example")
+    world.take(1)
+    world.acknowledge(1, delay_ms=0)
+    world.admit("a.example")
+    world.take_seqs()
+    world.acknowledge(2, 4, delay_ms=90_000)
+    assert world.reconcile() == (0, 0, 0)
+    assert world.host_state("b.example") == "ready 90000"
+    world.check()
+
+
+# --- inbox
+
+
+def test_batch_of_a_number_is_appended_once(world: ScriptWorld) -> None:
+    """A repeat is recognised by node and number, and nothing is counted for it."""
+    assert append(world, "a", 1, b"one")
+    assert not append(world, "a", 1, b"one")
+    assert append(world, "b", 1, b"two")
+    assert append(world, "a", 2, b"three")
+    assert not append(world, "a", 1, b"one")
+    assert [fields[b"b"] for _, fields in world.client.xrange(world.keys.inbox)] == [b"one", b"two", b"three"]
+    assert (world.count("appended"), world.count("appended_urls")) == (3, 9)
+    assert 86_000 < world.client.ttl(world.keys.sender + "a") <= 86_400
+
+
+def test_trim_removes_what_is_durable_and_nothing_above(world: ScriptWorld) -> None:
+    """Entries up to the id and batches up to the number go; the owner's counts are published."""
+    for number in (1, 2, 3):
+        append(world, "a", number)
+        world.admit("a.example")
+    first, second, third = inbox_ids(world)
+    assert trim(world, second, 2, waiting=8) == 2
+    assert inbox_ids(world) == [third]
+    assert world.client.hkeys(world.keys.batches) == [b"3"]
+    assert trim(world, second, 2, waiting=8) == 0
+    assert trim(world, first, 1, waiting=9) == 0
+    assert trim(world, "0-0", 0) == 0
+    assert inbox_ids(world) == [third]
+    assert (world.count("waiting"), world.count("admitted")) == (9, 3)
+    view = look(world)
+    assert (view.inbox_id, view.count("waiting"), view.count("never-raised")) == (third, 9, 0)
+
+
+def test_trim_without_an_inbox(world: ScriptWorld) -> None:
+    """A partition that never got a batch is trimmed all the same."""
+    assert trim(world, "5-3", 1, seen=4) == 0
+    assert world.count("seen") == 4
+
+
+@pytest.mark.parametrize("present", [True, False], ids=["entries", "forgotten"])
+def test_new_entries_get_ids_above_what_was_folded(world: ScriptWorld, present: bool) -> None:
+    """After a rewind no new entry hides below the folded id; entries that are there stay."""
+    if present:
+        append(world, "a", 1)
+    before = inbox_ids(world)
+    folded = f"{T0 * 2}-18014398509481980"
+    assert world.runner.run(scripts.advance_inbox(world.keys, folded)) is True
+    assert world.runner.run(scripts.advance_inbox(world.keys, folded)) is False
+    assert look(world).inbox_id == folded
+    assert inbox_ids(world) == before
+    append(world, "a", 2)
+    new = world.client.xrange(world.keys.inbox, min="(" + folded)
+    assert len(new) == 1
+
+
+def test_inbox_is_not_advanced_backwards(world: ScriptWorld) -> None:
+    """An id at or below the last one changes nothing; nothing folded needs nothing."""
+    append(world, "a", 1)
+    [last] = inbox_ids(world)
+    for inbox_id in (last, "1-1", "0-0"):
+        assert world.runner.run(scripts.advance_inbox(world.keys, inbox_id)) is False
+    assert look(world).inbox_id == last
+
+
+# --- look
+
+
+def test_look_counts_hosts_by_state(world: ScriptWorld) -> None:
+    """Due, not yet due and busy hosts, the next due time and the taken URLs, read in one call."""
+    world.admit("a.example", "a.example", "b.example", "c.example")
+    world.take(2)
+    world.acknowledge(1, delay_ms=900)
+    view = look(world)
+    assert (view.hosts_ready, view.hosts_waiting, view.hosts_busy, view.taken) == (1, 1, 1, 1)
+    assert (view.now_ms, view.next_due_ms) == (world.now_ms, world.now_ms)
+    assert (view.owned, view.node, view.epoch) == (True, "a", 1)
+    world.take()
+    assert look(world).next_due_ms == world.now_ms + 900
+    assert view.count("hot") == 2
+
+
+def test_look_at_a_partition_nobody_has_begun(fresh: ScriptWorld) -> None:
+    """Nothing is there, and looking does not change that."""
+    view = fresh.runner.run(scripts.look_partition(fresh.keys, None, 0, T0))
+    assert (view.owned, view.node, view.epoch, view.next_due_ms, view.inbox_id) == (False, "", 0, -1, "0-0")
+    assert (view.hosts_ready, view.hosts_waiting, view.hosts_busy, view.taken, view.state) == (0, 0, 0, 0, {})
+    assert not list(fresh.client.scan_iter(match=fresh.keys.owner.removesuffix("owner") + "*"))
+
+
+def test_without_a_clock_of_its_own_a_call_uses_the_servers(fresh: ScriptWorld) -> None:
+    """now_ms 0 means the server's time."""
+    before, after = (
+        fresh.runner.run(scripts.look_partition(fresh.keys)).now_ms for _ in range(2)
+    )  # fmt: skip
+    assert T0 < before <= after

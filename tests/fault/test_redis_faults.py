@@ -1,0 +1,113 @@
+"""Redis stopped, cut back and away while a node lives (DESIGN §10)."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.crawls import Crawl
+from tests.support.processes import wait_until
+from tests.support.redis_server import PrivateRedis
+from tests.support.verdicts import assert_complete, pause
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.crawls import SimulatedWeb
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
+
+FAST = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 64}
+
+
+def ended_between(web: SimulatedWeb, start_ms: int, end_ms: int) -> Counter[str]:
+    """URLs whose fetch ended in a stretch of time."""
+    urls = [
+        f"http://{fetch.host}:{web.saved.port}{fetch.target}"
+        for fetch in web.exchanges()
+        if start_ms <= fetch.end_ms <= end_ms
+    ]
+    return Counter(urls)
+
+
+def test_redis_that_forgets_its_last_second_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
+    """The AOF cut back by a second under a living node: coverage 1; only pages of the last 2 s may repeat."""
+    may_repeat: Counter[str] = Counter()
+    with PrivateRedis() as server:
+        crawl = Crawl(tmp_path / "crawl", web.seeds, {**FAST, "BIGCRAWL_REDIS_URL": server.url})
+        with crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way")
+            for _ in range(4):
+                pause(2.0)
+                if crawl.process is None or crawl.process.poll() is not None:
+                    break
+                server.kill()
+                last_ms = max(fetch.end_ms for fetch in web.exchanges())
+                server.cut_aof(1)
+                server.start()
+                may_repeat.update(ended_between(web, last_ms - 2_000, last_ms + 2_000))
+            assert crawl.wait(180) == 0
+    assert_complete(web.report(delay_ms=50), may_repeat)
+
+
+def test_redis_stopped_for_thirty_seconds_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
+    """SIGSTOP for 30 s, no reply and no error: the crawl goes on afterwards, complete and polite."""
+    with PrivateRedis() as server:
+        crawl = Crawl(tmp_path / "crawl", web.seeds, {**FAST, "BIGCRAWL_REDIS_URL": server.url})
+        with crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way")
+            server.pause()
+            pause(30)
+            server.resume()
+            assert crawl.wait(180) == 0
+            assert b"Traceback" not in crawl.log.read_bytes()
+    assert_complete(web.report(delay_ms=50))
+
+
+@pytest.mark.parametrize("state", ["running", "redis-stopped", "redis-killed"])
+def test_sigterm_ends_the_crawl_within_ten_seconds(tmp_path: Path, web: SimulatedWeb, state: str) -> None:
+    """At random moments, with Redis well, hanging or gone, SIGTERM ends the node in 10 s and nothing is lost."""
+    moments = random.Random(3)
+    may_repeat: Counter[str] = Counter()
+    with PrivateRedis() as server:
+        crawl = Crawl(tmp_path / "crawl", web.seeds, {**FAST, "BIGCRAWL_REDIS_URL": server.url})
+        with crawl:
+            for _ in range(4):
+                crawl.start()
+                pause(moments.uniform(0.5, 4))
+                if state == "redis-stopped":
+                    server.pause()
+                if state == "redis-killed":
+                    server.kill()
+                pause(moments.uniform(0, 1))
+                crawl.terminate()
+                try:
+                    crawl.wait(10)
+                finally:
+                    if state == "redis-stopped":
+                        server.resume()
+                    if state == "redis-killed":
+                        server.start()
+                may_repeat.update(crawl.taken())
+            assert crawl.run(180) == 0
+    assert_complete(web.report(delay_ms=50), may_repeat)
+
+
+def test_sigterm_does_not_wait_for_a_slow_server(tmp_path: Path) -> None:
+    """A server that accepts and never answers holds the end up by BIGCRAWL_STOP_GRACE, not by its timeout."""
+    import socket
+
+    with socket.create_server(("127.44.0.1", 0)) as silent:
+        url = f"http://127.44.0.1:{silent.getsockname()[1]}/"
+        with Crawl(tmp_path / "crawl", [url], dict(FAST)) as crawl:
+            crawl.start()
+            connection, _ = silent.accept()
+            crawl.terminate()
+            assert crawl.wait(10) in (0, -signal.SIGTERM)
+            connection.close()

@@ -1,0 +1,248 @@
+"""A small site with everything a spider may meet, on loopback addresses of its own; it writes down each request.
+
+    /                     200, a page that links to /page/1 .. /page/3
+    /page/<n>             200, a page that links to nothing
+    /echo/...             200, what came as JSON: method, headers, body; any method
+    /status/<code>        that status
+    /flaky/<n>/...        503 for the first n requests, then 200
+    /hold, /release       200 for the first once somebody has asked for the second
+    /redirect/<name>      see `_redirects`
+    /cookie-gate          302 to itself with a cookie, 200 for who brings it
+    /private/...          200, and forbidden by robots.txt
+    /shop/...             categories, products and pages of them, for a CrawlSpider
+    /sitemap.xml          an index of a plain and a gzipped sitemap, named in robots.txt
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ADDRESSES = tuple(f"127.83.0.{number}" for number in range(1, 6))
+CATEGORIES, PRODUCTS = 2, 3
+HOLD_S_MAX = 20
+_SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A request as the server saw it; times are seconds of one clock."""
+
+    origin: str
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    started: float
+    ended: float
+
+
+Answer = tuple[int, bytes, list[tuple[str, str]]]
+
+
+class Site:
+    """Several hosts of it, `origins`, and `refusing`, an origin where nobody listens."""
+
+    def __init__(self) -> None:
+        self.hits: list[Hit] = []
+        self.released = threading.Event()
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._servers = [_Server((address, 0), self) for address in ADDRESSES]
+        self.origins = [server.origin for server in self._servers]
+        self._cleanup = ExitStack()
+        self.refusing = ""
+
+    def __enter__(self) -> Self:
+        self.refusing = self._cleanup.enter_context(_bound_but_deaf())
+        for server in self._servers:
+            self._cleanup.enter_context(server)
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            self._cleanup.callback(thread.join)
+            self._cleanup.callback(server.shutdown)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cleanup.close()
+
+    def forget(self) -> None:
+        """Begin a new log; flaky pages fail again, and held ones wait again."""
+        with self._lock:
+            self.hits = []
+            self._counts.clear()
+        self.released.clear()
+
+    def paths(self, prefix: str = "/") -> list[str]:
+        """The paths that were asked for, in order, robots.txt left out."""
+        return [hit.path for hit in self.pages() if hit.path.startswith(prefix)]
+
+    def pages(self) -> list[Hit]:
+        """All hits but those of robots.txt, in order of their start."""
+        with self._lock:
+            hits = sorted(self.hits, key=lambda hit: hit.started)
+        return [hit for hit in hits if hit.path != "/robots.txt"]
+
+    def note(self, hit: Hit) -> None:
+        with self._lock:
+            self.hits.append(hit)
+
+    def count(self, path: str) -> int:
+        """How many times the path was asked for, this time included."""
+        with self._lock:
+            self._counts[path] += 1
+            return self._counts[path]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], site: Site) -> None:
+        super().__init__(address, _Handler)
+        self.site = site
+        self.origin = f"http://{address[0]}:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def answer(self) -> None:
+        started = time.monotonic()
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, content, headers = self._route(body)
+        hit = Hit(
+            origin=self.server.origin,
+            method=self.command,
+            path=self.path,
+            headers={name.lower(): value for name, value in self.headers.items()},
+            body=body,
+            started=started,
+            ended=time.monotonic(),
+        )
+        self.server.site.note(hit)
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_HEAD = answer  # noqa: N815 - the base class' names
+
+    def _route(self, body: bytes) -> Answer:
+        path = self.path.partition("?")[0]
+        if path in _FIXED:
+            return _FIXED[path](self.server.origin)
+        kind, _, rest = path[1:].partition("/")
+        match kind:
+            case "echo":
+                return self._echo(body)
+            case "status":
+                return int(rest), b"status " + rest.encode(), []
+            case "flaky":
+                fails = int(rest.partition("/")[0])
+                return (503, b"later", []) if self.server.site.count(path) <= fails else _html("flaky")
+            case "hold":
+                self.server.site.released.wait(HOLD_S_MAX)
+            case "release":
+                self.server.site.released.set()
+            case "redirect":
+                return _redirects(self.server.site)[rest]
+            case "cookie-gate" if "gate=open" not in self.headers.get("Cookie", ""):
+                return 302, b"", [("Location", path), ("Set-Cookie", "gate=open; Path=/")]
+            case "shop":
+                return _shop(rest)
+        return _html(path)
+
+    def _echo(self, body: bytes) -> Answer:
+        headers = {name.lower(): self.headers.get_all(name) for name in self.headers}
+        seen: dict[str, Any] = {"method": self.command, "headers": headers, "body": body.decode("latin-1")}
+        return 200, json.dumps(seen).encode(), [("Content-Type", "application/json")]
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' name
+        """The log is the site's."""
+
+
+@contextmanager
+def _bound_but_deaf() -> Iterator[str]:
+    """An origin whose port is taken, so that nobody else can listen there, and refuses connections."""
+    with socket.socket() as bound:
+        bound.bind((ADDRESSES[0], 0))
+        yield f"http://{ADDRESSES[0]}:{bound.getsockname()[1]}"
+
+
+def _html(title: str, *links: str) -> Answer:
+    anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+    body = f"<html><head><title>{title}</title></head><body>{anchors}</body></html>"
+    return 200, body.encode(), [("Content-Type", "text/html; charset=utf-8")]
+
+
+def _redirects(site: Site) -> dict[str, Answer]:
+    here, other, *_ = site.origins
+    targets = {
+        "same": (302, "/landed/same?x=1#part"),
+        "cross": (301, f"{other}/landed/cross"),
+        "chain": (302, f"{other}/redirect/chain-back"),
+        "chain-back": (302, f"{here}/landed/chain"),
+        "post-303": (303, "/echo/post-303"),
+        "post-307": (307, "/echo/post-307"),
+        "loop-a": (302, "/redirect/loop-b"),
+        "loop-b": (302, "/redirect/loop-a"),
+        "forever": (302, "/redirect/forever"),
+    }
+    return {name: (status, b"", [("Location", target)]) for name, (status, target) in targets.items()}
+
+
+def _shop(path: str) -> Answer:
+    """`/shop/`, `/shop/category/<c>`, `/shop/product/<c>-<p>`; products link to their neighbours and a trap."""
+    kind, _, name = path.partition("/")
+    if kind == "category":
+        return _html(f"category {name}", *(f"/shop/product/{name}-{number}" for number in range(PRODUCTS)))
+    if kind == "product":
+        category, _, number = name.partition("-")
+        following = (int(number) + 1) % PRODUCTS
+        return _html(f"product {name}", f"/shop/product/{category}-{following}", "/shop/", "/private/basket")
+    return _html("shop", *(f"/shop/category/{number}" for number in range(CATEGORIES)))
+
+
+def _robots(origin: str) -> Answer:
+    text = f"User-agent: *\nDisallow: /private/\nSitemap: {origin}/sitemap.xml\n"
+    return 200, text.encode(), [("Content-Type", "text/plain")]
+
+
+def _sitemap_index(origin: str) -> Answer:
+    names = ("sitemap-a.xml", "sitemap-b.xml.gz")
+    entries = "".join(f"<sitemap><loc>{origin}/{name}</loc></sitemap>" for name in names)
+    text = f'<?xml version="1.0"?><sitemapindex xmlns="{_SITEMAP}">{entries}</sitemapindex>'
+    return 200, text.encode(), [("Content-Type", "application/xml")]
+
+
+def _sitemap(origin: str, numbers: range) -> bytes:
+    entries = "".join(f"<url><loc>{origin}/page/{number}</loc></url>" for number in numbers)
+    return f'<?xml version="1.0"?><urlset xmlns="{_SITEMAP}">{entries}</urlset>'.encode()
+
+
+_FIXED: dict[str, Callable[[str], Answer]] = {
+    "/": lambda origin: _html("home", "/page/1", "/page/2", "/page/3"),
+    "/robots.txt": _robots,
+    "/sitemap.xml": _sitemap_index,
+    "/sitemap-a.xml": lambda origin: (200, _sitemap(origin, range(3)), [("Content-Type", "application/xml")]),
+    "/sitemap-b.xml.gz": lambda origin: (
+        200,
+        gzip.compress(_sitemap(origin, range(2, 6)), mtime=0),
+        [("Content-Type", "application/gzip")],
+    ),
+}

@@ -1,0 +1,211 @@
+"""One partition's scripts on a real server or cluster, with a clock of the test's own.
+
+`ScriptRunner` sends calls the way `RedisClient` does, without asyncio; `ScriptWorld` is one partition with an
+owner, and `check` reads all its keys and asserts what must hold after any sequence of calls.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import redis
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.scripts import Claim, Ended, Identity, Refusal, Taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bigcrawl.redisdb.scripts import Call
+
+T0 = 1_700_000_000_000
+DELAY_MS = 1_000
+DEADLINE_MS = 60_000
+LEASE_MS = 30_000
+HORIZON_MS = 500
+
+Url = tuple[str, int, bytes]
+
+
+class ScriptRunner:
+    """Loads every script on every master, and runs calls in pipelines of plain EVALSHA commands."""
+
+    def __init__(self, client: redis.Redis | redis.RedisCluster, names: Iterable[str]) -> None:
+        self.client: Any = client
+        everywhere = {"target_nodes": "primaries"} if isinstance(client, redis.RedisCluster) else {}
+        for name in names:
+            self.client.execute_command("SCRIPT LOAD", scripts.source(name), **everywhere)
+
+    def run(self, call: Call[Any]) -> Any:
+        """Run one call; its parsed reply."""
+        return self.run_all([call])[0]
+
+    def run_all(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        """Run calls in one pipeline; their parsed replies."""
+        pipeline = self._pipeline()
+        for call in calls:
+            digest = scripts.digest(call.name)
+            pipeline.execute_command("EVALSHA", digest, len(call.keys), *call.keys, *call.args)
+        replies = pipeline.execute()
+        return [call.parse(reply) for call, reply in zip(calls, replies, strict=True)]
+
+    def _pipeline(self) -> Any:
+        if isinstance(self.client, redis.RedisCluster):
+            return self.client.pipeline()
+        return self.client.pipeline(transaction=False)
+
+    def delete(self, prefix: str) -> None:
+        """Delete every key that begins with `prefix`."""
+        for key in list(self.client.scan_iter(match=prefix + "*", count=1000)):
+            self.client.delete(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Every key of a partition's queues, read."""
+
+    queues: dict[str, dict[bytes, float]]
+    taken: dict[int, tuple[str, int, int, bytes]]
+    ready: dict[str, float]
+    busy: dict[str, int]
+    hot: int
+
+    @property
+    def queued_seqs(self) -> list[int]:
+        return [seq_of(member) for queue in self.queues.values() for member in queue]
+
+
+class ScriptWorld:
+    """A partition, its owner `who`, the clock `now_ms`, and what was admitted to it."""
+
+    def __init__(self, runner: ScriptRunner, crawl: str, partition: int = 0, connections: int = 1) -> None:
+        self.runner = runner
+        self.client = runner.client
+        self.keys = PartitionKeys(crawl, partition)
+        self.connections = connections
+        self.now_ms = T0
+        self.who = Identity("", 0)
+        self.number = 0
+        self.seq = 0
+
+    # --- calls, with the arguments that tests rarely vary
+
+    def claim(self, node: str = "a", dead_token: str = "", epoch_min: int = 0) -> Claim | Refusal:
+        """Claim for `node`, whose token is "token-<node>"; a won claim makes it `who`."""
+        call = scripts.claim_partition(
+            self.keys,
+            node=node,
+            token=f"token-{node}",
+            lease_ms=LEASE_MS,
+            epoch_min=epoch_min,
+            dead_token=dead_token,
+            deadline_ms=DEADLINE_MS,
+            delay_ms=DELAY_MS,
+            now_ms=self.now_ms,
+        )
+        result: Claim | Refusal = self.runner.run(call)
+        if isinstance(result, Claim):
+            self.who = Identity(node, result.epoch)
+        return result
+
+    def urls(self, *rows: str | tuple[str, int]) -> list[Url]:
+        """Number URLs on: "host", or ("host", priority order to add); higher seq, later place."""
+        made = []
+        for row in rows:
+            host, order = (row, 0) if isinstance(row, str) else row
+            self.seq += 1
+            made.append((host, order + self.seq, b"%d:\x00url\n" % self.seq))
+        return made
+
+    def admit(self, *rows: str | tuple[str, int]) -> bool:
+        """Admit the next numbered batch."""
+        self.number += 1
+        return self.admit_as(self.number, self.urls(*rows))
+
+    def admit_as(self, number: int, urls: Sequence[Url]) -> bool:
+        """Admit `urls` as batch `number`."""
+        packed = b"%d" % number
+        call = scripts.admit_urls(self.keys, self.who, number, packed, self.connections, urls, self.now_ms)
+        return bool(self.runner.run(call))
+
+    def take(self, urls_max: int = 100, horizon_ms: int = 0) -> Taken:
+        call = scripts.take_urls(
+            self.keys, self.who, urls_max, horizon_ms, self.connections, DELAY_MS, self.now_ms
+        )
+        taken: Taken = self.runner.run(call)
+        return taken
+
+    def take_seqs(self, urls_max: int = 100, horizon_ms: int = 0) -> list[int]:
+        """Take; the sequence numbers, earliest due first."""
+        return [seq_of(url.member) for url in self.take(urls_max, horizon_ms).urls]
+
+    def end(self, *ended: Ended) -> int:
+        return int(self.runner.run(scripts.end_urls(self.keys, self.who, self.connections, ended, self.now_ms)))
+
+    def acknowledge(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
+        return self.end(*(Ended(seq, delay_ms, b"", "status:200", 10) for seq in seqs))
+
+    def give_back(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
+        return self.end(*(Ended(seq, delay_ms, b"=") for seq in seqs))
+
+    def reconcile(self, held: Sequence[tuple[int, Url]] = (), ended: Sequence[tuple[int, Url]] = ()) -> Any:
+        """Reconcile; rows are (seq, (host, order, member))."""
+        rows = [[(seq, *url) for seq, url in part] for part in (held, ended)]
+        return self.runner.run(
+            scripts.reconcile_partition(self.keys, self.who, DELAY_MS, rows[0], rows[1], self.now_ms)
+        )
+
+    def advance(self, ms: int) -> None:
+        self.now_ms += ms
+
+    # --- reading
+
+    def snapshot(self) -> Snapshot:
+        """Read every key of the partition's queues."""
+        queues = {}
+        for key in self.client.scan_iter(match=self.keys.back + "*", count=1000):
+            host = key.decode().removeprefix(self.keys.back)
+            queues[host] = dict(self.client.zrange(key, 0, -1, withscores=True))
+        taken = {}
+        for seq, record in self.client.hgetall(self.keys.taken).items():
+            host, taken_ms, order, member = record.split(b"\n", 3)
+            taken[int(seq)] = (host.decode(), int(taken_ms), int(float(order)), member)
+        ready = {host.decode(): score for host, score in self.client.zrange(self.keys.ready, 0, -1, withscores=True)}
+        busy = {host.decode(): int(count) for host, count in self.client.hgetall(self.keys.busy).items()}
+        return Snapshot(queues, taken, ready, busy, int(self.client.hget(self.keys.state, "hot") or 0))
+
+    def host_state(self, host: str) -> str:
+        """"ready <ms from now>", "busy <URLs taken>", both, or "" for a host that nobody waits for."""
+        seen = self.snapshot()
+        words = [f"ready {int(seen.ready[host]) - self.now_ms}"] if host in seen.ready else []
+        return ", ".join(words + ([f"busy {seen.busy[host]}"] if host in seen.busy else []))
+
+    def count(self, field: str) -> int:
+        """A field of the partition's state."""
+        return int(self.client.hget(self.keys.state, field) or 0)
+
+    def next_ms(self, host: str) -> int:
+        """The host record's next allowed fetch time; 0 when there is none."""
+        return int(self.client.hget(self.keys.host + host, "next") or 0)
+
+    def check(self) -> Snapshot:
+        """Assert what holds after any sequence of calls."""
+        seen = self.snapshot()
+        queued = Counter(seen.queued_seqs)
+        assert not queued or max(queued.values()) == 1, "a URL is queued once"
+        assert not queued.keys() & seen.taken.keys(), "a URL is in its back queue or taken, never both"
+        assert all(seq_of(member) == seq for seq, (_, _, _, member) in seen.taken.items())
+        assert seen.hot == queued.total(), "hot is the number of URLs in back queues"
+        assert seen.busy == Counter(host for host, _, _, _ in seen.taken.values()), "busy counts taken URLs"
+        for host in seen.queues:
+            full = seen.busy.get(host, 0) >= self.connections
+            assert host in seen.ready or host in seen.busy, f"{host} has URLs waiting and is neither ready nor busy"
+            assert not (full and host in seen.ready), f"{host} is ready though all its connections are in use"
+        return seen
+
+
+def seq_of(member: bytes) -> int:
+    return int(member.partition(b":")[0])

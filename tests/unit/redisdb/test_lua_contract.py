@@ -1,0 +1,223 @@
+"""The scripts' headers are their contract: read here and compared with files, bodies, calls and key table."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bigcrawl.redisdb import keys as keys_module
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.scripts import Call, Ended, Identity
+
+PACKAGE = Path(scripts.__file__).parents[1]
+SCRIPT_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua").glob("*.lua")))
+SECTIONS = ("Returns", "Guarantee", "Lost reply", "Cost")
+TYPES = frozenset({"hash", "zset", "stream", "string", "prefix"})
+CRAWL = "crawl"
+PARTITION = 7
+
+# One row of each sequence that a script takes behind its fixed arguments.
+ROWS: dict[tuple[str, str], Any] = {
+    ("admit_urls", "urls"): [("host", 1, b"1:url")],
+    ("end_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4)],
+    ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
+    ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],
+    ("trim_partition", "state"): {"waiting": 5},
+}
+
+
+@dataclass(frozen=True)
+class DeclaredKey:
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the comment above a script says."""
+
+    name: str
+    keys: dict[int, DeclaredKey]
+    args: dict[int, str]
+    repeated_from: int | None
+    sections: list[str]
+
+
+@cache
+def lines_of(name: str) -> tuple[list[str], str]:
+    """The header's lines without their dashes, and the body."""
+    lines = scripts.source(name).splitlines()
+    length = next(i for i, line in enumerate(lines) if not line.startswith("--"))
+    return [line[2:] for line in lines[:length]], "\n".join(lines[length:])
+
+
+@cache
+def header_of(name: str) -> Header:
+    header, _ = lines_of(name)
+    text = "\n".join(header)
+    keys = {
+        int(number): DeclaredKey(kind, key)
+        for number, kind, key in re.findall(r"^ KEYS\[(\d+)\] (\w+) +([\w:]+)", text, re.MULTILINE)
+    }
+    before = text[: text.index("\n Returns:")]
+    marks = list(re.finditer(r"ARGV\[(\d+)(\.\.\.)?\]", before))
+    ends = [mark.start() for mark in marks[1:]] + [len(before)]
+    args = {int(mark[1]): before[mark.end() : end] for mark, end in zip(marks, ends, strict=True)}
+    repeated = [int(mark[1]) for mark in marks if mark[2]]
+    sections = re.findall(r"^ ([A-Z][a-z]+(?: [a-z]+)?): \S", text, re.MULTILINE)
+    return Header(header[0].split(":")[0].strip(), keys, args, repeated[0] if repeated else None, sections)
+
+
+@cache
+def functions() -> dict[str, Any]:
+    """The functions of `scripts` that return a call."""
+    return {
+        name: function
+        for name, function in vars(scripts).items()
+        if inspect.isfunction(function) and function.__module__ == scripts.__name__ and not name.startswith("_")
+        if str(inspect.signature(function).return_annotation).startswith("Call[")
+    }
+
+
+def call_with_sentinels(name: str, *, rows: bool) -> tuple[Call[Any], dict[Any, str]]:
+    """Call the function with a value of its own for each parameter; the call, and value -> parameter."""
+    sentinels: dict[Any, str] = {"the-node": "node", 9_000: "epoch"}
+    arguments: dict[str, Any] = {}
+    for number, parameter in enumerate(inspect.signature(functions()[name]).parameters.values(), 9_001):
+        annotation = str(parameter.annotation)
+        if annotation in ("PartitionKeys", "CrawlKeys"):
+            arguments[parameter.name] = (
+                CrawlKeys(CRAWL) if annotation == "CrawlKeys" else PartitionKeys(CRAWL, PARTITION)
+            )
+        elif annotation.startswith("Identity"):
+            arguments[parameter.name] = Identity("the-node", 9_000)
+        elif (name, parameter.name) in ROWS:
+            row = ROWS[name, parameter.name]
+            arguments[parameter.name] = row if rows else type(row)()
+        elif annotation != "bool":
+            made = {"int": number, "str": f"the-{number}", "bytes": b"the-%d" % number}[annotation]
+            arguments[parameter.name] = made
+            sentinels[made] = parameter.name
+    return functions()[name](**arguments), sentinels
+
+
+def key_table() -> dict[str, str]:
+    """Name -> type, from the table that opens `keys`."""
+    rows = re.findall(r"^ +bigcrawl:\{\S+?\}:(\w+:?)\S* +(\w+)", keys_module.__doc__ or "", re.MULTILINE)
+    return dict(rows)
+
+
+def test_functions_and_files_have_the_same_names() -> None:
+    """Every script has the one function of its name that calls it, and every function its script."""
+    assert SCRIPT_NAMES
+    assert set(functions()) == set(SCRIPT_NAMES)
+    for name in SCRIPT_NAMES:
+        assert call_with_sentinels(name, rows=False)[0].name == name
+
+
+def test_scripts_are_called_through_their_functions_alone() -> None:
+    """No other module builds a script call or sends EVAL, and each function builds its own script's call only."""
+    for path in PACKAGE.rglob("*.py"):
+        source = path.read_text("utf-8")
+        tree = ast.parse(source)
+        called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        builds = any(getattr(func, "id", getattr(func, "attr", "")) == "Call" for func in called)
+        where = path.relative_to(PACKAGE).as_posix()
+        assert not builds or where == "redisdb/scripts.py", where
+        assert "EVAL" not in source or where == "redisdb/client.py", where
+    tree = ast.parse(Path(scripts.__file__).read_text("utf-8"))
+    for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
+        names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(SCRIPT_NAMES)
+        assert names == ({function.name} & set(SCRIPT_NAMES))
+
+
+@pytest.mark.parametrize("name", SCRIPT_NAMES)
+class TestHeader:
+    def test_names_its_script_and_has_all_sections(self, name: str) -> None:
+        """A header begins with its file's name and says result, guarantee, repeat and cost, in this order."""
+        header = header_of(name)
+        assert header.name == name
+        assert header.sections == list(SECTIONS)
+
+    def test_keys_are_those_of_the_call(self, name: str) -> None:
+        """KEYS are numbered through and are, by name and place, the keys that the function sends."""
+        header = header_of(name)
+        call, _ = call_with_sentinels(name, rows=True)
+        assert list(header.keys) == list(range(1, len(call.keys) + 1))
+        for declared, key in zip(header.keys.values(), call.keys, strict=True):
+            ours = key.partition("}:")[2]
+            assert declared.name == ("gate" if ours.startswith("server:") else ours)
+
+    def test_keys_have_the_types_of_the_key_table(self, name: str) -> None:
+        """A key has the type that the table of keys gives it; a prefix names what is appended, and its type."""
+        header, _ = lines_of(name)
+        for number, declared in header_of(name).keys.items():
+            assert declared.kind in TYPES
+            wanted = key_table()["server:" if declared.name == "gate" else declared.name]
+            if declared.kind == "prefix":
+                line = next(line for line in header if line.startswith(f" KEYS[{number}]"))
+                assert re.search(rf"\+ \w+: {wanted}\b", line), f"{declared.name} holds a {wanted}"
+            else:
+                assert declared.kind == wanted
+
+    def test_keys_of_a_call_share_one_hash_tag(self, name: str) -> None:
+        """All keys of a call live on one node of a cluster."""
+        call, _ = call_with_sentinels(name, rows=True)
+        assert len({key.partition("}")[0] for key in call.keys}) == 1
+
+    def test_arguments_are_those_of_the_call(self, name: str) -> None:
+        """ARGV are numbered through, as many as the function sends, and named after its parameters."""
+        header = header_of(name)
+        call, sentinels = call_with_sentinels(name, rows=False)
+        assert list(header.args) == list(range(1, len(header.args) + 1))
+        fixed = len(header.args) - (header.repeated_from is not None)
+        assert len(call.args) == fixed
+        for number, value in enumerate(call.args, 1):
+            words = [word for word in sentinels.get(value, "").split("_") if word not in ("ms", "max", "min")]
+            text = header.args[number].lower()
+            assert not words or any(word.rstrip("s") in text for word in words), f"ARGV[{number}] is {words}"
+
+    def test_rows_follow_the_fixed_arguments(self, name: str) -> None:
+        """Whoever takes rows says from which argument on and with which columns."""
+        header = header_of(name)
+        call, _ = call_with_sentinels(name, rows=True)
+        bare, _ = call_with_sentinels(name, rows=False)
+        assert (len(call.args) > len(bare.args)) == (header.repeated_from is not None)
+        if header.repeated_from is not None:
+            assert header.repeated_from == len(bare.args) + 1
+            tables = [parameter for script, parameter in ROWS if script == name]
+            columns = (len(call.args) - len(bare.args)) // len(tables)
+            step = re.search(r"for i = (?:\d+|[\w ]+\+ 1), #ARGV, (\d+) do", lines_of(name)[1])
+            assert step is not None
+            assert int(step[1]) == columns
+
+    def test_body_uses_what_is_declared(self, name: str) -> None:
+        """Every declared key and argument is used, nothing else is; only prefixes are appended to."""
+        header = header_of(name)
+        _, body = lines_of(name)
+        assert {int(number) for number in re.findall(r"KEYS\[(\d+)\]", body)} == set(header.keys)
+        used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", body)}
+        columns = range(header.repeated_from or 0, 1000 if header.repeated_from else 0)
+        assert used - set(columns) == set(header.args) - set(columns)
+        for number, declared in header.keys.items():
+            everywhere = len(re.findall(rf"KEYS\[{number}\]", body))
+            appended = len(re.findall(rf"KEYS\[{number}\] \.\.", body))
+            assert appended == (everywhere if declared.kind == "prefix" else 0), f"KEYS[{number}]"
+
+    def test_body_keeps_the_rules_of_the_house(self, name: str) -> None:
+        """No key is searched for, no array is unpacked on to Lua's stack, the clock is the server's or the test's."""
+        _, body = lines_of(name)
+        assert not re.search(r"'(KEYS|SCAN|RANDOMKEY|FLUSH\w+)'|unpack|math\.random|os\.", body)
+        commands = re.findall(r"redis\.call\(([^)]*)", body)
+        assert all(re.match(r"'[A-Z]+'", command) for command in commands)
+        assert ("'TIME'" in body) == ("now_ms" in header_of(name).args.get(1, ""))
+        if "'TIME'" in body:
+            assert re.search(r"local now = tonumber\(ARGV\[1\]\)\nif now == 0 then", body)

@@ -1,0 +1,157 @@
+"""A node without Scrapy: its engine is the test, its Redis the test run's own, its clock stands still."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.config import read_config
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.links import Links
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.codec import encode_links
+from bigcrawl.scheduler.node import Node
+from bigcrawl.scheduler.robots import Fetched
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+    from bigcrawl.exceptions import BigcrawlError
+    from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+
+QUIET = {
+    "BIGCRAWL_PARTITIONS": 4,
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_SERVER_DELAY": 0,
+    "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
+    "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
+    "BIGCRAWL_WARC_DIR": "",
+}
+
+
+def make_config(tmp_path: Path, crawl: str, redis_url: str | None = None, **settings: Any) -> Config:
+    """A configuration of a small, impatient crawl; `settings` without their BIGCRAWL_."""
+    chosen = {f"BIGCRAWL_{name.upper()}": value for name, value in settings.items()}
+    state = {"BIGCRAWL_CRAWL": crawl, "BIGCRAWL_STATE_DIR": str(tmp_path), "BIGCRAWL_REDIS_URL": redis_url}
+    return read_config({**QUIET, **state, **chosen})
+
+
+def queued(*urls: str) -> list[QueuedUrl]:
+    """URLs as a batch of links brings them."""
+    return [url for url, _ in encode_links(Links(list(urls)), list(urls), 0)]
+
+
+class Web:
+    """Answers to robots.txt fetches, by URL; 404 where nothing is said."""
+
+    def __init__(self, answers: dict[str, Fetched | Exception] | None = None) -> None:
+        self.answers = answers or {}
+        self.asked: list[str] = []
+        self.was_asked = asyncio.Event()
+        self.gate: asyncio.Event | None = None  # when there is one, fetches wait for it
+
+    async def __call__(self, url: str) -> Fetched:
+        self.asked.append(url)
+        self.was_asked.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        answer = self.answers.get(url, Fetched(404))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def resolve(host: str) -> list[str]:
+    """Every name has an address, but for those of no.example."""
+    if host.endswith("no.example"):
+        raise OSError(f"no address for {host}")
+    return ["192.0.2.1"]
+
+
+class World:
+    """Nodes of one crawl, and what the test wants to know of it."""
+
+    def __init__(self, tmp_path: Path, crawl: str, redis_url: str, settings: dict[str, Any]) -> None:
+        self.config = make_config(tmp_path, crawl, redis_url, **settings)
+        self.clock = ManualClock()
+        self.web = Web()
+        self.fatal: list[BigcrawlError] = []
+        self.clients: list[RedisClient] = []
+        self.nodes: list[Node] = []
+        self.client = self.new_client()
+
+    def new_client(self) -> RedisClient:
+        assert self.config.crawl.redis_url is not None
+        self.clients.append(RedisClient(self.config.crawl.redis_url))
+        return self.clients[-1]
+
+    def new_node(self, *, may_acknowledge: Callable[[], bool] = lambda: True) -> Node:
+        node = Node(
+            self.config,
+            self.new_client(),
+            DnsCache(resolve, self.clock),
+            self.clock,
+            self.web,
+            poll_ended=lambda: None,
+            may_take=lambda: True,
+            may_acknowledge=may_acknowledge,
+            on_fatal=self.fatal.append,
+        )
+        self.nodes.append(node)
+        return node
+
+    async def joined(self, **options: Any) -> Node:
+        """A node that has joined the crawl; its loops run only when the test turns them."""
+        node = self.new_node(**options)
+        await node.join()
+        return node
+
+    async def turn(self, node: Node, turns: int = 4) -> None:
+        """Let a node's loops run a few rounds, half a second apart by its clock."""
+        for _ in range(turns):
+            self.clock.advance(500)
+            await node._pump()
+            await node._fold()
+            await node._beat()
+            await node._watch()
+
+    async def take(self, node: Node, turns: int = 6) -> list[HeldUrl]:
+        """Turn the loops and hand out what becomes ready."""
+        started = []
+        for _ in range(turns):
+            await self.turn(node, 1)
+            await asyncio.gather(*node._gatekeeper._tasks)
+            while (held := node.handout.pop()) is not None:
+                started.append(held)
+        return started
+
+    def end(self, node: Node, held: HeldUrl, outcome: str = "status:200") -> None:
+        """The engine is done with a URL."""
+        held.outcome = outcome
+        node.handout.end_fetched(held)
+
+    def keys(self, node: Node, host: str) -> PartitionKeys:
+        return PartitionKeys(self.config.crawl.name, node.partition_of_host(host))
+
+    async def close(self) -> None:
+        for node in self.nodes:
+            await node._gatekeeper.close()
+            node._worker.shutdown(wait=True)
+            node.membership.unlock()
+        for client in self.clients:
+            await client.close()
+
+
+@asynccontextmanager
+async def world(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
+    made = World(tmp_path, crawl, redis_url, settings)
+    try:
+        yield made
+    finally:
+        await made.close()

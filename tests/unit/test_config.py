@@ -1,0 +1,214 @@
+"""Settings: read once, checked, in milliseconds; what is wrong is said with what would be right."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from bigcrawl import config
+from bigcrawl.config import read_config
+from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
+from bigcrawl.exceptions import ConfigError
+
+BOUNDED = [setting for setting in SETTINGS if setting.low is not None]
+NUMBERS = [setting for setting in SETTINGS if setting.type in (int, float)]
+
+
+def name_of(setting: Setting) -> str:
+    return setting.name
+
+
+def refusal(**settings: object) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read_config(settings)
+    return str(caught.value)
+
+
+def test_nothing_set_gives_the_defaults() -> None:
+    """Without any setting the table's defaults hold, times in milliseconds."""
+    found = read_config({})
+    assert found.crawl.name == "crawl"
+    assert found.crawl.redis_url is None
+    assert found.crawl.partitions == 256
+    assert found.crawl.close_when_empty
+    assert found.crawl.crawl_dir == Path("state/crawl").absolute()
+    assert found.frontier.durable_ms == 10_000
+    assert found.politeness.host_delay_ms == 1_000
+    assert found.politeness.obey_robots
+    assert not found.politeness.allow_private_addresses
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=name_of)
+def test_a_default_is_within_its_own_bounds(setting: Setting) -> None:
+    """What the table gives as default would be accepted from a user."""
+    if setting.default is not None:
+        read_config({setting.name: setting.default})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("BIGCRAWL_HOST_DELAYS", "BIGCRAWL_HOST_DELAY"),
+        ("BIGCRAWL_PARTITION", "BIGCRAWL_PARTITIONS"),
+        ("BIGCRAWL_REDIS", "BIGCRAWL_REDIS_URL"),
+        ("BIGCRAWL_STATEDIR", "BIGCRAWL_STATE_DIR"),
+        ("BIGCRAWL_ROBOT", "BIGCRAWL_ROBOTS"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_one_that_was_meant(wrong: str, right: str) -> None:
+    """A name nobody reads stops the start and suggests the nearest one."""
+    assert refusal(**{wrong: 1}) == f"unknown setting {wrong}; did you mean {right}?"
+
+
+def test_a_name_like_no_other_points_to_the_list() -> None:
+    """Where no setting is near, the page that lists them is named."""
+    assert "docs/settings.md" in refusal(BIGCRAWL_ZZZZZZZZZZZZZZZZ=1)
+
+
+def test_other_peoples_settings_are_left_alone() -> None:
+    """Only names with our prefix are ours to refuse."""
+    read_config({"BIGCRAWLER_X": 1, "MY_BIGCRAWL_X": 2, "DOWNLOAD_TIMEOUT": 3})
+
+
+@pytest.mark.parametrize("setting", BOUNDED, ids=name_of)
+def test_bounds_are_inclusive_and_kept(setting: Setting) -> None:
+    """The lowest and the highest value are accepted, the next beyond is refused with the bounds."""
+    assert setting.low is not None
+    read_config({setting.name: setting.type(setting.low)})
+    message = refusal(**{setting.name: setting.low - 1})
+    assert message.startswith(f"{setting.name} is ")
+    assert f"{setting.low:g}" in message
+    if setting.high is not None:
+        read_config({setting.name: setting.type(setting.high)})
+        assert f"to {setting.high:g}" in refusal(**{setting.name: setting.high + 1})
+
+
+@pytest.mark.parametrize("setting", NUMBERS, ids=name_of)
+@pytest.mark.parametrize("value", ["many", "", "nan", "inf", [1]])
+def test_what_is_no_number_is_refused(setting: Setting, value: object) -> None:
+    """Text, nothing, and what is not finite are errors that name the setting and give an example."""
+    message = refusal(**{setting.name: value})
+    assert message.startswith(f"{setting.name} is {value!r}; must be ")
+    assert f"e.g. {setting.default}" in message
+
+
+def test_a_whole_number_is_not_rounded() -> None:
+    """Where whole numbers are wanted, a fraction is an error and 4.0 is 4."""
+    assert "a whole number" in refusal(BIGCRAWL_PARTITIONS=4.5)
+    assert read_config({"BIGCRAWL_PARTITIONS": 4.0}).crawl.partitions == 4
+
+
+def test_the_command_line_gives_text() -> None:
+    """`-s NAME=VALUE` brings strings: numbers and truth values are read from them."""
+    settings = {
+        "BIGCRAWL_HOST_DELAY": " 2.5 ",
+        "BIGCRAWL_PARTITIONS": "8",
+        "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": "yes",
+    }
+    found = read_config(settings)
+    assert found.politeness.host_delay_ms == 2_500
+    assert found.crawl.partitions == 8
+    assert found.politeness.allow_private_addresses
+
+
+@pytest.mark.parametrize("value", ["", "2", "perhaps", None, True, "off"])
+def test_truth_is_not_guessed(value: object) -> None:
+    """A switch is true or false, never on because something stands there."""
+    settings = {"BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": value}
+    if value in ("", "2", "perhaps"):
+        assert "true or false" in refusal(**settings)
+    else:
+        assert read_config(settings).politeness.allow_private_addresses is (value is True)
+
+
+def test_robots_are_ignored_by_the_whole_sentence_only() -> None:
+    """Nothing short of the full phrase turns robots.txt off."""
+    for word in ("ignore", "0", "false", "off", ""):
+        assert "ignore-i-own-these-hosts" in refusal(BIGCRAWL_ROBOTS=word)
+    assert not read_config({"BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts"}).politeness.obey_robots
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "-a", ".a", "a b", "{a}", "ü", "x" * 101])
+@pytest.mark.parametrize("setting", ["BIGCRAWL_CRAWL", "BIGCRAWL_NODE"])
+def test_names_that_become_files_and_keys_are_plain(setting: str, name: str) -> None:
+    """A crawl's or node's name is letters, digits, dots, dashes and underscores."""
+    assert refusal(**{setting: name}).startswith(f"{setting} is {name!r}")
+
+
+def test_a_crawl_has_a_name() -> None:
+    """The empty string names no crawl."""
+    assert refusal(BIGCRAWL_CRAWL="").startswith("BIGCRAWL_CRAWL is ''")
+
+
+def test_an_unset_node_name_is_made_up() -> None:
+    """Without a name a node has one all the same, and it is one that would be accepted."""
+    name = read_config({"BIGCRAWL_NODE": ""}).crawl.node
+    assert read_config({"BIGCRAWL_NODE": name}).crawl.node == name
+
+
+@pytest.mark.parametrize(
+    ("delay", "host_delay", "expected_ms"),
+    [
+        (None, None, 1_000),
+        (0, None, 1_000),
+        (3, None, 3_000),
+        (0.25, None, 1_000),
+        (3, 0.5, 500),
+        ("2", None, 2_000),
+    ],
+)
+def test_a_projects_download_delay_is_taken_over(delay: object, host_delay: object, expected_ms: int) -> None:
+    """DOWNLOAD_DELAY lengthens the default host delay; BIGCRAWL_HOST_DELAY, once set, decides alone."""
+    found = read_config({"DOWNLOAD_DELAY": delay, "BIGCRAWL_HOST_DELAY": host_delay})
+    assert found.politeness.host_delay_ms == expected_ms
+
+
+def test_what_is_in_process_follows_the_concurrency() -> None:
+    """Unset, a node holds twice what Scrapy fetches at a time."""
+    assert read_config({"CONCURRENT_REQUESTS": 40}).frontier.in_process_max == 80
+    assert read_config({"CONCURRENT_REQUESTS": 40, "BIGCRAWL_IN_PROCESS_MAX": 5}).frontier.in_process_max == 5
+
+
+def test_an_empty_warc_directory_stores_nothing() -> None:
+    """The empty string is a choice; unset is the default directory."""
+    assert read_config({"BIGCRAWL_WARC_DIR": ""}).crawl.warc_dir is None
+    assert read_config({}).crawl.warc_dir == Path("warc").absolute()
+
+
+def test_scrapys_own_settings_object_is_read() -> None:
+    """What Scrapy hands in, its many defaults included, is accepted."""
+    assert read_config(Settings({"BIGCRAWL_CRAWL": "mine"})).crawl.name == "mine"
+
+
+def test_what_was_read_cannot_be_changed() -> None:
+    """Configuration is a value."""
+    with pytest.raises(FrozenInstanceError):
+        read_config({}).crawl.name = "other"  # type: ignore[misc]
+
+
+def test_every_setting_is_read_in_one_place() -> None:
+    """Each row of the table is used by config.py, and config.py uses no name that is not in the table."""
+    tree = ast.parse(inspect.getsource(config))
+    read = [
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    ]
+    assert {name for name in read if isinstance(name, str)} == set(BY_NAME)
+
+
+def test_the_table_is_in_order() -> None:
+    """Names are unique and ours, numbers have bounds and units, choices hold the default."""
+    assert len(BY_NAME) == len(SETTINGS)
+    for setting in SETTINGS:
+        assert setting.name.startswith(config.PREFIX)
+        assert setting.meaning.endswith((".", "-")), setting.name
+        assert setting.low is not None or setting.type not in (int, float), setting.name
+        assert setting.unit or setting.type not in (int, float) or setting.name == "BIGCRAWL_PARTITIONS"
+        assert not setting.choices or setting.default in setting.choices
+        assert setting.default is None or type(setting.default) is setting.type, setting.name

@@ -1,0 +1,160 @@
+"""The pages against the code: what they list is what there is, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
+from bigcrawl.redisdb import keys
+
+PROJECT = Path(__file__).resolve().parents[2]
+DOCS = PROJECT / "docs"
+PAGES = sorted([PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+# Whoever installs decides where packages come from; a page that names a host is wrong behind a mirror.
+REGISTRIES = re.compile(
+    r"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian|hub\.docker|conda\.anaconda", re.IGNORECASE
+)
+
+
+def page_id(page: Path) -> str:
+    return page.relative_to(PROJECT).as_posix()
+
+
+def text_of(page: Path) -> str:
+    return page.read_text("utf-8")
+
+
+def number(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def setting_facts(setting: Setting) -> str:
+    """The line that stands below a setting's heading."""
+    if setting.default is None:
+        default = "unset"
+    elif setting.type in (int, float):
+        default = f"`{setting.default:g}`" if setting.type is float else f"`{setting.default}`"
+    else:
+        default = f"`{setting.default}`"
+    facts = [f"Default {default}{' ' + setting.unit if setting.unit else ''}"]
+    if setting.low is not None and setting.high is not None:
+        facts.append(f"from {number(setting.low)} to {number(setting.high)}")
+    elif setting.low is not None:
+        facts.append(f"at least {number(setting.low)}")
+    if setting.choices:
+        facts.append("one of " + ", ".join(f"`{choice}`" for choice in setting.choices))
+    if setting.fixed:
+        facts.append("fixed for the crawl's life")
+    return "; ".join(facts) + "."
+
+
+def documented_settings() -> list[tuple[str, str, str]]:
+    """(name, line of facts, explanation) of each setting on its page."""
+    sections = re.split(r"^#+ ", text_of(DOCS / "settings.md"), flags=re.MULTILINE)
+    found = []
+    for section in sections:
+        heading, _, rest = section.partition("\n")
+        if heading.startswith("BIGCRAWL_"):
+            facts, _, explanation = rest.strip().partition("\n")
+            found.append((heading, facts, explanation.strip()))
+    return found
+
+
+def test_every_setting_is_explained_with_its_default_unit_and_bounds() -> None:
+    """docs/settings.md has the table's settings in the table's order, each with the same facts and a text."""
+    found = documented_settings()
+    assert [(name, facts) for name, facts, _ in found] == [(row.name, setting_facts(row)) for row in SETTINGS]
+    assert all(len(explanation) > 60 for _, _, explanation in found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_setting_that_is_named_exists(page: Path) -> None:
+    """No page speaks of a BIGCRAWL_ setting that would be refused."""
+    named = set(re.findall(r"\bBIGCRAWL_[A-Z_]+[A-Z]\b", text_of(page)))
+    assert named - set(BY_NAME) == set()
+
+
+def key_rows() -> list[tuple[str, str]]:
+    """(pattern, type) of each key in the docstring of redisdb/keys.py."""
+    rows = re.findall(r"^ {4}(bigcrawl:\S+) +(\w+)  ", keys.__doc__ or "", re.MULTILINE)
+    assert len(rows) > 10
+    return rows
+
+
+def test_every_redis_key_is_documented_with_its_type() -> None:
+    """docs/redis-keys.md has a heading, with its type, for each pattern of redisdb/keys.py, and no others."""
+    headings = re.findall(
+        r"^### `(bigcrawl:[^`]+)` \((\w+)\)$", text_of(DOCS / "redis-keys.md"), re.MULTILINE
+    )
+    assert headings == key_rows()
+
+
+def test_the_commands_of_the_readme_exist() -> None:
+    """Every `make` target and every script that README and CONTRIBUTING name is there."""
+    targets = set(re.findall(r"^([a-z-]+):", text_of(PROJECT / "Makefile"), re.MULTILINE))
+    for page in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md"):
+        named = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text_of(page), re.MULTILINE))
+        assert named, page.name
+        assert named <= targets
+    for variable in re.findall(r"make crawl ([A-Z]+)=", text_of(PROJECT / "README.md")):
+        assert f"\n{variable} ?=" in text_of(PROJECT / "Makefile")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """A relative link names a file of the project, and its anchor a heading there."""
+    for target in LINK.findall(CODE_BLOCK.sub("", text_of(page))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), target
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as they are made on the common hosts."""
+    headings = re.findall(r"^#+ (.+)$", CODE_BLOCK.sub("", text_of(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_no_page_names_a_package_registry(page: Path) -> None:
+    """Where packages come from is the reader's choice."""
+    assert REGISTRIES.search(text_of(page)) is None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_module_that_is_named_exists(page: Path) -> None:
+    """A path below bigcrawl/, tests/, scripts/ or docs/ in code quotes is one of the project's."""
+    for name in re.findall(r"`((?:bigcrawl|tests|scripts|docs)/[\w./-]+)`", text_of(page)):
+        assert (PROJECT / name).exists(), name
+
+
+def test_decisions_are_numbered_pages_that_say_what_they_cost() -> None:
+    """Numbers have no gaps; each page has context, choice, cost, and what would change our mind."""
+    pages = sorted((DOCS / "decisions").glob("*.md"))
+    assert [page.name[:4] for page in pages] == [f"{n:04d}" for n in range(1, len(pages) + 1)]
+    for page in pages:
+        sections = re.findall(r"^## (.+)$", text_of(page), re.MULTILINE)
+        assert sections == ["Context", "Choice", "Cost", "What would change our mind"], page.name
+        assert len(text_of(page).splitlines()) <= 60, f"{page.name} is longer than a page"
+        assert f"({page.name})" in text_of(DOCS / "architecture.md"), f"{page.name} is not listed"
+
+
+def test_the_exit_statuses_and_messages_of_the_operations_page_are_the_codes() -> None:
+    """Each message that the troubleshooting table quotes is said somewhere in the code."""
+    source = "\n".join(path.read_text("utf-8") for path in sorted((PROJECT / "bigcrawl").rglob("*.py")))
+    # Long messages are written as several strings, and an f-string's values stand between braces.
+    joined = re.sub(r'"\s*\n\s*f?"', "", source)
+    quoted = re.findall(r"^\| `([^`]+)` \|", text_of(DOCS / "operations.md"), re.MULTILINE)
+    assert len(quoted) > 20
+    for message in quoted:
+        for part in message.split("..."):
+            assert part.strip() in joined, message
