@@ -1,5 +1,9 @@
 """The connection to Redis: batched script calls, translated errors, and the watch for a rewound server.
 
+Scripts are loaded on the first connection to each server process, before anything is called there. Were they
+loaded only when a call misses them, another node's loading could let the later calls of a pipeline pass while
+the earlier ones are still to be repeated, and batches of an inbox would overtake each other.
+
 A Redis that restarts may have forgotten its last second. Every new connection therefore asks for the
 server's run id; after a change each call fails with `RedisRestartedError` until the node has brought its
 partitions back in line and calls `accept_restart`.
@@ -7,6 +11,7 @@ partitions back in line and calls `accept_restart`.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +51,16 @@ def translated() -> Iterator[None]:
         raise ConfigError(f"Redis refuses the login: {error}; set user and password in BIGCRAWL_REDIS_URL") from error
     except (errors.ConnectionError, errors.TimeoutError, OSError, TimeoutError) as error:
         raise TransientStoreError(f"Redis does not answer: {error}") from error
+    except errors.NoPermissionError as error:
+        raise ConfigError(f"Redis does not permit what bigcrawl needs: {error}; see BIGCRAWL_REDIS_URL's user") from error
     except errors.ResponseError as error:
-        if str(error).startswith(_PASSING) or isinstance(error, errors.ReadOnlyError | errors.OutOfMemoryError):
+        if _is_passing(error):
             raise TransientStoreError(f"Redis cannot take writes now: {error}") from error
         raise ContractError(f"Redis refused a call: {error}") from error
+
+
+def _is_passing(error: errors.ResponseError) -> bool:
+    return str(error).startswith(_PASSING) or isinstance(error, errors.ReadOnlyError | errors.OutOfMemoryError)
 
 
 class RedisClient:
@@ -62,6 +73,7 @@ class RedisClient:
         self.url = url
         self.run_id: str | None = None
         self.round_trips = 0
+        self._loaded_on: str | None = None  # the run id of the server that has all scripts
         try:
             pool = aredis.BlockingConnectionPool.from_url(
                 url,
@@ -73,16 +85,30 @@ class RedisClient:
                 max_connections=CONNECTIONS_MAX,
                 timeout=REPLY_TIMEOUT_S,
             )
+            pool.make_connection()  # options it does not know are noticed here, not at the first call
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"BIGCRAWL_REDIS_URL is {url!r}: {error}") from error
+            raise ConfigError(f"BIGCRAWL_REDIS_URL is {_without_password(url)!r}: {error}") from error
 
         self._redis: aredis.Redis = aredis.Redis(connection_pool=pool)
 
     def __repr__(self) -> str:
-        return f"<RedisClient {self.url} run_id={self.run_id} round_trips={self.round_trips}>"
+        return f"<RedisClient {_without_password(self.url)} run_id={self.run_id} round_trips={self.round_trips}>"
 
     async def _on_connect(self, connection: AbstractConnection) -> None:
-        await connection.on_connect()
+        try:
+            await self._greet(connection)
+        except BigcrawlError:
+            await connection.disconnect()  # the library closes it for its own errors alone
+            raise
+
+    async def _greet(self, connection: AbstractConnection) -> None:
+        """Log in; see which server this is, and that it has the scripts."""
+        try:
+            await connection.on_connect()
+        except errors.ResponseError as error:
+            if _is_passing(error):
+                raise
+            raise ConfigError(f"Redis refuses the connection: {error}; check BIGCRAWL_REDIS_URL") from error
         await connection.send_command("INFO", "server")
         reply = await connection.read_response()
         info = dict(line.split(":", 1) for line in _text(reply).splitlines() if ":" in line)
@@ -91,8 +117,12 @@ class RedisClient:
             _check_version(info)
             self.run_id = run_id
         elif run_id != self.run_id:
-            self._seen_run_id = run_id
             raise errors.ConnectionError(f"restarted:{run_id}")
+        if self._loaded_on != run_id:
+            for name in scripts.names():
+                await connection.send_command("SCRIPT", "LOAD", scripts.source(name))
+                await connection.read_response()
+            self._loaded_on = run_id
 
     async def accept_restart(self) -> None:
         """Take the server as it is now; the caller brings its partitions back in line afterwards."""
@@ -192,6 +222,10 @@ def _evalsha(call: Call[Any]) -> tuple[scripts.Value, ...]:
 
 def _text(reply: object) -> str:
     return reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(?<=//)[^@/?]*@|(?<=password=)[^&]*", lambda found: "***@" if "@" in found[0] else "***", url)
 
 
 def _check_version(info: dict[str, str]) -> None:

@@ -110,6 +110,13 @@ class PartitionView:
 
 
 @cache
+def names() -> tuple[str, ...]:
+    """Every script's name."""
+    found = files("bigcrawl.redisdb").joinpath("lua").iterdir()
+    return tuple(sorted(path.name.removesuffix(".lua") for path in found if path.name.endswith(".lua")))
+
+
+@cache
 def source(name: str) -> str:
     """The text of a script."""
     return files("bigcrawl.redisdb").joinpath("lua", f"{name}.lua").read_text("utf-8")
