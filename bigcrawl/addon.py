@@ -54,7 +54,7 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; with a wrong setting, only what ends the crawl before it has begun."""
-        if _is_one_look(self._crawler, settings):
+        if _is_one_look(self._crawler):
             return
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
         if settings.get("BIGCRAWL_CRAWL") is None:
@@ -98,10 +98,10 @@ class Addon:
         settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
 
 
-def _is_one_look(crawler: Crawler, settings: BaseSettings) -> bool:
+def _is_one_look(crawler: Crawler) -> bool:
     """Whether a command of Scrapy's wants a page or two for itself, and no crawl."""
-    # The shell keeps its engine alive; the others put a start() of their own into the spider.
-    return settings.getbool("KEEP_ALIVE") or crawler.spidercls.start.__module__.startswith("scrapy.commands.")
+    # The shell has no spider before it has a page; the others put a start() of their own into theirs.
+    return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")
 
 
 def _name_of(spider_name: str) -> str:

@@ -15,6 +15,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl_record import RECORD_FILE
 from bigcrawl.scheduler.survey import survey
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Command(ScrapyCommand):
             raise UsageError("say what to do: scrapy frontier status [--json]")
         assert self.settings is not None
         try:
+            if self.settings.get("BIGCRAWL_CRAWL") is None:
+                self.settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(self.settings)), "command")
             config = read_config(self.settings)
             status = asyncio.run(read_status(config))
         except BigcrawlError as error:
@@ -53,6 +56,19 @@ class Command(ScrapyCommand):
             self.exitcode = 1
             return
         print(json.dumps(status, indent=2) if opts.json else status_text(status))
+
+
+def only_crawl(config: Config) -> str:
+    """The name of the crawl whose state is here: a crawl that was given none has its spider's.
+
+    Raises:
+        ConfigError: there are several.
+    """
+    names = sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
+    if len(names) > 1:
+        known = ", ".join(names)
+        raise ConfigError(f"there are several crawls here, say which with -s BIGCRAWL_CRAWL=: {known}")
+    return names[0] if names else config.crawl.name
 
 
 async def read_status(config: Config) -> dict[str, Any]:

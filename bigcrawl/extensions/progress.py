@@ -14,7 +14,7 @@ from scrapy.exceptions import NotConfigured
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.summary import summary_table
-from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.scheduler.registry import frontier_of, has_failed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,15 +58,20 @@ class Progress:
             self._task = asyncio.ensure_future(self._report(frontier))
 
     async def spider_closed(self, reason: str) -> None:
-        """End with the summary of the whole crawl, resumes and all nodes counted."""
+        """End with the summary of the whole crawl, resumes and all nodes counted; a failed start needs none."""
         if self._task is not None:
             self._task.cancel()
         frontier = frontier_of(self._crawler)
         if self._live:
             print(file=sys.stderr)  # noqa: T201
-        if frontier is not None and frontier.last_survey is not None:
-            seconds = time.monotonic() - self._started
-            print(summary_table(frontier, frontier.last_survey, reason, seconds, self._first_pages))  # noqa: T201
+        seen = frontier.last_survey if frontier is not None else None
+        if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):
+            return
+        seconds = time.monotonic() - self._started
+        # Items that were asked for on standard output are alone there.
+        has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
+        table = summary_table(frontier, seen, reason, seconds, self._first_pages)
+        print(table, file=sys.stderr if has_items else sys.stdout)  # noqa: T201
 
     async def _report(self, frontier: Scheduler) -> None:
         while True:

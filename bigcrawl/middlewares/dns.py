@@ -2,6 +2,7 @@
 
 A name resolves to one address, the one whose range was checked and whose server's gate was passed. A name
 that comes here unasked (a proxy, a project's own connections) is looked up and checked in the same way.
+Where there is no frontier (`scrapy shell http://localhost/`), no range is closed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from zope.interface import implementer
 from bigcrawl.politeness import addresses
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.politeness.dns_shared import shared_dns
+from bigcrawl.scheduler.registry import is_crawling
 
 if TYPE_CHECKING:
     from typing import Self
@@ -74,7 +76,8 @@ class Resolver:
         self._answer(receiver, found, port)
 
     def _answer(self, receiver: Any, found: list[str], port: int) -> None:
-        refused = not self._allow_private and any(addresses.refusal(address) for address in found)
+        closed = not self._allow_private and is_crawling()
+        refused = closed and any(addresses.refusal(address) for address in found)
         for address in [] if refused else found[:1]:
             kind = IPv6Address if ":" in address else IPv4Address
             receiver.addressResolved(kind("TCP", address, port))

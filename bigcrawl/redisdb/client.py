@@ -11,8 +11,9 @@ partitions back in line and calls `accept_restart`.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as aredis
@@ -22,7 +23,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, Trans
 from bigcrawl.redisdb import scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from redis.asyncio.connection import AbstractConnection
 
@@ -35,7 +36,18 @@ CONNECTIONS_MAX = 8  # a node's calls wait for one of them: more would not be an
 CALLS_PER_PIPELINE = 512  # bounds what a lost connection leaves unknown, and the reply buffers
 
 # Error replies of a server that is up but cannot take writes now: full disk or memory, loading, fail-over.
-_PASSING = ("MISCONF", "OOM", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS")
+# The library makes classes of some and cuts their first word off; which ones differs by version.
+_PASSING = (
+    *("MISCONF", "OOM", "LOADING", "READONLY", "MASTERDOWN"),
+    *("CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS"),
+)
+_PASSING_ERRORS = (
+    errors.ReadOnlyError,
+    errors.OutOfMemoryError,
+    errors.MasterDownError,
+    errors.ClusterDownError,
+    errors.TryAgainError,
+)
 
 
 class RedisRestartedError(TransientStoreError):
@@ -47,20 +59,27 @@ def translated() -> Iterator[None]:
     """Turn the client library's errors into ours."""
     try:
         yield
-    except (errors.AuthenticationError, errors.AuthorizationError) as error:
-        raise ConfigError(f"Redis refuses the login: {error}; set user and password in BIGCRAWL_REDIS_URL") from error
-    except (errors.ConnectionError, errors.TimeoutError, OSError, TimeoutError) as error:
+    except errors.RedisError as error:
+        raise _ours(error) from error
+    except (OSError, TimeoutError) as error:
         raise TransientStoreError(f"Redis does not answer: {error}") from error
-    except errors.NoPermissionError as error:
-        raise ConfigError(f"Redis does not permit what bigcrawl needs: {error}; see BIGCRAWL_REDIS_URL's user") from error
-    except errors.ResponseError as error:
-        if _is_passing(error):
-            raise TransientStoreError(f"Redis cannot take writes now: {error}") from error
-        raise ContractError(f"Redis refused a call: {error}") from error
 
 
-def _is_passing(error: errors.ResponseError) -> bool:
-    return str(error).startswith(_PASSING) or isinstance(error, errors.ReadOnlyError | errors.OutOfMemoryError)
+def _ours(error: errors.RedisError) -> BigcrawlError:
+    # Over a unix socket, the library wraps what the server answered to the handshake.
+    is_handshake = isinstance(error.__cause__, errors.ResponseError | errors.AuthenticationError)
+    said = error.__cause__ if is_handshake else error
+    if isinstance(said, errors.AuthenticationError | errors.AuthorizationError):
+        return ConfigError(f"Redis refuses the login: {said}; set user and password in BIGCRAWL_REDIS_URL")
+    if isinstance(said, errors.NoPermissionError):
+        return ConfigError(f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {said}")
+    if isinstance(said, errors.ConnectionError | errors.TimeoutError):
+        return TransientStoreError(f"Redis does not answer: {said}")
+    if str(said).startswith(_PASSING) or isinstance(said, _PASSING_ERRORS):
+        return TransientStoreError(f"Redis cannot take writes now: {said}")
+    if is_handshake:
+        return ConfigError(f"Redis refuses the connection: {said}; check BIGCRAWL_REDIS_URL")
+    return ContractError(f"Redis refused a call: {said}")
 
 
 class RedisClient:
@@ -69,21 +88,25 @@ class RedisClient:
     Cost: one round trip a `run`, 13-17 us of CPU a call.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
         self.url = url
+        self._reply_timeout_s = reply_timeout_s
         self.run_id: str | None = None
         self.round_trips = 0
         self._loaded_on: str | None = None  # the run id of the server that has all scripts
         try:
             pool = aredis.BlockingConnectionPool.from_url(
                 url,
-                socket_timeout=REPLY_TIMEOUT_S,
+                # Not the library's: with one it sends within asyncio.wait_for, which in Python 3.11 may lose
+                # a cancellation, and a node that closes would wait for the reply.
+                socket_timeout=None,
                 socket_connect_timeout=CONNECT_TIMEOUT_S,
+                protocol=2,  # any server understands it, so that one that is too old is refused as such
                 redis_connect_func=self._on_connect,
                 retry=None,
                 retry_on_error=[],
                 max_connections=CONNECTIONS_MAX,
-                timeout=REPLY_TIMEOUT_S,
+                timeout=None,
             )
             pool.make_connection()  # options it does not know are noticed here, not at the first call
         except (ValueError, TypeError) as error:
@@ -92,7 +115,8 @@ class RedisClient:
         self._redis: aredis.Redis = aredis.Redis(connection_pool=pool)
 
     def __repr__(self) -> str:
-        return f"<RedisClient {_without_password(self.url)} run_id={self.run_id} round_trips={self.round_trips}>"
+        url = _without_password(self.url)
+        return f"<RedisClient {url} run_id={self.run_id} round_trips={self.round_trips}>"
 
     async def _on_connect(self, connection: AbstractConnection) -> None:
         try:
@@ -106,9 +130,7 @@ class RedisClient:
         try:
             await connection.on_connect()
         except errors.ResponseError as error:
-            if _is_passing(error):
-                raise
-            raise ConfigError(f"Redis refuses the connection: {error}; check BIGCRAWL_REDIS_URL") from error
+            raise errors.ConnectionError(str(error)) from error  # as the library does over a unix socket
         await connection.send_command("INFO", "server")
         reply = await connection.read_response()
         info = dict(line.split(":", 1) for line in _text(reply).splitlines() if ":" in line)
@@ -141,7 +163,7 @@ class RedisClient:
 
     async def command(self, *words: scripts.Value) -> Any:
         """Send one command and return its reply."""
-        with self._watched():
+        async with self._watched():
             self.round_trips += 1
             return await self._redis.execute_command(*words)
 
@@ -183,7 +205,7 @@ class RedisClient:
     async def _pipeline(self, rows: Sequence[Sequence[scripts.Value]], *, raise_errors: bool) -> list[Any]:
         replies: list[Any] = []
         for start in range(0, len(rows), CALLS_PER_PIPELINE):
-            with self._watched():
+            async with self._watched():
                 self.round_trips += 1
                 pipeline = self._redis.pipeline(transaction=False)
                 for row in rows[start : start + CALLS_PER_PIPELINE]:
@@ -191,11 +213,16 @@ class RedisClient:
                 replies += await pipeline.execute(raise_on_error=raise_errors)
         return replies
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[None]:
+        """Bound the wait for a reply, a free connection included, and tell what went wrong."""
         with translated():
             try:
-                yield
+                async with asyncio.timeout(self._reply_timeout_s):
+                    yield
+            except TimeoutError as error:
+                message = f"Redis did not answer within {self._reply_timeout_s:g} s"
+                raise TransientStoreError(message) from error
             except errors.ConnectionError as error:
                 if "restarted:" in str(error):
                     raise RedisRestartedError("Redis was restarted") from error
@@ -225,7 +252,7 @@ def _text(reply: object) -> str:
 
 
 def _without_password(url: str) -> str:
-    return re.sub(r"(?<=//)[^@/?]*@|(?<=password=)[^&]*", lambda found: "***@" if "@" in found[0] else "***", url)
+    return re.sub(r"(?<=//)[^@/?]*(?=@)|(?<=password=)[^&]*", "***", url)
 
 
 def _check_version(info: dict[str, str]) -> None:

@@ -166,13 +166,13 @@ class EmbeddedServer:
                 return _url(self._socket)
             return self._bring_up()
 
-    def leave(self) -> None:
-        """Stop using the server; the last user stops it, cleanly. Returns within 10 s; never raises for I/O.
+    def leave(self, within_ms: int = STOP_MS_MAX) -> None:
+        """Stop using the server; the last user stops it, cleanly. Returns in time; never raises for I/O.
 
         A server that does not end within the bound is left to itself rather than killed: it may be
         writing. The next start reclaims it. Calls that wait in other threads end with TransientStoreError.
         """
-        deadline_ms = self._clock.monotonic_ms() + STOP_MS_MAX
+        deadline_ms = self._clock.monotonic_ms() + within_ms
         self._leaving.set()  # a call in another thread that waits for the server gives up
         with self._one_call:
             self._leaving.clear()

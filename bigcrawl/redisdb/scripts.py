@@ -7,7 +7,7 @@ the contract. Nothing else calls the scripts. A test compares headers, calls and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -248,20 +248,27 @@ def reconcile_partition(
     delay_ms: int,
     held: Sequence[tuple[int, str, int, bytes]],
     ended: Sequence[tuple[int, str, int, bytes]],
+    rests: Mapping[str, int],
     now_ms: int = 0,
 ) -> Call[tuple[int, int, int]]:
-    """Make what Redis holds as taken equal to `held`; rows are (seq, host, order, member), counts as in the script."""
+    """Make what Redis holds as taken equal to `held`, and let hosts rest as they were told to.
+
+    Args:
+        keys, who, delay_ms: as for the other calls.
+        held, ended: (seq, host, order, member) of each URL.
+        rests: host -> ms from now.
+    """
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:
         if reply[0] == -1:
             raise OwnershipLostError(f"partition {keys.partition} has another owner")
         return int(reply[0]), int(reply[1]), int(reply[2])
 
-    flat = [value for url in held for value in url] + [value for url in ended for value in url]
+    flat = [value for row in (*held, *ended, *rests.items()) for value in row]
     return Call(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
-        (now_ms, who.node, who.epoch, delay_ms, len(held), *flat),
+        (now_ms, who.node, who.epoch, delay_ms, len(held), len(ended), *flat),
         parse,
     )
 
@@ -356,11 +363,14 @@ def claim_start(
 
 
 def borrow_host(
-    keys: PartitionKeys, host: str, ticket: str, connections: int, deadline_ms: int, now_ms: int = 0
-) -> Call[int]:
-    """Borrow a host for one fetch that ends within the deadline: 0 when lent, else ms to wait."""
+    keys: PartitionKeys, host: str, ticket: str, ahead_ms: int, deadline_ms: int, now_ms: int = 0
+) -> Call[tuple[bool, int]]:
+    """Borrow a host for one fetch: (True, ms until its start), or (False, ms until asking again)."""
     return Call(
-        "borrow_host", (keys.ready, keys.busy, keys.host), (now_ms, host, ticket, connections, deadline_ms), int
+        "borrow_host",
+        (keys.ready, keys.busy, keys.host),
+        (now_ms, host, ticket, ahead_ms, deadline_ms),
+        lambda reply: (bool(reply[0]), int(reply[1])),
     )
 
 

@@ -1,19 +1,25 @@
 """Requests and Links to bytes and back (steps 1 to 3 and 9); msgpack only, never a pickle.
 
 A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload is nil for a plain GET, else what
-`Request.to_dict` holds beyond the defaults, callbacks by name. Tuples, sets and datetimes keep their type.
+`Request.to_dict` holds beyond the defaults, callbacks by name. Tuples, sets, datetimes, and records (Scrapy's
+Items, dataclasses, named tuples) keep their type: each is an extension type of msgpack that holds a list, a
+text, or [module, class, fields]. A record's class is looked up among those that the process has imported
+already; a message can make nothing be imported, and nothing be called but such a class. Other subclasses of
+dict, str and the like come back as what they are a subclass of.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgpack
-from scrapy import Request
+from scrapy import Item, Request
 from scrapy.utils.request import request_from_dict
 
 from bigcrawl.exceptions import RequestNotStorableError
@@ -30,7 +36,8 @@ if TYPE_CHECKING:
 
 # Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
-_TUPLE, _SET, _FROZENSET, _DATETIME = 1, 2, 3, 4
+_TUPLE, _SET, _FROZENSET, _DATETIME, _RECORD = 1, 2, 3, 4, 5
+_NESTED_MAX = 500  # msgpack itself stops at 511; what holds itself has no end
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 _PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
@@ -77,6 +84,16 @@ def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | None]:
     return url, depth, payload
 
 
+def look_at_body(body: bytes) -> tuple[str, bool]:
+    """Return (url, whether it has an errback) of a body, and make nothing else of it.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    return url, bool(payload and payload.get("errback"))
+
+
 def decode_request(body: bytes, spider: Spider) -> Request:
     """Return the request that a body holds.
 
@@ -114,8 +131,8 @@ def _clamped(priority: int) -> int:
 
 def _packed_body(url: str, depth: int, payload: dict[str, Any] | None) -> bytes:
     try:
-        packed: bytes = msgpack.packb((url, depth, payload), default=_to_ext, strict_types=True)
-    except (TypeError, ValueError, OverflowError) as error:
+        packed: bytes = msgpack.packb([url, depth, payload], default=_to_ext, strict_types=True)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         path, reason = _culprit(payload or {}, "") or ("request", str(error))
         raise RequestNotStorableError(url, path, reason) from error
     return packed
@@ -152,6 +169,8 @@ def _payload(request: Request, spider: Spider) -> dict[str, Any] | None:
 
 def _to_ext(value: object) -> Any:
     """Keep the type of what msgpack would lose; unwrap subclasses of plain types."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return _record(value, value._asdict())  # type: ignore[attr-defined]
     if isinstance(value, tuple):
         return msgpack.ExtType(_TUPLE, _nested(list(value)))
     if isinstance(value, frozenset):
@@ -160,15 +179,42 @@ def _to_ext(value: object) -> Any:
         return msgpack.ExtType(_SET, _nested(list(value)))
     if isinstance(value, datetime.datetime):
         return msgpack.ExtType(_DATETIME, value.isoformat().encode())
+    if isinstance(value, Item):
+        return _record(value, dict(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return _record(value, {field.name: getattr(value, field.name) for field in fields if field.init})
     for plain in (str, bytes, bool, int, float, dict, list):
         if isinstance(value, plain):
             return plain(value)
     raise TypeError(f"cannot store {type(value).__name__}")
 
 
+def _record(value: object, fields: dict[str, Any]) -> msgpack.ExtType:
+    kind = type(value)
+    if _class_of(kind.__module__, kind.__qualname__) is not kind:
+        raise TypeError(f"cannot store {kind.__name__}: the class is not at the top level of its module")
+    return msgpack.ExtType(_RECORD, _nested([kind.__module__, kind.__qualname__, fields]))
+
+
+def _class_of(module: str, name: str) -> type[Any] | None:
+    """The Item, dataclass or named tuple of that name; None when it is not there, or is something else."""
+    found = getattr(sys.modules.get(module), name, None)
+    if not isinstance(found, type):
+        return None
+    is_named_tuple = issubclass(found, tuple) and hasattr(found, "_fields")
+    return found if is_named_tuple or issubclass(found, Item) or dataclasses.is_dataclass(found) else None
+
+
 def _from_ext(code: int, data: bytes) -> Any:
     if code == _DATETIME:
         return datetime.datetime.fromisoformat(data.decode())
+    if code == _RECORD:
+        module, name, fields = msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_from_ext)
+        kind = _class_of(module, name)
+        if kind is None:
+            raise ValueError(f"the class {module}.{name} is not among those that this spider uses")
+        return kind(**fields)
     kinds: dict[int, type] = {_TUPLE: tuple, _SET: set, _FROZENSET: frozenset}
     if code not in kinds:
         raise ValueError(f"unknown extension type {code}")
@@ -180,22 +226,24 @@ def _nested(value: object) -> bytes:
     return packed
 
 
-def _culprit(value: object, path: str) -> tuple[str, str] | None:
+def _culprit(value: object, path: str, depth: int = 0) -> tuple[str, str] | None:
     """Return (key path, reason) of the first value that cannot be stored, or None."""
-    if isinstance(value, dict):
+    if depth > _NESTED_MAX:
+        return f"{path[:100]}...", "is nested too deep, or holds itself"
+    if isinstance(value, dict | Item):
         for key, inner in value.items():
-            if found := _culprit(inner, f"{path}[{key!r}]" if path else str(key)):
+            if found := _culprit(inner, f"{path}[{key!r}]" if path else str(key), depth + 1):
                 return found
-            if found := _culprit(key, f"{path} key {key!r}"):
+            if found := _culprit(key, f"{path} key {key!r}", depth + 1):
                 return found
         return None
     if isinstance(value, list | tuple | set | frozenset):
         for index, inner in enumerate(value):
-            if found := _culprit(inner, f"{path}[{index}]"):
+            if found := _culprit(inner, f"{path}[{index}]", depth + 1):
                 return found
         return None
     try:
         _nested(value)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         return path, f"holds a {type(value).__name__} ({error})"
     return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
 from bigcrawl.url.domain import PublicSuffixes
@@ -98,9 +98,8 @@ async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
 
 async def _refuse_lost_directory(client: RedisClient, config: CrawlConfig) -> None:
     """A crawl that Redis knows as committed is never opened on an empty directory."""
-    committed = await client.commands(
-        [("HGET", f"bigcrawl:{{{config.name}:p{partition}}}:state", "committed") for partition in range(config.partitions)]
-    )
+    states = [PartitionKeys(config.name, partition).state for partition in range(config.partitions)]
+    committed = await client.commands([("HGET", state, "committed") for state in states])
     if any(committed):
         raise ConfigError(
             f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "

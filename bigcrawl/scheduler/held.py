@@ -77,7 +77,7 @@ class HeldUrls:
 
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[_Barrier] = field(default_factory=deque)
-    _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
+    _lately: deque[tuple[int, HeldUrl, Ended]] = field(default_factory=deque)
 
     def __len__(self) -> int:
         return len(self._held)
@@ -113,14 +113,14 @@ class HeldUrls:
         return ready
 
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
-        """Drop URLs whose end Redis has heard; acknowledged ones are remembered for a few seconds."""
+        """Drop URLs whose end Redis has heard; how they ended is remembered for a few seconds."""
         gone = {id(held) for held in ends}
         kept: deque[_Barrier] = deque()
         for barrier in self._ended:
             if id(barrier.held) not in gone:
                 kept.append(barrier)
-            elif not barrier.end.member:
-                self._lately.append((now_ms, barrier.held))
+            else:
+                self._lately.append((now_ms, barrier.held, barrier.end))
         self._ended = kept
         for held in ends:
             self._held.pop((held.partition, held.seq), None)
@@ -137,4 +137,12 @@ class HeldUrls:
 
     def ended_lately(self, partition: int) -> list[HeldUrl]:
         """Acknowledged URLs of the partition that a rewound Redis may bring back."""
-        return [held for _, held in self._lately if held.partition == partition]
+        return [held for _, held, end in self._lately if held.partition == partition and not end.member]
+
+    def rests(self, partition: int, now_ms: int) -> dict[str, int]:
+        """Hosts that were told lately to rest, which a rewound Redis may have forgotten, and for how long yet."""
+        left: dict[str, int] = {}
+        for heard_ms, held, end in self._lately:
+            if held.partition == partition and heard_ms + end.delay_ms > now_ms:
+                left[held.host] = max(left.get(held.host, 0), heard_ms + end.delay_ms - now_ms)
+        return left

@@ -24,7 +24,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.scripts import Taken
-from bigcrawl.scheduler.codec import Member, decode_body, unpack_member
+from bigcrawl.scheduler.codec import Member, look_at_body, unpack_member
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
@@ -553,12 +553,12 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
     """A taken URL as the node holds it; without `url` when it cannot be read, which must stop nobody."""
     try:
         fields = unpack_member(url.member)
-        text, _, payload = decode_body(fields.body)
+        text, has_errback = look_at_body(fields.body)
         authority = authority_of(canonicalize(text, URL_BYTES_MAX))
     except Exception:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
         seq = int(url.member.partition(b":")[0])
-        fields, text, payload, authority = Member(seq, 0, 0, 0, 0, b""), "", None, ""
+        fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
     return HeldUrl(
         partition=partition,
         host=url.host,
@@ -568,5 +568,5 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
         fields=fields,
         url=text,
         authority=authority,
-        has_errback=bool(payload and payload.get("errback")),
+        has_errback=has_errback,
     )

@@ -184,9 +184,9 @@ class Ownership:
             [(url.seq, url.host, order_of(url.fields.priority, url.seq), url.member) for url in urls]
             for urls in (self._handout.held.by_partition(partition), self._handout.held.ended_lately(partition))
         )
-        return scripts.reconcile_partition(
-            mine.keys, mine.who, self._config.politeness.host_delay_ms, held, ended
-        )
+        rests = self._handout.held.rests(partition, self._clock.monotonic_ms())
+        delay_ms = self._config.politeness.host_delay_ms
+        return scripts.reconcile_partition(mine.keys, mine.who, delay_ms, held, ended, rests)
 
     # --- the folds
 

@@ -34,6 +34,11 @@ def frontier_of(crawler: Crawler) -> Scheduler | None:
     return found() if found else None
 
 
+def is_crawling() -> bool:
+    """Whether any crawler of this process runs on a frontier, and not only `scrapy shell` and its like."""
+    return len(_frontiers) > 0
+
+
 def register_storage(crawler: Crawler, storage: PageStorage) -> None:
     """Make `storage` the keeper of the crawler's pages."""
     _storages[crawler] = ref(storage)

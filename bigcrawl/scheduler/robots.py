@@ -40,6 +40,7 @@ RULES_CACHED = 20_000  # parsed rules a node keeps; 1-2 KB each
 ATTEMPTS_MAX = 3
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
+BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,7 @@ class Robots:
         keys = PartitionKeys(self._crawl, self._partition_of_host(host))
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
         if not await self._borrow(keys, host, ticket):
-            return Fetched(None)
+            return Fetched(None)  # busy all the time, or resting for long
         try:
             now_ms = self._clock.monotonic_ms()
             await self._wait_at_doors(host, now_ms, 0, url)
@@ -219,12 +220,13 @@ class Robots:
             await self._client.run([scripts.return_host(keys, host, ticket, self._policy.host_delay_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
-        connections, deadline_ms = self._policy.host_connections, self._policy.fetch_deadline_ms + WAIT_MS_MAX
+        """Wait for the host and its start; False when it is not to be had."""
+        deadline_ms = self._policy.fetch_deadline_ms + WAIT_MS_MAX
+        call = scripts.borrow_host(keys, host, ticket, BORROW_AHEAD_MS_MAX, deadline_ms)
         for _ in range(BORROW_TRIES_MAX):
-            [wait_ms] = await self._client.run(
-                [scripts.borrow_host(keys, host, ticket, connections, deadline_ms)]
-            )
-            if wait_ms == 0:
+            [(lent, wait_ms)] = await self._client.run([call])
+            if lent:
+                await asyncio.sleep(wait_ms / 1000)
                 return True
             await asyncio.sleep(min(wait_ms, BORROW_WAIT_MS_MAX) / 1000)
         return False

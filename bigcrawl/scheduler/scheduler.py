@@ -17,6 +17,7 @@ import hashlib
 import json
 import logging
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -56,6 +57,9 @@ logger = logging.getLogger(__name__)
 RETRY_FIRST_MS = 2_000
 RETRY_LONGEST_MS = 60_000
 ROOM_POLL_S = 0.1
+LOOK_OUT_S = 0.25
+CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
+CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
 JOIN_TRIES_MAX = 3
 
 
@@ -68,13 +72,14 @@ class Scheduler(BaseScheduler):
         self._clock = SystemClock()
         self._probe = EngineProbe(crawler)
         self._started: dict[Request, HeldUrl] = {}
-        self._start_requests: set[int] = set()
+        self._start_requests: WeakSet[Request] = WeakSet()
         self._embedded: EmbeddedServer | None = None
         self._client: RedisClient | None = None
         self._spider: Spider | None = None
         self._failed: BigcrawlError | None = None
         self._said: set[str] = set()
         self._abort_at: float | None = None
+        self._closed = False
         self.node: Node | None = None
         self.last_survey: Survey | None = None
 
@@ -101,6 +106,7 @@ class Scheduler(BaseScheduler):
         except BigcrawlError as error:
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
+        self._look_out()
         if self.node.finished:
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages; choose another BIGCRAWL_CRAWL, or FRESH=1, to start anew",
@@ -149,15 +155,23 @@ class Scheduler(BaseScheduler):
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
+        self._closed = True
         if self.node is not None:
             self.last_survey = await self.node.close()
         if self._client is not None:
             await self._client.close()
         if self._embedded is not None:
             try:
-                await asyncio.to_thread(self._embedded.leave)
+                await asyncio.to_thread(self._embedded.leave, self._left_to_close_ms())
             except BigcrawlError as error:
                 logger.warning("%(error)s", {"error": error})
+
+    def _left_to_close_ms(self) -> int:
+        """What is left of the time in which a stopped crawl must be gone."""
+        if self._abort_at is None:
+            return CLOSE_MS
+        waited_ms = round((asyncio.get_running_loop().time() - self._abort_at) * 1000)
+        return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms - self.config.politeness.stop_grace_ms)
 
     def fail(self, error: BigcrawlError) -> None:
         """End the crawl because of an error that waiting will not mend: one line, and exit status 1."""
@@ -180,8 +194,6 @@ class Scheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if self.node is None or self._failed is not None:
             return False
-        if self.node.has_reached_max and not len(self.node.handout.held):
-            return False
         return bool(self._started) or not (self.node.finished and self.config.crawl.close_when_empty)
 
     def enqueue_request(self, request: Request) -> bool:
@@ -198,10 +210,10 @@ class Scheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         node = self.node
-        if node is None or not self._may_take():
+        if node is None:
             return None
         try:
-            while (held := node.handout.pop()) is not None:
+            while self._may_take() and (held := node.handout.pop()) is not None:
                 request = self._build(held)
                 if request is not None:
                     self._started[request] = held
@@ -228,7 +240,7 @@ class Scheduler(BaseScheduler):
 
     def note_start_request(self, request: Request) -> None:
         """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
-        self._start_requests.add(id(request))
+        self._start_requests.add(request)
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
@@ -309,8 +321,8 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None or self._spider is None:
             return False
-        is_start = id(request) in self._start_requests
-        self._start_requests.discard(id(request))
+        is_start = request in self._start_requests
+        self._start_requests.discard(request)
         meta = request._meta or {}
         held = self._tried_again(request, meta)
         if held is not None:
@@ -393,6 +405,14 @@ class Scheduler(BaseScheduler):
             self.node.stopping = True
             logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": self.node.pages})
             asyncio.ensure_future(self._close_spider("bigcrawl_max_pages"))
+
+    def _look_out(self) -> None:
+        """Notice every moment that the spider closes, even while the pump waits for a Redis that hangs."""
+        if self._closed:
+            return
+        asyncio.get_running_loop().call_later(LOOK_OUT_S, self._look_out)
+        if self._probe.is_closing():
+            self._hurry()
 
     def _hurry(self) -> None:
         """The spider closes: what was not started goes back; what runs has BIGCRAWL_STOP_GRACE to end."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ADDRESS = "192.0.2.7"
 GAP_MS = 500
 HOST = "a.example"
+AHEAD_MS = 10_000
+PAUSE_MS = 3_000  # as in borrow_host.lua
 
 
 def put(world: ScriptWorld, host: str, records_max: int = 3, rules: bytes = b"rules") -> int:
@@ -27,13 +29,15 @@ def put(world: ScriptWorld, host: str, records_max: int = 3, rules: bytes = b"ru
 
 def records(world: ScriptWorld) -> set[str]:
     return {
-        key.decode().removeprefix(world.keys.host) for key in world.client.scan_iter(match=world.keys.host + "*")
+        key.decode().removeprefix(world.keys.host)
+        for key in world.client.scan_iter(match=world.keys.host + "*")
     }
 
 
-def borrow(world: ScriptWorld, ticket: str = "t1", host: str = HOST) -> int:
-    call = scripts.borrow_host(world.keys, host, ticket, world.connections, DEADLINE_MS, world.now_ms)
-    return int(world.runner.run(call))
+def borrow(world: ScriptWorld, ticket: str = "t1") -> tuple[bool, int]:
+    call = scripts.borrow_host(world.keys, HOST, ticket, AHEAD_MS, DEADLINE_MS, world.now_ms)
+    answer: tuple[bool, int] = world.runner.run(call)
+    return answer
 
 
 def give_back(world: ScriptWorld, ticket: str = "t1", delay_ms: int = DELAY_MS) -> bool:
@@ -108,15 +112,14 @@ def test_cap_is_kept_after_records_expired_by_themselves(world: ScriptWorld) -> 
 
 
 def test_lent_host_is_given_to_nobody_else(world: ScriptWorld) -> None:
-    """While a host is lent the owner takes nothing of it and another ticket waits; afterwards it has its delay."""
+    """While a host is lent the owner takes nothing of it another ticket waits; then it has its delay."""
     world.admit(HOST)
-    assert borrow(world) == 0
+    assert borrow(world) == (True, 0)
     assert world.take_seqs() == []
-    assert borrow(world, "t2") == DEADLINE_MS
+    assert borrow(world, "t2") == (False, DEADLINE_MS)
     world.advance(3_000)
     assert give_back(world)
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
-    assert borrow(world, "t2") == DELAY_MS
     world.advance(DELAY_MS)
     assert world.take_seqs() == [1]
     world.check()
@@ -124,7 +127,7 @@ def test_lent_host_is_given_to_nobody_else(world: ScriptWorld) -> None:
 
 def test_host_without_urls_can_be_borrowed(world: ScriptWorld) -> None:
     """A host nobody waits for is lent too; a URL that comes meanwhile waits, and after it for the delay."""
-    assert borrow(world) == 0
+    assert borrow(world) == (True, 0)
     world.admit(HOST)
     assert world.host_state(HOST) == f"ready {DEADLINE_MS}"
     world.advance(1_000)
@@ -142,23 +145,80 @@ def test_returned_host_without_urls_keeps_its_delay(world: ScriptWorld) -> None:
     assert world.host_state(HOST) == f"ready {DELAY_MS - 400}"
 
 
-@pytest.mark.parametrize("state", ["busy", "resting", "waiting"])
-def test_host_that_must_rest_is_not_lent(world: ScriptWorld, state: str) -> None:
-    """A busy host is asked for again in a second, a resting one when its time has come."""
+@pytest.mark.parametrize("waiting", [True, False], ids=["urls-waiting", "none-waiting"])
+def test_resting_host_is_lent_for_when_its_time_has_come(world: ScriptWorld, waiting: bool) -> None:
+    """The start is the host's next time; given back before it, the host is due then as before."""
     world.admit(HOST)
     world.take()
-    if state != "busy":
-        world.give_back(1, delay_ms=9_000) if state == "waiting" else world.acknowledge(1, delay_ms=9_000)
-    assert borrow(world) == (1_000 if state == "busy" else 9_000)
+    (world.give_back if waiting else world.acknowledge)(1, delay_ms=9_000)
+    assert borrow(world) == (True, 9_000)
+    world.advance(2_000)
+    assert borrow(world) == (True, 7_000)
+    assert borrow(world, "t2") == (False, 7_000 + DEADLINE_MS)
+    assert world.take_seqs(horizon_ms=9_000) == []
+    assert give_back(world)
+    assert world.next_ms(HOST) == world.now_ms + 7_000
+    assert world.host_state(HOST) == ("ready 7000" if waiting else "")
+
+
+def test_host_that_rests_for_long_is_not_lent(world: ScriptWorld) -> None:
+    """A start beyond what the borrower waits for is told, and nothing is changed."""
+    world.admit(HOST)
+    world.take()
+    world.give_back(1, delay_ms=AHEAD_MS + 1)
+    before = world.check()
+    assert borrow(world) == (False, AHEAD_MS + 1)
+    assert world.check() == before
+
+
+def test_busy_host_pauses_for_who_asked(world: ScriptWorld) -> None:
+    """However soon the owner takes a host again, a borrower that asks each second gets it after the fetch."""
+    world.admit(HOST, HOST)
+    world.take()
+    assert borrow(world) == (False, 1_000)
+    world.advance(900)
+    world.acknowledge(1, delay_ms=0)
+    assert world.take_seqs(horizon_ms=500) == []
+    world.advance(100)
+    assert borrow(world) == (True, PAUSE_MS - 1_000)
+    world.advance(PAUSE_MS)
+    assert give_back(world)
+    world.advance(DELAY_MS)
+    assert world.take_seqs() == [2]
+    world.check()
+
+
+def test_who_asked_and_never_came_back_costs_one_pause(world: ScriptWorld) -> None:
+    """A host that paused for nobody goes on by itself."""
+    world.admit(HOST, HOST)
+    world.take()
+    borrow(world)
+    world.acknowledge(1, delay_ms=0)
+    world.advance(PAUSE_MS)
+    assert world.take_seqs() == [2]
+
+
+def test_second_connection_is_not_lent_beside_the_first(runner: ScriptRunner, crawl_name: str) -> None:
+    """With two connections too a host is lent alone, and starts nothing new while someone asks."""
+    world = ScriptWorld(runner, crawl_name, connections=2)
+    world.claim()
+    world.admit(HOST, HOST)
+    world.take()
+    assert borrow(world) == (False, 1_000)
+    world.advance(DELAY_MS)
+    assert world.take_seqs() == []
+    world.acknowledge(1, delay_ms=20 * DELAY_MS)
+    assert world.host_state(HOST) == f"ready {20 * DELAY_MS}"
     world.check()
 
 
 def test_lost_replies_of_borrow_and_return(world: ScriptWorld) -> None:
     """The same ticket gets the same answer, and changes nothing more."""
     world.admit(HOST)
-    assert borrow(world) == 0
+    assert borrow(world) == (True, 0)
     before = world.check()
-    assert borrow(world) == 0
+    world.advance(100)
+    assert borrow(world) == (True, 0)
     assert world.check() == before
     assert give_back(world)
     before = world.check()
@@ -194,20 +254,6 @@ def test_lent_host_stays_lent_over_claim_and_reconcile(world: ScriptWorld) -> No
     assert world.host_state(HOST) == f"ready {DEADLINE_MS}"
     assert give_back(world)
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
-
-
-def test_return_does_not_undo_a_longer_rest(runner: ScriptRunner, crawl_name: str) -> None:
-    """What a fetch on the host's other connection said meanwhile holds when it is later."""
-    world = ScriptWorld(runner, crawl_name, connections=2)
-    world.claim()
-    world.admit(HOST)
-    world.take()
-    world.admit(HOST)
-    assert borrow(world) == 0
-    world.acknowledge(1, delay_ms=DEADLINE_MS + 9_000)
-    assert give_back(world)
-    assert world.host_state(HOST) == f"ready {DEADLINE_MS + 9_000}"
-    world.check()
 
 
 def test_lent_hosts_record_is_kept(world: ScriptWorld) -> None:

@@ -28,7 +28,9 @@ BUSY_MS = 7_000  # how long the owner in these tests had its URLs when it died
 
 
 def look(world: ScriptWorld, lease_ms: int = LEASE_MS) -> PartitionView:
-    view: PartitionView = world.runner.run(scripts.look_partition(world.keys, world.who, lease_ms, world.now_ms))
+    view: PartitionView = world.runner.run(
+        scripts.look_partition(world.keys, world.who, lease_ms, world.now_ms)
+    )
     return view
 
 
@@ -85,7 +87,7 @@ def test_live_owner_is_refused_to_others(world: ScriptWorld) -> None:
     mine = world.who
     world.advance(LEASE_MS - 1)
     assert world.claim("b") == Refusal(1, "a", "token-a")
-    assert world.claim("b", dead_token="token-of-another") == Refusal(1, "a", "token-a")
+    assert world.claim("b", "token-of-another") == Refusal(1, "a", "token-a")
     assert world.who == mine
     world.admit("a.example")
 
@@ -121,8 +123,9 @@ def test_epochs_only_rise(world: ScriptWorld) -> None:
 def test_takeover_returns_urls_and_lets_hosts_rest(
     abandoned: ScriptWorld, dead_token: str, wait_ms: int, rest_ms: int
 ) -> None:
-    """Taken URLs are the first of their queues again. Their hosts wait for the fetch deadline and the delay from
-    when they were taken, because the dead may still be downloading; only the delay when it is known not to be."""
+    """Taken URLs are the first of their queues again. Their hosts wait for the fetch deadline and the delay
+    from when they were taken, because the dead may still be downloading; only the delay when it cannot be.
+    """
     world = abandoned
     world.advance(wait_ms)
     claim = world.claim("b", dead_token)
@@ -237,6 +240,7 @@ def test_lost_reply_of_a_return(world: ScriptWorld, member: bytes) -> None:
     assert world.check().hot == 1
     assert world.end(Ended(1, 0, member)) == 1
     assert world.check().hot == 2
+    world.advance(DELAY_MS)
     assert world.take_seqs() == [1]
 
 
@@ -272,6 +276,22 @@ def test_forgotten_retry_is_not_queued_beside_its_next_try(world: ScriptWorld) -
     seen = world.check()
     assert seen.taken[1][3] == b"1:second"
     assert seen.queued_seqs == [2]
+
+
+def test_forgotten_rest_is_kept(world: ScriptWorld) -> None:
+    """A host that was told to rest for longer than the delay rests, whether it waits, is held, or is nowhere."""
+    world.admit("waits.example", "held.example", "held.example", "taken.example")
+    taken = held_rows(world.take())
+    world.give_back(1, delay_ms=0)
+    rests = {host: 8_000 for host in ("waits.example", "held.example", "taken.example", "nowhere.example")}
+    held = [row for row in taken if row[1][0] == "held.example"]
+    world.reconcile(held, [], rests)
+    world.check()
+    assert world.host_state("waits.example") == world.host_state("taken.example") == "ready 8000"
+    world.end(Ended(2, 0, b""))
+    assert world.host_state("held.example") == "ready 8000"
+    world.admit("nowhere.example")
+    assert world.host_state("nowhere.example") == "ready 8000"
 
 
 def test_reconcile_with_nothing_held_on_either_side(world: ScriptWorld) -> None:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 import redis
 
 from bigcrawl.redisdb.embedded import running_url
+from bigcrawl.scheduler.codec import decode_body, unpack_member
 from bigcrawl.simweb.access_log import read_exchanges
 from bigcrawl.simweb.checker import Exchange, Report, Rules, check
 from bigcrawl.simweb.state import SavedWeb, load
+from bigcrawl.url.canonical import canonicalize
 from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -182,7 +184,5 @@ class Crawl:
 
 
 def _url_of(record: bytes) -> str:
-    from bigcrawl.scheduler.codec import decode_body, unpack_member
-
     member = record.split(b"\n", 3)[3]
-    return decode_body(unpack_member(member).body)[0] if member else ""
+    return canonicalize(decode_body(unpack_member(member).body)[0]) if member else ""

@@ -1,4 +1,4 @@
-"""A server that speaks just enough RESP2 on a unix socket to say what a real one would not on demand."""
+"""A server that speaks just enough RESP2 to say what a real one would not on demand."""
 
 from __future__ import annotations
 
@@ -12,32 +12,51 @@ if TYPE_CHECKING:
 
 INFO = "redis_version:7.2.0\r\nrun_id:fake"
 
-# What a reply may be: a simple string, an error ("-ERR ..."), bytes as a bulk string, an integer, or None, which
-# cuts the connection without an answer.
+# A simple string, an error ("-ERR ..."), bytes for a bulk string, an integer, or None: the connection is cut
+# without an answer.
 Reply = str | bytes | int | None
 
 
 class FakeRedis:
     """Answers each command with what `answer` says; INFO, PING and the handshake's commands by itself.
 
+    Args:
+        answer: the reply to a command, given its words.
+        info: the reply to INFO.
+        handshake: other replies than OK to CLIENT, AUTH, SELECT and SCRIPT. RESP2 alone is spoken, as by old
+            servers: HELLO is refused.
+
     Attributes:
         received: every command but the handshake's, as words.
         connections: how many were opened.
     """
 
-    def __init__(self, answer: Callable[[list[bytes]], Reply] | None = None, info: str = INFO) -> None:
+    def __init__(
+        self,
+        answer: Callable[[list[bytes]], Reply] | None = None,
+        info: str = INFO,
+        handshake: dict[bytes, str] | None = None,
+    ) -> None:
         self.info = info
+        self._handshake = {b"CLIENT": "OK", b"AUTH": "OK", b"SELECT": "OK", b"SCRIPT": "OK"} | (
+            handshake or {}
+        )
         self.received: list[list[bytes]] = []
         self.connections = 0
         self.open = 0
         self._answer = answer or (lambda words: "OK")
 
     @contextlib.asynccontextmanager
-    async def listening(self, path: Path) -> AsyncIterator[str]:
-        """Serve on a socket at `path`; yields the URL."""
-        server = await asyncio.start_unix_server(self._serve, path)
+    async def listening(self, path: Path | None = None) -> AsyncIterator[str]:
+        """Serve on a unix socket at `path`, or on a free port of 127.0.0.1; yields the address behind "://"."""
+        if path is not None:
+            server = await asyncio.start_unix_server(self._serve, path)
+            address = str(path)
+        else:
+            server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+            address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
-            yield f"unix://{path}"
+            yield address
         finally:
             server.close()
             await server.wait_closed()
@@ -58,10 +77,12 @@ class FakeRedis:
 
     def _reply(self, words: list[bytes]) -> Reply:
         name = words[0].upper()
-        if name in (b"CLIENT", b"SELECT", b"HELLO"):
-            return "-ERR unknown command" if name == b"HELLO" else "OK"
+        if name in self._handshake:
+            return self._handshake[name]
         if name == b"INFO":
             return self.info.encode()
+        if name == b"HELLO":
+            return "-ERR unknown command 'HELLO'"
         self.received.append(words)
         return "PONG" if name == b"PING" else self._answer(words)
 

@@ -143,7 +143,9 @@ class ScriptWorld:
         return [seq_of(url.member) for url in self.take(urls_max, horizon_ms).urls]
 
     def end(self, *ended: Ended) -> int:
-        return int(self.runner.run(scripts.end_urls(self.keys, self.who, self.connections, ended, self.now_ms)))
+        return int(
+            self.runner.run(scripts.end_urls(self.keys, self.who, self.connections, ended, self.now_ms))
+        )
 
     def acknowledge(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
         return self.end(*(Ended(seq, delay_ms, b"", "status:200", 10) for seq in seqs))
@@ -151,11 +153,16 @@ class ScriptWorld:
     def give_back(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
         return self.end(*(Ended(seq, delay_ms, b"=") for seq in seqs))
 
-    def reconcile(self, held: Sequence[tuple[int, Url]] = (), ended: Sequence[tuple[int, Url]] = ()) -> Any:
+    def reconcile(
+        self,
+        held: Sequence[tuple[int, Url]] = (),
+        ended: Sequence[tuple[int, Url]] = (),
+        rests: dict[str, int] | None = None,
+    ) -> Any:
         """Reconcile; rows are (seq, (host, order, member))."""
         rows = [[(seq, *url) for seq, url in part] for part in (held, ended)]
         return self.runner.run(
-            scripts.reconcile_partition(self.keys, self.who, DELAY_MS, rows[0], rows[1], self.now_ms)
+            scripts.reconcile_partition(self.keys, self.who, DELAY_MS, *rows, rests or {}, self.now_ms)
         )
 
     def advance(self, ms: int) -> None:
@@ -173,12 +180,15 @@ class ScriptWorld:
         for seq, record in self.client.hgetall(self.keys.taken).items():
             host, taken_ms, order, member = record.split(b"\n", 3)
             taken[int(seq)] = (host.decode(), int(taken_ms), int(float(order)), member)
-        ready = {host.decode(): score for host, score in self.client.zrange(self.keys.ready, 0, -1, withscores=True)}
+        ready = {
+            host.decode(): score
+            for host, score in self.client.zrange(self.keys.ready, 0, -1, withscores=True)
+        }
         busy = {host.decode(): int(count) for host, count in self.client.hgetall(self.keys.busy).items()}
         return Snapshot(queues, taken, ready, busy, int(self.client.hget(self.keys.state, "hot") or 0))
 
     def host_state(self, host: str) -> str:
-        """"ready <ms from now>", "busy <URLs taken>", both, or "" for a host that nobody waits for."""
+        """Ready and in how many ms, busy and with how many URLs, both, or "" for neither."""
         seen = self.snapshot()
         words = [f"ready {int(seen.ready[host]) - self.now_ms}"] if host in seen.ready else []
         return ", ".join(words + ([f"busy {seen.busy[host]}"] if host in seen.busy else []))
@@ -202,7 +212,9 @@ class ScriptWorld:
         assert seen.busy == Counter(host for host, _, _, _ in seen.taken.values()), "busy counts taken URLs"
         for host in seen.queues:
             full = seen.busy.get(host, 0) >= self.connections
-            assert host in seen.ready or host in seen.busy, f"{host} has URLs waiting and is neither ready nor busy"
+            assert host in seen.ready or host in seen.busy, (
+                f"{host} has URLs waiting and is neither ready nor busy"
+            )
             assert not (full and host in seen.ready), f"{host} is ready though all its connections are in use"
         return seen
 

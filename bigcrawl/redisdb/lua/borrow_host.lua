@@ -1,12 +1,13 @@
 -- borrow_host: let any node make one fetch of a host that it may not own (a redirected robots.txt).
 -- KEYS[1] zset    ready   score = next fetch ms, member = host
 -- KEYS[2] hash    busy    host -> URLs taken
--- KEYS[3] prefix  host:   + host: hash, next = next allowed fetch ms, lent = until ms \n ticket
+-- KEYS[3] prefix  host:   + host: hash, next = next allowed fetch ms, lent = start ms \n until ms \n ticket
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] ticket: what the host is lent for, unique
--- ARGV[4] connections a host may have    ARGV[5] deadline ms from now: by then the fetch has ended
--- Returns: 0 when the host is lent, else ms to wait before asking again.
--- Guarantee: the host's delay was over, and nobody else starts a fetch of it until it is given back or the
---            deadline has passed, whoever dies; owner and epoch are not asked.
+-- ARGV[4] ahead_ms: how far ahead the start may lie    ARGV[5] deadline ms: by then after it the fetch has ended
+-- Returns: {1, ms until the fetch may start} when the host is lent, else {0, ms to wait before asking again}.
+-- Guarantee: the start is due, and from it on nobody else fetches the host until it is given back or the deadline
+--            has passed, whoever dies. A busy host pauses after its fetches, so that who asks again in time gets
+--            it, however fast its owner is. Owner and epoch are not asked.
 -- Lost reply: repeated with the same ticket, it gives the same answer and changes nothing more.
 -- Cost: O(log hosts).
 local now = tonumber(ARGV[1])
@@ -14,27 +15,32 @@ if now == 0 then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
+local ask_ms, pause_ms = 1000, 3000 -- a pause outlasts an asking that comes late, or not at all
 local host, record = ARGV[2], KEYS[3] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')
-local lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(.*)$')
-if ticket == ARGV[3] and tonumber(lent_ms) > now then
-  return 0
+local start_ms, until_ms, ticket = string.match(said[2] or '', '^(%d+)\n(%d+)\n(.*)$')
+if ticket == ARGV[3] and tonumber(until_ms) > now then
+  return {1, math.max(0, tonumber(start_ms) - now)}
 end
-if tonumber(redis.call('HGET', KEYS[2], host) or '0') >= tonumber(ARGV[4]) then
-  return 1000
+local score = tonumber(redis.call('ZSCORE', KEYS[1], host) or '-1')
+local due_ms = math.max(now, tonumber(said[1] or '0'), score)
+local next_ms, reply
+if redis.call('HEXISTS', KEYS[2], host) == 1 then
+  next_ms = math.max(due_ms, now + pause_ms)
+  reply = {0, ask_ms}
+elseif due_ms - now > tonumber(ARGV[4]) then
+  return {0, due_ms - now}
+else
+  -- Lending moves the host's next time, and so needs nobody to end it when the borrower dies.
+  next_ms = due_ms + tonumber(ARGV[5])
+  reply = {1, due_ms - now}
+  redis.call('HSET', record, 'lent', string.format('%.0f\n%.0f\n%s', due_ms, next_ms, ARGV[3]))
 end
-local score = redis.call('ZSCORE', KEYS[1], host)
-local next_ms = math.max(tonumber(said[1] or '0'), tonumber(score or '0'))
-if next_ms > now then
-  return next_ms - now
+redis.call('HSET', record, 'next', next_ms)
+if redis.call('PTTL', record) < next_ms - now + 60000 then
+  redis.call('PEXPIRE', record, next_ms - now + 60000)
 end
--- Lending moves the host's next time, and so needs nobody to end it when the borrower dies.
-local until_ms = now + tonumber(ARGV[5])
-redis.call('HSET', record, 'next', until_ms, 'lent', string.format('%.0f', until_ms) .. '\n' .. ARGV[3])
-if redis.call('PTTL', record) < until_ms - now + 60000 then
-  redis.call('PEXPIRE', record, until_ms - now + 60000)
+if score >= 0 then
+  redis.call('ZADD', KEYS[1], next_ms, host)
 end
-if score then
-  redis.call('ZADD', KEYS[1], until_ms, host)
-end
-return 0
+return reply

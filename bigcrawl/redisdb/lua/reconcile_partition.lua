@@ -8,11 +8,13 @@
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] host delay ms
--- ARGV[5] number of URLs held    ARGV[6...] seq, host, order, member of each URL held, then of each ended lately
+-- ARGV[5] number of URLs held    ARGV[6] number of URLs ended lately    ARGV[7...] seq, host, order, member of each
+--         URL held, then of each ended lately; then host and ms from now of the rests that were said lately
 -- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed};
 --          {-1} when another node owns the partition.
 -- Guarantee: afterwards exactly the held URLs are taken, none of them or of the ended ones waits in a queue, and
---            no host is due before its delay from now, because its last fetch may have been forgotten.
+--            no host is due before its delay from now, and before its rest is over, because its last fetch may
+--            have been forgotten.
 -- Lost reply: repeated, it changes nothing more.
 -- Cost: O((held + ended + hosts) * log hosts).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
@@ -43,13 +45,14 @@ local function unqueue(seq, host, order)
   hot = hot - count
   return count
 end
-local held_end = 5 + 4 * tonumber(ARGV[5])
-for i = 6, held_end, 4 do
+local held_end = 6 + 4 * tonumber(ARGV[5])
+local ended_end = held_end + 4 * tonumber(ARGV[6])
+for i = 7, held_end, 4 do
   local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local taken_ms = before[seq] and string.match(before[seq], '^[^\n]*\n([^\n]*)\n')
   if not taken_ms then
     taken_again = taken_again + 1
-    taken_ms = now
+    taken_ms = due_ms -- it may have been taken for a time that still lies ahead
   end
   unqueue(seq, host, order)
   before[seq] = nil
@@ -58,13 +61,16 @@ for i = 6, held_end, 4 do
   redis.call('ZREM', KEYS[3], host)
 end
 local idle = {}
-for i = held_end + 1, #ARGV, 4 do
+for i = held_end + 1, ended_end, 4 do
   local seq, host = ARGV[i], ARGV[i + 1]
   if unqueue(seq, host, ARGV[i + 2]) > 0 or before[seq] then
     removed = removed + 1
   end
   before[seq] = nil
   idle[host] = due_ms
+end
+for i = ended_end + 1, #ARGV, 2 do
+  idle[ARGV[i]] = math.max(due_ms, now + tonumber(ARGV[i + 1]))
 end
 for _, record in pairs(before) do
   local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')

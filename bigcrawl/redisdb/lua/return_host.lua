@@ -1,6 +1,6 @@
 -- return_host: give a borrowed host back with its next fetch time.
 -- KEYS[1] zset    ready   score = next fetch ms, member = host
--- KEYS[2] prefix  host:   + host: hash, next = next allowed fetch ms, lent = until ms \n ticket
+-- KEYS[2] prefix  host:   + host: hash, next = next allowed fetch ms, lent = start ms \n until ms \n ticket
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] ticket    ARGV[4] delay ms of the host from now
 -- Returns: 1 when given back, 0 when the host is not lent for this ticket (any more).
 -- Guarantee: the host is due after its delay; never earlier than anything but the lending has said before.
@@ -13,12 +13,13 @@ if now == 0 then
 end
 local host, record = ARGV[2], KEYS[2] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')
-local lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(.*)$')
+local start_ms, lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(%d+)\n(.*)$')
 if ticket ~= ARGV[3] then
   return 0
 end
 local until_ms = tonumber(lent_ms)
-local next_ms = now + tonumber(ARGV[4])
+-- Given back before its start, the host is due at that time as it was before.
+local next_ms = math.max(now + tonumber(ARGV[4]), tonumber(start_ms))
 local said_ms = tonumber(said[1] or '0')
 if said_ms ~= until_ms then
   next_ms = math.max(next_ms, said_ms)

@@ -83,22 +83,24 @@ class Project:
         )
 
     def crawl(
-        self, spider: str, crawl_name: str, *, settings: Mapping[str, object] | None = None, **arguments: object
+        self,
+        spider: str,
+        crawl_name: str,
+        arguments: Mapping[str, object],
+        settings: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Run `scrapy crawl` with the add-on, in the crawl of that name."""
         own = {
             "BIGCRAWL_REDIS_URL": self._redis_url,
             "BIGCRAWL_CRAWL": crawl_name,
-            "BIGCRAWL_STATE_DIR": self.directory / "state",
+            "BIGCRAWL_STATE_DIR": self.directory / "states",
             "BIGCRAWL_WARC_DIR": self.directory / "warc" / crawl_name,
         }
         return self.run(spider, {**QUICK, **own, **(settings or {})}, arguments)
 
-    def crawl_stock(
-        self, spider: str, *, settings: Mapping[str, object] | None = None, **arguments: object
-    ) -> Outcome:
+    def crawl_stock(self, spider: str, arguments: Mapping[str, object]) -> Outcome:
         """Run the same on Scrapy's own scheduler."""
-        return self.run(spider, {**STOCK, **(settings or {})}, arguments)
+        return self.run(spider, STOCK, arguments)
 
     def run(self, spider: str, settings: Mapping[str, object], arguments: Mapping[str, object]) -> Outcome:
         items = self.directory / "items.jsonl"

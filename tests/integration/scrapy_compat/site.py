@@ -1,4 +1,6 @@
-"""A small site with everything a spider may meet, on loopback addresses of its own; it writes down each request.
+"""A small site with everything a spider may meet, on loopback addresses of its own; it logs each request.
+
+The paths:
 
     /                     200, a page that links to /page/1 .. /page/3
     /page/<n>             200, a page that links to nothing
@@ -207,7 +209,7 @@ def _redirects(site: Site) -> dict[str, Answer]:
 
 
 def _shop(path: str) -> Answer:
-    """`/shop/`, `/shop/category/<c>`, `/shop/product/<c>-<p>`; products link to their neighbours and a trap."""
+    """The shop's categories and products; products link to a neighbour and to what robots.txt forbids."""
     kind, _, name = path.partition("/")
     if kind == "category":
         return _html(f"category {name}", *(f"/shop/product/{name}-{number}" for number in range(PRODUCTS)))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.integration.scrapy_compat.project import Project
@@ -14,11 +15,11 @@ def test_plain_spider_works_unchanged(project: Project, site: Site, crawl_name: 
     """Callbacks, cb_kwargs, meta, headers, bodies, dont_filter, redirects, retries and errbacks are Scrapy's:
     the same requests reach the site, and the same items come out.
     """
-    origins = ",".join(site.origins)
-    stock = project.crawl_stock("plain", origins=origins)
+    known = {"origins": ",".join(site.origins)}
+    stock = project.crawl_stock("plain", known)
     wanted = sorted((hit.method, hit.path, hit.body) for hit in site.pages())
     site.forget()
-    ours = project.crawl("plain", crawl_name, origins=origins)
+    ours = project.crawl("plain", crawl_name, known)
 
     assert stock.status == ours.status == 0, ours.log
     assert len(stock.items) == 35
@@ -62,10 +63,10 @@ def _check_what_the_site_saw(site: Site) -> None:
     assert sorted(robots) == sorted(site.origins), "asked for once a host"
     for origin in site.origins:
         spans = sorted((hit.started, hit.ended) for hit in site.hits if hit.origin == origin)
-        assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
-def _check_the_items(items: list[dict[str, object]]) -> None:
+def _check_the_items(items: list[dict[str, Any]]) -> None:
     everything, errors = (
         [item for item in items if item["kind"] == kind] for kind in ("everything", "errback")
     )
@@ -74,8 +75,11 @@ def _check_the_items(items: list[dict[str, object]]) -> None:
     assert item["pair"] == ["tuple", "tuple", [1, ["two", 3]]]
     assert item["nested"] == "{'list': [1.5, None, True], 7: 'seven'}"
     assert item["when"] == "2026-11-21T12:30:00+00:00"
-    assert (item["members"], item["raw"], item["page"]) == ("{1, 2}", "b'\\x00\\xff'", 9)
-    assert item["request"] == ["GET", "latin-1", ["flagged"], 3, [{"name": "basket", "value": "full"}]]
+    assert (item["members"], item["raw"]) == ("{1, 2}", "b'\\x00\\xff'")
+    assert item["basket"] == "{'goods': [9]}"
+    *attributes, [cookie] = item["request"]
+    assert attributes == ["GET", "latin-1", ["flagged"], 3]
+    assert (cookie["name"], cookie["value"]) == ("basket", "full")
     assert item["depth"] == 1
     assert {error["how"]: error["error"] for error in errors} == {
         "/status/404": "HttpError",
@@ -90,24 +94,26 @@ def _check_the_items(items: list[dict[str, object]]) -> None:
 
 def test_priorities_order_a_host(project: Project, site: Site, crawl_name: str) -> None:
     """Of the URLs that wait for a host, the one with the highest priority is fetched first."""
-    ours = project.crawl("priority", crawl_name, origins=",".join(site.origins))
+    ours = project.crawl("priority", crawl_name, {"origins": ",".join(site.origins)})
     assert ours.status == 0, ours.log
     order = [int(path.rpartition("/")[2]) for path in site.paths("/page/priority/")]
     assert order == [9, 5, 5, 1, 0, -3, -8]
 
 
-def test_connection_that_is_refused_reaches_the_errback(project: Project, site: Site, crawl_name: str) -> None:
+def test_connection_that_is_refused_reaches_the_errback(
+    project: Project, site: Site, crawl_name: str
+) -> None:
     """An errback hears of a host that nobody serves as Scrapy would tell it."""
     settings = {"BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts"}
     known = {"origins": site.origins[0], "refusing": site.refusing}
-    ours = project.crawl("refused", crawl_name, settings=settings, **known)
+    ours = project.crawl("refused", crawl_name, known, settings)
     assert ours.status == 0, ours.log
     assert ours.items == [{"kind": "errback", "error": "DownloadConnectionRefusedError"}]
 
 
 def test_batches_of_links_carry_callbacks(project: Project, site: Site, crawl_name: str) -> None:
-    """A `Links` brings callback, errback, cb_kwargs, meta and depth to each of its URLs, within allowed_domains."""
-    ours = project.crawl("linked", crawl_name, origins=",".join(site.origins))
+    """A `Links` brings callback, errback, cb_kwargs, meta and depth to each URL within allowed_domains."""
+    ours = project.crawl("linked", crawl_name, {"origins": ",".join(site.origins)})
     assert ours.status == 0, ours.log
     here, other, *_ = site.origins
     found = {item["url"]: (item["depth"], item.get("pair"), item.get("tag")) for item in ours.of_kind("page")}

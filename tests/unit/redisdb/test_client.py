@@ -1,31 +1,27 @@
-"""RedisClient against a real server of its own, and against a fake one where a real one cannot be made to fail."""
+"""RedisClient against a real server of its own, and a fake one where a real one cannot be made to fail."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.exceptions import ConfigError, ContractError, OwnershipLostError, TransientStoreError
-from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.client import CALLS_PER_PIPELINE, CONNECTIONS_MAX, RedisClient, RedisRestartedError
+from bigcrawl.exceptions import ConfigError, ContractError, TransientStoreError
+from bigcrawl.redisdb.client import CONNECTIONS_MAX, RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.redisdb.scripts import Claim, Identity, PartitionView
-from tests.support.fake_redis import INFO, FakeRedis
+from tests.support.client_runs import T0, look, opened, run, run_fake
+from tests.support.fake_redis import FakeRedis
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-
-T0 = 1_700_000_000_000
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PrivateRedis]:
-    """A server to restart, cut and misconfigure."""
+    """A server to lock and to keep waiting."""
     with PrivateRedis() as server:
         yield server
 
@@ -33,61 +29,6 @@ def own_server() -> Iterator[PrivateRedis]:
 @pytest.fixture
 def keys(crawl_name: str) -> PartitionKeys:
     return PartitionKeys(crawl_name, 0)
-
-
-def run(url: str, work: Callable[[RedisClient], Awaitable[None]]) -> None:
-    """Run `work` with a client of `url` that is closed at the end."""
-
-    async def whole() -> None:
-        async with opened(url) as client:
-            await work(client)
-
-    asyncio.run(whole())
-
-
-@contextlib.asynccontextmanager
-async def opened(url: str) -> AsyncIterator[RedisClient]:
-    client = RedisClient(url)
-    try:
-        yield client
-    finally:
-        await client.close()
-
-
-def run_fake(fake: FakeRedis, tmp_path: Path, work: Callable[[RedisClient], Awaitable[None]]) -> None:
-    """Run `work` with a client of a fake server."""
-
-    async def whole() -> None:
-        async with fake.listening(tmp_path / "fake.sock") as url, opened(url) as client:
-            await work(client)
-
-    asyncio.run(whole())
-
-
-def take(keys: PartitionKeys) -> scripts.Call[Any]:
-    return scripts.take_urls(keys, Identity("stranger", 1), 1, 0, 1, 1_000, T0)
-
-
-def look(keys: PartitionKeys) -> scripts.Call[PartitionView]:
-    return scripts.look_partition(keys, now_ms=T0)
-
-
-def claim(keys: PartitionKeys, node: str = "a") -> scripts.Call[Any]:
-    return scripts.claim_partition(
-        keys,
-        node=node,
-        token="t",
-        lease_ms=1_000,
-        epoch_min=0,
-        dead_token="",
-        deadline_ms=1_000,
-        delay_ms=1_000,
-        now_ms=T0,
-    )
-
-
-def append(keys: PartitionKeys, number: int) -> scripts.Call[bool]:
-    return scripts.append_batch(keys, "node", number, b"%d" % number, 1)
 
 
 def one_line(error: pytest.ExceptionInfo[Exception]) -> str:
@@ -115,7 +56,7 @@ def one_line(error: pytest.ExceptionInfo[Exception]) -> str:
     ],
 )
 def test_rubbish_for_a_url_is_a_config_error(url: str) -> None:
-    """What is no Redis URL is refused before anything is tried, in one line that names the setting and the value."""
+    """What is no Redis URL is refused before anything is tried, in a line with the setting and the value."""
     with pytest.raises(ConfigError) as error:
         RedisClient(url)
     text = one_line(error)
@@ -163,7 +104,7 @@ def locked_server(own_server: PrivateRedis) -> Iterator[PrivateRedis]:
     ids=["wrong-password", "unknown-user", "no-password"],
 )
 def test_wrong_login_is_a_config_error(locked_server: PrivateRedis, url: str) -> None:
-    """A refused login is for the operator to mend; the message names the setting, and no second try passes."""
+    """A refused login is for the operator to mend; the message names the setting; no second try passes."""
 
     async def work(client: RedisClient) -> None:
         for _ in range(2):
@@ -207,6 +148,37 @@ def test_database_that_is_not_there_is_a_config_error(own_server: PrivateRedis) 
     run(f"unix://{own_server.socket_path}?db=999", work)
 
 
+@pytest.mark.parametrize("scheme", ["unix", "redis"])
+@pytest.mark.parametrize(
+    ("command", "reply", "wanted"),
+    [
+        (b"AUTH", "-WRONGPASS invalid username-password pair or user is disabled.", ConfigError),
+        (b"SELECT", "-ERR DB index is out of range", ConfigError),
+        (b"SCRIPT", "-NOPERM this user has no permissions to run the 'script|load' command", ConfigError),
+        (b"SELECT", "-LOADING Redis is loading the dataset in memory", TransientStoreError),
+        (b"SCRIPT", "-BUSY Redis is busy running a script.", TransientStoreError),
+    ],
+    ids=lambda value: value.decode() if isinstance(value, bytes) else "",
+)
+def test_refused_handshake(
+    tmp_path: Path, scheme: str, command: bytes, reply: str, wanted: type[Exception]
+) -> None:
+    """Refusals while connecting are told apart as later ones are, over TCP as over a unix socket."""
+    fake = FakeRedis(handshake={command: reply})
+
+    async def whole() -> None:
+        async with fake.listening(tmp_path / "fake.sock" if scheme == "unix" else None) as address:
+            login = ":right@" if command == b"AUTH" else ""
+            async with opened(f"{scheme}://{login}{address}?db=3") as client:
+                for _ in range(2):
+                    with pytest.raises(wanted) as error:
+                        await client.ping()
+                    one_line(error)
+
+    asyncio.run(whole())
+    assert not fake.received
+
+
 @pytest.mark.parametrize(
     ("info", "shown"),
     [
@@ -216,7 +188,7 @@ def test_database_that_is_not_there_is_a_config_error(own_server: PrivateRedis) 
     ],
 )
 def test_old_server_is_refused_every_time(tmp_path: Path, info: str, shown: str) -> None:
-    """A server below 7.0 is a config error that names both versions; no open connection gets round it later."""
+    """Below 7.0 is a config error that names both versions; no open connection gets round it later."""
     fake = FakeRedis(info=info)
 
     async def work(client: RedisClient) -> None:
@@ -304,19 +276,22 @@ def test_silent_server_is_transient(own_server: PrivateRedis, crawl_name: str) -
         await asyncio.to_thread(own_server.client.rpush, crawl_name, "late")
         assert await client.command("ECHO", "mine") == b"mine"
 
-    run(f"unix://{own_server.socket_path}?socket_timeout=0.05", work)
+    run(own_server.url, work, reply_timeout_s=0.05)
 
 
-def test_cancelled_call_leaves_no_reply_behind(own_server: PrivateRedis, crawl_name: str) -> None:
-    """The next call on the pool does not get the answer of one that was given up."""
+def test_cancelled_call_ends_and_leaves_no_reply_behind(own_server: PrivateRedis, crawl_name: str) -> None:
+    """Cancelled at any moment a call ends at once, and the next one does not get its answer."""
 
     async def work(client: RedisClient) -> None:
         await client.ping()
-        waiting = asyncio.create_task(client.command("BLPOP", crawl_name, 0))
-        while await client.command("CLIENT", "LIST") and not own_server.client.info("clients")["blocked_clients"]:
-            await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+        for ticks in range(12):  # from before the command is sent to long after
+            waiting = asyncio.create_task(client.command("BLPOP", crawl_name, 0))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            waiting.cancel()
+            async with asyncio.timeout(5):
+                await asyncio.gather(waiting, return_exceptions=True)
+            assert waiting.cancelled()
         await asyncio.to_thread(own_server.client.rpush, crawl_name, "late")
         echoes = await asyncio.gather(*(client.command("ECHO", number) for number in range(20)))
         assert echoes == [b"%d" % number for number in range(20)]
@@ -334,134 +309,3 @@ def test_connections_are_bounded(tmp_path: Path) -> None:
 
     run_fake(fake, tmp_path, work)
     assert fake.connections <= CONNECTIONS_MAX
-
-
-# --- script calls
-
-
-def test_results_come_in_the_order_of_calls(own_server: PrivateRedis, keys: PartitionKeys) -> None:
-    """More calls than one pipeline holds are answered in order, in as few round trips as their number allows."""
-    count = 2 * CALLS_PER_PIPELINE + 5
-
-    async def work(client: RedisClient) -> None:
-        before = client.round_trips
-        assert await client.run([append(keys, number) for number in range(1, count + 1)]) == [True] * count
-        assert client.round_trips - before == 3
-        assert await client.run([]) == []
-        assert await client.commands([("ECHO", number) for number in range(3)]) == [b"0", b"1", b"2"]
-
-    run(own_server.url, work)
-    entries = own_server.client.xrange(keys.inbox)
-    assert [int(fields[b"b"]) for _, fields in entries] == list(range(1, count + 1))
-
-
-def test_an_error_stands_among_the_other_results(own_server: PrivateRedis, keys: PartitionKeys) -> None:
-    """`run_each` gives each call its own outcome; `run` raises the first error when all were carried out."""
-    broken = PartitionKeys(keys.owner, 1)
-    own_server.client.set(broken.owner, "a string where a hash belongs")
-
-    async def work(client: RedisClient) -> None:
-        calls = [claim(keys), take(keys), take(broken), append(keys, 1)]
-        won, lost, refused, appended = await client.run_each(calls)
-        assert isinstance(won, Claim)
-        assert isinstance(lost, OwnershipLostError)
-        assert isinstance(refused, ContractError)
-        assert appended is True
-        with pytest.raises(OwnershipLostError):
-            await client.run([take(keys), append(keys, 2)])
-        assert await client.run([append(keys, 2)]) == [False], "it was carried out beside the error"
-
-    run(own_server.url, work)
-
-
-def test_commands_raise_the_first_error(own_server: PrivateRedis, keys: PartitionKeys) -> None:
-    """A refused command in a pipeline is an error for the caller."""
-
-    async def work(client: RedisClient) -> None:
-        with pytest.raises(ContractError):
-            await client.commands([("SET", keys.owner, "x"), ("HGET", keys.owner, "field"), ("PING",)])
-
-    run(own_server.url, work)
-
-
-def test_scripts_are_there_before_the_first_call(own_server: PrivateRedis) -> None:
-    """A new connection to a server finds, or loads, every script before anything is called."""
-    own_server.client.script_flush()
-
-    async def work(client: RedisClient) -> None:
-        await client.ping()
-
-    run(own_server.url, work)
-    digests = [scripts.digest(name) for name in scripts.names()]
-    assert all(own_server.client.script_exists(*digests))
-
-
-def test_flushed_scripts_are_loaded_again(own_server: PrivateRedis, keys: PartitionKeys) -> None:
-    """Calls that found no script are repeated after loading it, once each, their results in place."""
-
-    async def work(client: RedisClient) -> None:
-        await client.ping()
-        own_server.client.script_flush()
-        results = await client.run([claim(keys), append(keys, 1), look(keys), append(keys, 2)])
-        assert isinstance(results[0], Claim)
-        assert results[1::2] == [True, True]
-        assert results[2].count("appended") == 1
-
-    run(own_server.url, work)
-    assert own_server.client.xlen(keys.inbox) == 2
-
-
-# --- a server that restarted
-
-
-def test_restart_is_noticed_until_it_is_accepted(own_server: PrivateRedis, keys: PartitionKeys) -> None:
-    """After a restart every call fails, on every connection, until the caller has said that it knows."""
-
-    async def work(client: RedisClient) -> None:
-        await asyncio.gather(*(client.run([append(keys, number)]) for number in range(1, 5)))
-        await asyncio.to_thread(own_server.restart)
-        for _ in range(3):
-            attempts = [client.ping(), client.run([look(keys)]), client.commands([("PING",), ("PING",)])]
-            for error in await asyncio.gather(*attempts, return_exceptions=True):
-                assert isinstance(error, RedisRestartedError)
-        await client.accept_restart()
-        await client.ping()
-        [view] = await client.run([look(keys)])
-        assert view.count("appended") >= 1
-
-    run(own_server.url, work)
-
-
-def test_killed_server_is_away_and_then_restarted(own_server: PrivateRedis) -> None:
-    """While nobody listens the error is only transient; the restart is told when the server is back."""
-
-    async def work(client: RedisClient) -> None:
-        await client.ping()
-        await asyncio.to_thread(own_server.kill)
-        for _ in range(2):
-            with pytest.raises(TransientStoreError) as error:
-                await client.ping()
-            assert not isinstance(error.value, RedisRestartedError)
-        with pytest.raises(TransientStoreError):
-            await client.accept_restart()
-        await asyncio.to_thread(own_server.start)
-        await client.accept_restart()
-        await client.ping()
-
-    run(own_server.url, work)
-
-
-def test_new_connection_to_the_same_server_is_no_restart(tmp_path: Path) -> None:
-    """A connection that was cut is replaced without a word."""
-    cut = iter([None])
-    fake = FakeRedis(lambda words: next(cut, "OK"))
-
-    async def work(client: RedisClient) -> None:
-        with pytest.raises(TransientStoreError):
-            await client.command("SET", "a", "b")
-        await client.command("SET", "a", "b")
-        fake.info = INFO.replace("run_id:fake", "run_id:other")
-        await client.command("SET", "a", "b")
-
-    run_fake(fake, tmp_path, work)
-    assert fake.connections == 2

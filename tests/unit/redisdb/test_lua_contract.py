@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Call, Ended, Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 PACKAGE = Path(scripts.__file__).parents[1]
 SCRIPT_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua").glob("*.lua")))
@@ -30,6 +33,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("end_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4)],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],
+    ("reconcile_partition", "rests"): {"host": 4},
     ("trim_partition", "state"): {"waiting": 5},
 }
 
@@ -82,13 +86,20 @@ def functions() -> dict[str, Any]:
     return {
         name: function
         for name, function in vars(scripts).items()
-        if inspect.isfunction(function) and function.__module__ == scripts.__name__ and not name.startswith("_")
+        if inspect.isfunction(function)
+        and function.__module__ == scripts.__name__
+        and not name.startswith("_")
         if str(inspect.signature(function).return_annotation).startswith("Call[")
     }
 
 
-def call_with_sentinels(name: str, *, rows: bool) -> tuple[Call[Any], dict[Any, str]]:
-    """Call the function with a value of its own for each parameter; the call, and value -> parameter."""
+def call_with_sentinels(
+    name: str, *, rows: bool, tables: Collection[str] = ()
+) -> tuple[Call[Any], dict[Any, str]]:
+    """Call the function with a value of its own for each parameter; the call, and value -> parameter.
+
+    With a row in each sequence, or in those named `tables`.
+    """
     sentinels: dict[Any, str] = {"the-node": "node", 9_000: "epoch"}
     arguments: dict[str, Any] = {}
     for number, parameter in enumerate(inspect.signature(functions()[name]).parameters.values(), 9_001):
@@ -101,7 +112,7 @@ def call_with_sentinels(name: str, *, rows: bool) -> tuple[Call[Any], dict[Any, 
             arguments[parameter.name] = Identity("the-node", 9_000)
         elif (name, parameter.name) in ROWS:
             row = ROWS[name, parameter.name]
-            arguments[parameter.name] = row if rows else type(row)()
+            arguments[parameter.name] = row if rows or parameter.name in tables else type(row)()
         elif annotation != "bool":
             made = {"int": number, "str": f"the-{number}", "bytes": b"the-%d" % number}[annotation]
             arguments[parameter.name] = made
@@ -124,7 +135,7 @@ def test_functions_and_files_have_the_same_names() -> None:
 
 
 def test_scripts_are_called_through_their_functions_alone() -> None:
-    """No other module builds a script call or sends EVAL, and each function builds its own script's call only."""
+    """No other module builds a script call or sends EVAL; a function builds its own script's call only."""
     for path in PACKAGE.rglob("*.py"):
         source = path.read_text("utf-8")
         tree = ast.parse(source)
@@ -135,7 +146,9 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
         assert "EVAL" not in source or where == "redisdb/client.py", where
     tree = ast.parse(Path(scripts.__file__).read_text("utf-8"))
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(SCRIPT_NAMES)
+        names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(
+            SCRIPT_NAMES
+        )
         assert names == ({function.name} & set(SCRIPT_NAMES))
 
 
@@ -157,7 +170,7 @@ class TestHeader:
             assert declared.name == ("gate" if ours.startswith("server:") else ours)
 
     def test_keys_have_the_types_of_the_key_table(self, name: str) -> None:
-        """A key has the type that the table of keys gives it; a prefix names what is appended, and its type."""
+        """A key has the type that the table of keys gives it; so has what is appended to a prefix."""
         header, _ = lines_of(name)
         for number, declared in header_of(name).keys.items():
             assert declared.kind in TYPES
@@ -193,11 +206,12 @@ class TestHeader:
         assert (len(call.args) > len(bare.args)) == (header.repeated_from is not None)
         if header.repeated_from is not None:
             assert header.repeated_from == len(bare.args) + 1
-            tables = [parameter for script, parameter in ROWS if script == name]
-            columns = (len(call.args) - len(bare.args)) // len(tables)
-            step = re.search(r"for i = (?:\d+|[\w ]+\+ 1), #ARGV, (\d+) do", lines_of(name)[1])
-            assert step is not None
-            assert int(step[1]) == columns
+            columns = set()
+            for table in [parameter for script, parameter in ROWS if script == name]:
+                with_one, _ = call_with_sentinels(name, rows=False, tables=[table])
+                columns.add(len(with_one.args) - len(bare.args))
+            loops = re.findall(r"for i = (?:\d+|\w+ \+ 1), (?:#ARGV|\w+_end), (\d+) do", lines_of(name)[1])
+            assert {int(step) for step in loops} == columns
 
     def test_body_uses_what_is_declared(self, name: str) -> None:
         """Every declared key and argument is used, nothing else is; only prefixes are appended to."""
@@ -213,7 +227,7 @@ class TestHeader:
             assert appended == (everywhere if declared.kind == "prefix" else 0), f"KEYS[{number}]"
 
     def test_body_keeps_the_rules_of_the_house(self, name: str) -> None:
-        """No key is searched for, no array is unpacked on to Lua's stack, the clock is the server's or the test's."""
+        """No key is searched for, no array unpacked on Lua's stack; the clock is the server's or a test's."""
         _, body = lines_of(name)
         assert not re.search(r"'(KEYS|SCAN|RANDOMKEY|FLUSH\w+)'|unpack|math\.random|os\.", body)
         commands = re.findall(r"redis\.call\(([^)]*)", body)

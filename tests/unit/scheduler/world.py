@@ -74,6 +74,16 @@ async def resolve(host: str) -> list[str]:
     return ["192.0.2.1"]
 
 
+@asynccontextmanager
+async def connected(redis_url: str) -> AsyncIterator[RedisClient]:
+    """A client that is closed whatever becomes of the test."""
+    client = RedisClient(redis_url)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
 class World:
     """Nodes of one crawl, and what the test wants to know of it."""
 

@@ -28,7 +28,11 @@ class LinkedSpider(Spider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield self.item(response)
-        fields = {"callback": self.parse_page, "cb_kwargs": {"pair": (1, 2)}, "meta": {"tag": {"set"}}}
+        fields: dict[str, Any] = {
+            "callback": self.parse_page,
+            "cb_kwargs": {"pair": (1, 2)},
+            "meta": {"tag": {"set"}},
+        }
         yield Links.from_page(response, **fields)
         yield Links(["/page/7", "page/8"], base=response.url, callback="parse_page", cb_kwargs={"pair": ()})
         yield Links([f"{self.other}/status/404", f"{self.foreign}/page/1"], errback=self.failed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrapy import FormRequest, Request, Spider
+from scrapy import Field, FormRequest, Item, Request, Spider
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import JsonRequest
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 WHEN = datetime.datetime(2026, 11, 21, 12, 30, tzinfo=datetime.UTC)
 
 
+class Basket(Item):
+    goods = Field()
+
+
 class PlainSpider(Spider):
     name = "plain"
 
@@ -26,7 +30,7 @@ class PlainSpider(Spider):
         self.site, *self.others = origins.split(",")
         self.start_urls = [f"{self.site}/"]
 
-    def parse(self, response: Response) -> Iterator[Any]:
+    def parse(self, response: Any) -> Iterator[Any]:
         yield self.seen("home", response)
         yield from response.follow_all(css="a", callback=self.parse_page, cb_kwargs={"how": "follow_all"})
         yield response.follow("/page/4", self.parse_page, cb_kwargs={"how": "follow"})
@@ -44,8 +48,12 @@ class PlainSpider(Spider):
         yield Request(
             f"{self.site}/echo/everything?b=2&a=1#here",
             callback=self.parse_everything,
-            cb_kwargs={"number": 3, "pair": (1, ("two", 3)), "nested": {"list": [1.5, None, True], 7: "seven"}},
-            meta={"when": WHEN, "members": {1, 2}, "raw": b"\x00\xff", "page": 9},
+            cb_kwargs={
+                "number": 3,
+                "pair": (1, ("two", 3)),
+                "nested": {"list": [1.5, None, True], 7: "seven"},
+            },
+            meta={"when": WHEN, "members": {1, 2}, "raw": b"\x00\xff", "basket": Basket(goods=[9])},
             headers={"X-Many": ["one", "two"], "Accept-Language": "de"},
             cookies=[{"name": "basket", "value": "full"}],
             encoding="latin-1",
@@ -64,7 +72,9 @@ class PlainSpider(Spider):
 
     def that_fail(self) -> Iterator[Request]:
         def ask(path: str, origin: str = self.site, **meta: Any) -> Request:
-            return Request(origin + path, self.parse_page, errback=self.failed, cb_kwargs={"how": path}, meta=meta)
+            return Request(
+                origin + path, self.parse_page, errback=self.failed, cb_kwargs={"how": path}, meta=meta
+            )
 
         yield ask("/status/404")
         yield ask("/status/500", dont_retry=True)
@@ -79,14 +89,22 @@ class PlainSpider(Spider):
     def that_are_redirected(self) -> Iterator[Request]:
         for name in ("same", "cross", "chain", "loop-a"):
             url = f"{self.site}/redirect/{name}"
-            yield Request(url, self.parse_page, errback=self.failed, cb_kwargs={"how": name}, meta={"tag": name})
+            yield Request(
+                url, self.parse_page, errback=self.failed, cb_kwargs={"how": name}, meta={"tag": name}
+            )
         # To themselves: only so does Scrapy's own duplicate filter let them through.
         for path in ("/redirect/forever", "/cookie-gate"):
             yield Request(
-                self.site + path, self.parse_page, errback=self.failed, cb_kwargs={"how": path}, dont_filter=True
+                self.site + path,
+                self.parse_page,
+                errback=self.failed,
+                cb_kwargs={"how": path},
+                dont_filter=True,
             )
         for status in (303, 307):
-            yield FormRequest(f"{self.site}/redirect/post-{status}", self.parse_echo, formdata={"status": str(status)})
+            yield FormRequest(
+                f"{self.site}/redirect/post-{status}", self.parse_echo, formdata={"status": str(status)}
+            )
 
     def parse_page(self, response: Response, how: Any) -> Iterator[Any]:
         if response.url.endswith("/raises"):
@@ -114,25 +132,31 @@ class PlainSpider(Spider):
             when=meta["when"].isoformat(),
             members=repr(meta["members"]),
             raw=repr(meta["raw"]),
-            page=meta["page"],
+            basket=repr(meta["basket"]),
             headers={name: headers[name] for name in ("x-many", "accept-language", "cookie")},
             request=[request.method, request.encoding, request.flags, request.priority, request.cookies],
         )
-        # No start URL, no links: what a callback that awaits something yields is scheduled too.
         yield Request(f"{self.site}/page/from-async", self.parse_page, cb_kwargs={"how": "async"})
 
     def parse_echo(self, response: Any) -> Iterator[Any]:
-        said = response.json() if response.body else {"method": "HEAD", "headers": {}, "body": ""}
-        kind = said["headers"].get("content-type")
-        classname = type(response.request).__name__
-        fields = {"method": said["method"], "body": said["body"], "content_type": kind, "class": classname}
+        said: dict[str, Any] = (
+            response.json() if response.body else {"method": "HEAD", "headers": {}, "body": ""}
+        )
+        fields = {"method": said["method"], "body": said["body"], "class": type(response.request).__name__}
+        fields["content_type"] = said["headers"].get("content-type")
         yield self.seen("echo", response, **fields)
 
     def failed(self, failure: Failure) -> Iterator[Any]:
         request = failure.request  # type: ignore[attr-defined]
         how = request.cb_kwargs["how"]
         kinds = {kind.__name__ for kind in type(failure.value).__mro__}
-        kind = "HttpError" if "HttpError" in kinds else "IgnoreRequest" if "IgnoreRequest" in kinds else repr(failure)
+        kind = (
+            "HttpError"
+            if "HttpError" in kinds
+            else "IgnoreRequest"
+            if "IgnoreRequest" in kinds
+            else repr(failure)
+        )
         yield {"kind": "errback", "how": how, "error": kind}
         yield Request(f"{self.site}/page/after{how}", self.parse_page, cb_kwargs={"how": "errback"})
 

@@ -27,7 +27,7 @@ class ShopSpider(CrawlSpider):
 
     def __init__(self, origins: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.start_urls = [f"{origins.split(',')[0]}/shop/"]
+        self.start_urls = [f"{origins.split(',', 1)[0]}/shop/"]
 
     def stamp(self, request: Request, response: Response) -> Request:
         return request.replace(meta={**request.meta, "stamp": "category"})
@@ -49,7 +49,7 @@ class MapSpider(SitemapSpider):
 
     def __init__(self, origins: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.sitemap_urls = [f"{origins.split(',')[0]}/robots.txt"]
+        self.sitemap_urls = [f"{origins.split(',', 1)[0]}/robots.txt"]
 
     def parse_low(self, response: Response) -> Iterator[Any]:
         yield {"kind": "low", "url": response.url}

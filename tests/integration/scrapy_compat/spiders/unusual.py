@@ -1,4 +1,4 @@
-"""Spiders that do what spiders do now and then: end early, ask again when idle, fail, ask for the impossible."""
+"""Spiders that do what spiders do now and then: end early, ask again when idle, fail, ask too much."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class PagesSpider(_SiteSpider):
     """`-a pages=5`: those pages of the site; items too from `start`."""
 
     name = "pages"
+    pages: str
 
     async def start(self) -> AsyncIterator[Any]:
         yield {"kind": "start", "url": None}
@@ -87,11 +88,11 @@ class IdleSpider(_SiteSpider):
     """Has more to do whenever it is idle, twice: once kept open by force, once only by what it asks for."""
 
     name = "idle"
+    rounds = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.rounds = 0
         crawler.signals.connect(spider.idle, signals.spider_idle)
         return spider
 
@@ -106,10 +107,9 @@ class IdleSpider(_SiteSpider):
 
 
 class BrokenStartSpider(_SiteSpider):
-    """Its start fails after two requests, or not with `-a mended=1`."""
+    """Its start fails after two requests, until the project has mended it."""
 
     name = "broken-start"
-    mended = ""
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request(f"{self.site}/page/1")
@@ -119,6 +119,10 @@ class BrokenStartSpider(_SiteSpider):
         yield Request(f"{self.site}/page/3")
 
 
+def _nothing(response: Response) -> None:
+    """A callback that is no method of a spider."""
+
+
 class ImpossibleSpider(_SiteSpider):
     """Asks for what cannot be kept or fetched, and for something that can."""
 
@@ -126,11 +130,12 @@ class ImpossibleSpider(_SiteSpider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         for number in range(2):
-            yield Request(f"{self.site}/page/open-file-{number}", meta={"shelf": {"files": [1, io.StringIO()]}})
-        yield Request(f"{self.site}/page/lambda", lambda response: None)
+            yield Request(
+                f"{self.site}/page/open-file-{number}", meta={"shelf": {"files": [1, io.StringIO()]}}
+            )
+        yield Request(f"{self.site}/page/function", callback=_nothing)
         yield Request(f"{self.site}/page/kwargs", cb_kwargs={"spider": self})
         yield Request("ftp://127.0.0.1/file")
-        yield Request(f"{self.site}/page/{'long/' * 2000}")
         yield Request(f"{self.site}/page/fine", self.parse_fine)
 
     def parse_fine(self, response: Response) -> Iterator[Any]:
@@ -157,6 +162,7 @@ class RefusedSpider(_SiteSpider):
     """Asks a host where nobody listens, and tells what its errback heard."""
 
     name = "refused"
+    refusing: str
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request(f"{self.refusing}/page/1", errback=self.failed, meta={"dont_retry": True})

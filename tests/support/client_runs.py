@@ -1,0 +1,60 @@
+"""A test's coroutine with a `RedisClient` that is closed at the end, on a real or on a fake server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisClient
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts import Call, PartitionView
+    from tests.support.fake_redis import FakeRedis
+
+T0 = 1_700_000_000_000
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str, **options: float) -> AsyncIterator[RedisClient]:
+    """A client of `url`; `options` are RedisClient's."""
+    client = RedisClient(url, **options)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def run(url: str, work: Callable[[RedisClient], Awaitable[None]], **options: float) -> None:
+    """Run `work` with a client of `url`."""
+
+    async def whole() -> None:
+        async with opened(url, **options) as client:
+            await work(client)
+
+    asyncio.run(whole())
+
+
+def run_fake(fake: FakeRedis, tmp_path: Path, work: Callable[[RedisClient], Awaitable[None]]) -> None:
+    """Run `work` with a client of a fake server."""
+
+    async def whole() -> None:
+        async with fake.listening(tmp_path / "fake.sock") as address, opened(f"unix://{address}") as client:
+            await work(client)
+
+    asyncio.run(whole())
+
+
+def look(keys: PartitionKeys) -> Call[PartitionView]:
+    """A call that changes nothing."""
+    return scripts.look_partition(keys, now_ms=T0)
+
+
+def append(keys: PartitionKeys, number: int) -> Call[bool]:
+    """A call that leaves a trace, once for each number."""
+    return scripts.append_batch(keys, "node", number, b"%d" % number, 1)

@@ -1,0 +1,121 @@
+"""`scrapy frontier status`: read from outside, of a crawl that runs, stands or does not exist."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from bigcrawl.commands.frontier import Command, read_status, status_text
+from bigcrawl.exceptions import ConfigError
+from tests.unit.scheduler.world import make_config, queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = [f"http://h{i}.example/" for i in range(5)]
+
+
+async def status_of_a_living_crawl(tmp_path: Path, crawl_name: str, redis_url: str) -> dict[str, Any]:
+    """Two pages fetched, one taken, two waiting."""
+    async with world(tmp_path, crawl_name, redis_url) as w:
+        node = await w.joined()
+        for url in queued(*PAGES[:3]):
+            node.offer(url)
+        for i, held in enumerate(await w.take(node)):
+            if i < 2:
+                held.fetched_bytes = 500
+                w.end(node, held, f"status:{200 + 204 * i}")
+        await node._pump()
+        for url in queued(*PAGES[3:]):
+            node.offer(url)
+        await node._flush()
+        await node._beat()
+        return await read_status(w.config)
+
+
+def test_status_tells_nodes_partitions_hosts_urls_pages_and_rates(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Everything that is asked for, from Redis alone, while the node goes on."""
+    status = asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
+    assert status["crawl"] == crawl_name
+    assert not status["finished"]
+    assert status["partitions"] == {"all": 4, "owned": 4}
+    assert status["urls"] == {"inbox": 2, "disk": 0, "queued": 0, "taken": 1, "ended": 2, "seen": 3}
+    assert status["hosts"] == {"ready": 0, "waiting": 0, "busy": 1}
+    assert (status["pages"], status["bytes"]) == (2, 1_000)
+    assert status["outcomes"] == {"status:200": 1, "status:404": 1}
+    [node] = status["nodes"].values()
+    assert (node["partitions"], node["held"]) == (4, 1)
+    assert node["pages_per_s"] > 0
+    assert status["pages_per_s"] == node["pages_per_s"]
+    json.dumps(status)
+
+
+def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The text names every figure of the JSON that a person asks for."""
+    status = asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
+    text = status_text(status)
+    for expected in (f"crawl {crawl_name}", "2 (0.0 MB)", "1 busy", "2 in inboxes", "1 taken", "4 of 4", "status:404"):
+        assert expected in text
+    assert "finished" not in text
+    assert "finished" in status_text({**status, "finished": True})
+
+
+def test_unknown_crawl_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A Redis without the crawl: which name was asked for, and which setting to look at."""
+    with pytest.raises(ConfigError, match=f"no crawl '{crawl_name}'; see BIGCRAWL_CRAWL"):
+        asyncio.run(read_status(make_config(tmp_path, crawl_name, redis_url)))
+
+
+def run_command(settings: dict[str, Any], *words: str, as_json: bool = False) -> int:
+    command = Command()
+    command.settings = Settings(settings)
+    command.run(list(words), argparse.Namespace(json=as_json))
+    return command.exitcode
+
+
+def test_crawl_whose_server_is_stopped_is_told_in_one_line(
+    tmp_path: Path, crawl_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing runs here: exit status 1 and a line, no traceback, and no server is started for the question."""
+    settings = {"BIGCRAWL_CRAWL": crawl_name, "BIGCRAWL_STATE_DIR": str(tmp_path)}
+    assert run_command(settings, "status") == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "does not run here" in said.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_setting_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command checks the settings as the crawl does."""
+    assert run_command({"BIGCRAWL_PARTITIONS": "many"}, "status") == 1
+    assert "BIGCRAWL_PARTITIONS" in capsys.readouterr().err
+
+
+def test_json_is_one_object(
+    tmp_path: Path, crawl_name: str, redis_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--json` prints what a program can read, and nothing else."""
+    asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
+    settings = {
+        "BIGCRAWL_CRAWL": crawl_name,
+        "BIGCRAWL_STATE_DIR": str(tmp_path),
+        "BIGCRAWL_REDIS_URL": redis_url,
+    }
+    assert run_command(settings, "status", as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["crawl"] == crawl_name
+
+
+@pytest.mark.parametrize("words", [(), ("explode",), ("status", "more")])
+def test_other_words_are_a_usage_error(words: tuple[str, ...]) -> None:
+    """What the command cannot do, it says."""
+    with pytest.raises(UsageError, match="status"):
+        run_command({}, *words)

@@ -1,0 +1,125 @@
+"""The line of progress, and what is printed at the end of a crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.extensions import progress as progress_module
+from bigcrawl.extensions.progress import Progress
+from bigcrawl.scheduler.registry import mark_failed, register
+from bigcrawl.scheduler.survey import Survey
+from tests.unit.scheduler.world import make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Frontier:
+    """What the extension asks a frontier for."""
+
+    def __init__(self, tmp_path: Path, answers: list[Survey | Exception]) -> None:
+        self.config = make_config(tmp_path, "crawl")
+        self.answers = answers
+        self.asked = asyncio.Event()
+        self.last_survey: Survey | None = Survey(4, counts=Counter({"status:200": 7, "appended_urls": 9}))
+        self.node = SimpleNamespace(pages_before=3, survey=self.survey)
+
+    async def survey(self) -> Survey:
+        answer = self.answers.pop(0)
+        if not self.answers:
+            self.asked.set()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def seen(pages: int) -> Survey:
+    counts = Counter({"status:200": pages, "bytes": pages * 1_000_000, "seen": 50})
+    return Survey(4, hosts_ready=1, hosts_waiting=2, hosts_busy=3, urls_disk=40, counts=counts)
+
+
+def new_progress(frontier: Frontier, every_s: float = 0.001) -> Progress:
+    crawler = get_crawler(Spider)
+    register(crawler, frontier)  # type: ignore[arg-type]
+    made = Progress(crawler, every_s)
+    made._live = False
+    return made
+
+
+def test_progress_is_off_when_its_time_is_zero() -> None:
+    """BIGCRAWL_PROGRESS_SECONDS 0: not configured, and why."""
+    with pytest.raises(NotConfigured, match="BIGCRAWL_PROGRESS_SECONDS"):
+        Progress.from_crawler(get_crawler(Spider, {"BIGCRAWL_PROGRESS_SECONDS": 0}))
+
+
+def test_line_tells_pages_rate_hosts_and_urls(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line a while, with the rate since the line before; a Redis that is away costs a line, not the crawl."""
+    now = iter([100.0, 102.0, 104.0])
+    monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: next(now)))
+
+    async def scenario() -> None:
+        frontier = Frontier(tmp_path, [seen(13), TransientStoreError("away"), seen(23)])
+        progress = new_progress(frontier)
+        progress.spider_opened()
+        await frontier.asked.wait()
+        await asyncio.sleep(0)
+        assert progress._task is not None
+        progress._task.cancel()
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    assert [record.getMessage() for record in caplog.records if record.name == progress_module.__name__] == [
+        "13 pages, 5.0 pages/s; hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting, 50 seen; 13.0 MB",
+        "23 pages, 5.0 pages/s; hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting, 50 seen; 23.0 MB",
+    ]
+
+
+def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last look at the crawl becomes the table; the task ends."""
+    progress = new_progress(Frontier(tmp_path, []), every_s=60)
+
+    async def scenario() -> None:
+        progress.spider_opened()
+        await progress.spider_closed("finished")
+
+    asyncio.run(scenario())
+    assert "crawl crawl: finished" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("case", ["redis away at the end", "never begun", "another scheduler"])
+def test_nothing_is_printed_where_there_is_nothing_to_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    """No last look, a start that failed, no frontier: no table."""
+    frontier = Frontier(tmp_path, [])
+    progress = new_progress(frontier)
+    if case == "redis away at the end":
+        frontier.last_survey = None
+    elif case == "never begun":
+        frontier.last_survey = Survey(4)
+        mark_failed(progress._crawler)
+    else:
+        progress = Progress(get_crawler(Spider), 1)
+        progress._live = False
+    asyncio.run(progress.spider_closed("finished"))
+    assert capsys.readouterr().out == ""
+
+
+def test_live_line_is_rewritten_in_place(tmp_path: Path, capsys: pytest.CaptureFixture[Any]) -> None:
+    """On a terminal each line replaces the one before."""
+    progress = new_progress(Frontier(tmp_path, []))
+    progress._live = True
+    progress._say("1 page")
+    assert capsys.readouterr().err == "\r\033[K1 page"

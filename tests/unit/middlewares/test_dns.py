@@ -1,0 +1,88 @@
+"""The reactor's resolver answers from the frontier's cache: the checked address is the one connected to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from twisted.internet.address import IPv4Address, IPv6Address
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.middlewares import dns as dns_module
+from bigcrawl.middlewares.dns import Resolver
+from bigcrawl.politeness.dns_cache import DnsCache
+
+ADDRESSES = {"two.example": ["8.8.8.8", "8.8.4.4"], "six.example": ["2606:4700::1111"], "inside.example": ["10.0.0.1"]}
+
+
+class Receiver:
+    """Twisted's end of a look-up."""
+
+    def __init__(self) -> None:
+        self.addresses: list[Any] = []
+        self.began = 0
+        self.complete = asyncio.Event()
+
+    def resolutionBegan(self, resolution: object) -> None:  # noqa: N802 - Twisted's name
+        self.began += 1
+
+    def addressResolved(self, address: object) -> None:  # noqa: N802 - Twisted's name
+        self.addresses.append(address)
+
+    def resolutionComplete(self) -> None:  # noqa: N802 - Twisted's name
+        self.complete.set()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that were looked up; the process' cache is one of the test's own."""
+    names: list[str] = []
+
+    async def resolve(host: str) -> list[str]:
+        names.append(host)
+        if host not in ADDRESSES:
+            raise OSError(host)
+        return ADDRESSES[host]
+
+    cache = DnsCache(resolve, ManualClock())
+    monkeypatch.setattr(dns_module, "shared_dns", lambda: cache)
+    return names
+
+
+def look_up(*hosts: str, allow_private: bool = False) -> list[list[Any]]:
+    async def scenario() -> list[list[Any]]:
+        resolver = Resolver(None, allow_private=allow_private)
+        found = []
+        for host in hosts:
+            receiver = Receiver()
+            resolver.resolveHostName(receiver, host, 8080)
+            await asyncio.wait_for(receiver.complete.wait(), 5)
+            assert receiver.began == 1
+            found.append(receiver.addresses)
+        return found
+
+    return asyncio.run(scenario())
+
+
+def test_name_has_one_address_and_is_asked_for_once(asked: list[str]) -> None:
+    """The first address is the one whose gate was passed; the second look-up needs no question."""
+    first, second = look_up("two.example", "two.example")
+    assert first == second == [IPv4Address("TCP", "8.8.8.8", 8080)]
+    assert asked == ["two.example"]
+
+
+def test_six_is_an_address_too(asked: list[str]) -> None:
+    """IPv6 answers keep their kind."""
+    assert look_up("six.example") == [[IPv6Address("TCP", "2606:4700::1111", 8080)]]
+
+
+@pytest.mark.parametrize("host", ["inside.example", "127.0.0.1", "gone.example"])
+def test_refused_or_missing_address_is_no_address(asked: list[str], host: str) -> None:
+    """A connection that nobody checked beforehand does not get inside, either."""
+    assert look_up(host) == [[]]
+
+
+def test_private_address_is_given_where_it_is_allowed(asked: list[str]) -> None:
+    """BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens the inside."""
+    assert look_up("inside.example", allow_private=True) == [[IPv4Address("TCP", "10.0.0.1", 8080)]]

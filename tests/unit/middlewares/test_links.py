@@ -1,0 +1,224 @@
+"""Spider output on its way to the frontier: batches taken, requests passed on, spiders held back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.links import Links
+from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.scheduler.registry import register
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+PAGE = "http://a.example/dir/"
+
+
+class Frontier:
+    """Notes what the middleware asks of a frontier, in order."""
+
+    def __init__(self, *, starts: bool = True, has_room: bool = True) -> None:
+        self.starts = starts
+        self.events: list[Any] = []
+        self.failed: BigcrawlError | None = None
+        self.room = asyncio.Event()
+        if has_room:
+            self.room.set()
+
+    async def claim_start(self, spider: Spider) -> bool:
+        self.events.append("claim")
+        return self.starts
+
+    async def end_start(self) -> None:
+        self.events.append("end")
+
+    async def give_up_start(self) -> None:
+        self.events.append("give up")
+
+    def note_start_request(self, request: Request) -> None:
+        self.events.append(("start", request.url))
+
+    def offer_links(self, links: Links, urls: Iterable[str], depth: int) -> int:
+        offered = list(urls)
+        self.events.append(("links", offered, depth))
+        return len(offered)
+
+    async def wait_for_room(self) -> None:
+        await self.room.wait()
+
+    def fail(self, error: BigcrawlError) -> None:
+        self.failed = error
+
+
+class Desk:
+    """The middleware of a crawler, with or without our frontier."""
+
+    def __init__(self, frontier: Frontier | None, **settings: Any) -> None:
+        self.crawler = get_crawler(Spider, settings)
+        self.crawler.spider = Spider(name="test")
+        self.frontier = frontier
+        if frontier is not None:
+            register(self.crawler, frontier)  # type: ignore[arg-type]
+        self.middleware = LinksMiddleware.from_crawler(self.crawler)
+
+    async def start(self, *outputs: Any) -> list[Any]:
+        return [output async for output in self.middleware.process_start(given(*outputs))]
+
+    async def page(self, *outputs: Any, depth: int = 0) -> list[Any]:
+        response = Response(PAGE, request=Request(PAGE, meta={"depth": depth}))
+        return [output async for output in self.middleware.process_spider_output(response, given(*outputs))]
+
+    def stat(self, name: str) -> Any:
+        assert self.crawler.stats is not None
+        return self.crawler.stats.get_value(f"bigcrawl/{name}")
+
+
+async def given(*outputs: Any) -> AsyncIterator[Any]:
+    for output in outputs:
+        if isinstance(output, Exception):
+            raise output
+        yield output
+
+
+def test_links_are_taken_and_everything_else_is_passed_on() -> None:
+    """Requests and items go their way, in order; a batch goes to the frontier, one step deeper than its page."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        request, item = Request("http://b.example/"), {"title": "x"}
+        links = Links(["http://c.example/", "d"], base=PAGE)
+        assert await desk.page(request, links, item, depth=4) == [request, item]
+        assert desk.frontier is not None
+        assert desk.frontier.events == [("links", ["http://c.example/", "http://a.example/dir/d"], 5)]
+        assert (desk.stat("links/found"), desk.stat("links/sent")) == (2, 2)
+
+    asyncio.run(scenario())
+
+
+def test_url_that_cannot_be_crawled_is_counted_with_its_reason() -> None:
+    """No URL, too long, offsite: each drop has its stat, and none takes the others with it."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier(), BIGCRAWL_URL_BYTES_MAX=100)
+        desk.crawler.spider.allowed_domains = ["a.example"]  # type: ignore[union-attr]
+        good = ["http://a.example/", "http://sub.a.example/"]
+        bad = ["mailto:x@a.example", "http://a.example/" + "x" * 100, "http://nota.example/"]
+        await desk.page(Links([*bad, *good]))
+        assert desk.frontier is not None
+        assert desk.frontier.events == [("links", good, 1)]
+        reasons = ("url", "url-too-long", "offsite")
+        assert [desk.stat(f"dropped/{reason}") for reason in reasons] == [1, 1, 1]
+
+    asyncio.run(scenario())
+
+
+def test_depth_limit_holds_for_batches() -> None:
+    """Scrapy's DEPTH_LIMIT, which its own middleware applies to Requests only."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier(), DEPTH_LIMIT=2)
+        await desk.page(Links(["http://b.example/"]), depth=1)
+        await desk.page(Links(["http://b.example/"] * 3), depth=2)
+        assert desk.frontier is not None
+        assert len(desk.frontier.events) == 1
+        assert desk.stat("dropped/depth") == 3
+
+    asyncio.run(scenario())
+
+
+def test_spider_waits_while_the_frontier_is_full() -> None:
+    """The next output is not asked for before there is room."""
+
+    async def scenario() -> None:
+        frontier = Frontier(has_room=False)
+        desk = Desk(frontier)
+        asked: list[str] = []
+
+        async def spider() -> AsyncIterator[Any]:
+            for host in ("b", "c"):
+                asked.append(host)
+                yield Links([f"http://{host}.example/"])
+
+        response = Response(PAGE, request=Request(PAGE))
+        outputs = desk.middleware.process_spider_output(response, spider())
+        work = asyncio.ensure_future(anext(outputs, None))
+        while not frontier.events:
+            await asyncio.sleep(0)
+        assert asked == ["b"]
+        frontier.room.set()
+        await work
+        assert asked == ["b", "c"]
+
+    asyncio.run(scenario())
+
+
+def test_start_is_claimed_first_and_said_to_be_done_last() -> None:
+    """Requests are noted as start requests before the engine sees them; `end` only when all are out."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        request = Request("http://b.example/")
+        assert await desk.start(Links(["http://a.example/"]), request, {"item": 1}) == [request, {"item": 1}]
+        assert desk.frontier is not None
+        assert desk.frontier.events == ["claim", ("links", ["http://a.example/"], 0), ("start", request.url), "end"]
+
+    asyncio.run(scenario())
+
+
+def test_start_of_another_node_is_not_run() -> None:
+    """Done, or under way elsewhere: the spider's `start` is not even begun."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier(starts=False))
+        assert await desk.start(ZeroDivisionError()) == []
+        assert desk.frontier is not None
+        assert desk.frontier.events == ["claim"]
+
+    asyncio.run(scenario())
+
+
+def test_start_that_fails_is_given_up_and_its_error_is_the_spiders() -> None:
+    """An exception of the spider leaves the start undone, so that the crawl neither hangs nor forgets it."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        with pytest.raises(ZeroDivisionError):
+            await desk.start(ZeroDivisionError())
+        assert desk.frontier is not None
+        assert desk.frontier.events == ["claim", "give up"]
+
+    asyncio.run(scenario())
+
+
+def test_start_that_must_not_go_on_ends_the_crawl() -> None:
+    """An error of ours is told in one line and closes the spider."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        error = ConfigError("no seeds")
+        with pytest.raises(CloseSpider):
+            await desk.start(error)
+        assert desk.frontier is not None
+        assert desk.frontier.failed is error
+
+    asyncio.run(scenario())
+
+
+def test_other_schedulers_get_everything_unchanged() -> None:
+    """Without our frontier the middleware is not there."""
+
+    async def scenario() -> None:
+        desk = Desk(None)
+        outputs = [Request("http://b.example/"), {"item": 1}]
+        assert await desk.start(*outputs) == outputs
+        assert await desk.page(*outputs) == outputs
+
+    asyncio.run(scenario())

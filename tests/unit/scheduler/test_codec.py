@@ -1,0 +1,354 @@
+"""Requests and links as bytes: what comes back, what is refused, and how a URL is ordered."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgpack
+import pytest
+from scrapy import Field, FormRequest, Item, Request, Spider
+from scrapy.http import JsonRequest, XmlRpcRequest
+
+import bigcrawl
+from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.links import Links
+from bigcrawl.scheduler.codec import (
+    Member,
+    decode_body,
+    decode_request,
+    encode_links,
+    encode_request,
+    look_at_body,
+    order_of,
+    pack_member,
+    unpack_member,
+)
+from bigcrawl.scheduler.queued_url import UNCHECKED, BatchFormatError, QueuedUrl, decode_batch, encode_batch
+from bigcrawl.url.canonical import UrlError
+from bigcrawl.url.key import request_key, url_key
+
+URL = "http://a.example/path?b=2&a=1"
+BERLIN = datetime.timezone(datetime.timedelta(hours=1))
+
+
+class Basket(Item):
+    goods = Field()
+    owner = Field()
+
+
+@dataclass
+class Point:
+    x: int
+    y: tuple[int, ...] = ()
+    norm: float = field(init=False, default=0.5)
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+class ShopSpider(Spider):
+    name = "shop"
+
+    def parse_page(self, response: Any) -> None:
+        """Names a callback."""
+
+    def failed(self, failure: Any) -> None:
+        """Names an errback."""
+
+
+@pytest.fixture
+def spider() -> ShopSpider:
+    return ShopSpider()
+
+
+def stored(request: Request, spider: Spider) -> QueuedUrl:
+    """The request as a partition's owner gets it: encoded, batched and admitted."""
+    url, _ = encode_request(request, spider, checked=True, url_bytes_max=8192)
+    (arrived,) = decode_batch(encode_batch([url]))
+    assert arrived == url
+    member = unpack_member(pack_member(7, arrived, attempts=2))
+    assert member == Member(7, url.key, url.priority, url.flags, 2, url.body)
+    return arrived
+
+
+def round_trip(request: Request, spider: Spider) -> Request:
+    return decode_request(stored(request, spider).body, spider)
+
+
+def kept(value: object, spider: Spider) -> Any:
+    """What becomes of a value in a request's meta."""
+    return round_trip(Request(URL, meta={"value": value}), spider).meta["value"]
+
+
+def test_every_attribute_comes_back(spider: ShopSpider) -> None:
+    """All that a Request holds survives, callbacks as methods of the spider that gets it."""
+    request = Request(
+        f"{URL}#fragment",
+        callback=spider.parse_page,
+        errback=spider.failed,
+        method="PUT",
+        headers={"X-Many": ["one", "two"], "Accept": "text/html"},
+        body=b"\x00\xff",
+        cookies=[{"name": "basket", "value": "1", "domain": "a.example"}],
+        meta={"depth": 4, "download_timeout": 2.5},
+        encoding="latin-1",
+        priority=-12,
+        dont_filter=True,
+        flags=["cached"],
+        cb_kwargs={"number": 1},
+    )
+    found = round_trip(request, spider)
+    assert found.to_dict(spider=spider) == request.to_dict(spider=spider)
+    assert found.callback == spider.parse_page
+    assert found.errback == spider.failed
+    assert found.headers.getlist("X-Many") == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        FormRequest(URL, formdata={"a": ["1", "2"], "b": "caf\u00e9"}),
+        JsonRequest(URL, data={"a": [1, None]}, dumps_kwargs={"sort_keys": True}),
+        XmlRpcRequest("http://a.example/rpc", methodname="add", params=(1, 2)),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_subclasses_come_back_as_what_they_are(request_: Request, spider: ShopSpider) -> None:
+    """A FormRequest is a FormRequest again, with the same method, headers, body and key."""
+    found = round_trip(request_, spider)
+    assert type(found) is type(request_)
+    assert {**found.to_dict(), "meta": {}} == {**request_.to_dict(), "meta": {}}
+    again, _ = encode_request(found, spider, checked=True, url_bytes_max=8192)
+    assert (
+        again.key == stored(request_, spider).key == request_key(request_.url, request_.method, request_.body)
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (1, ("two", [3.5])),
+        {1, "two"},
+        frozenset({(1, 2)}),
+        {(1, 2): {"deep": ({b"raw"},)}},
+        {7: "int key", None: "none", True: "bool"},
+        datetime.datetime(2026, 11, 21, 12, 30, 1, 5, tzinfo=datetime.UTC),
+        [datetime.datetime(2026, 11, 21, 12, 30, tzinfo=BERLIN), datetime.datetime(2026, 1, 2)],  # noqa: DTZ001 - it has none
+        b"\x00\xff",
+        "caf\u00e9 \U0001f600",
+        -(1 << 63),
+        (1 << 64) - 1,
+        [None, True, 1.5, float("inf")],
+        Basket(goods=[(1, 2)], owner=Point(1, (2, 3))),
+        Point(1, (2,)),
+        Pair({1}, Pair("a", b"b")),
+    ],
+    ids=repr,
+)
+def test_values_keep_their_type(value: object, spider: ShopSpider) -> None:
+    """Tuples, sets, datetimes, bytes, Items, dataclasses and named tuples come back as such, however deep."""
+    found = kept(value, spider)
+    assert found == value
+    assert repr(found) == repr(value)
+
+
+def test_subclasses_of_plain_types_come_back_plain(spider: ShopSpider) -> None:
+    """A subclass of str or dict is stored as what it is a subclass of."""
+
+    class Word(str):
+        __slots__ = ()
+
+    class Table(dict[str, int]):
+        pass
+
+    found = kept([Word("a"), Table(b=1)], spider)
+    assert found == ["a", {"b": 1}]
+    assert [type(inner) for inner in found] == [str, dict]
+
+
+class _Local:
+    pass
+
+
+def _holding_itself() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+@pytest.mark.parametrize(
+    ("attributes", "key_path"),
+    [
+        ({"meta": {"shelf": {"files": [1, io.StringIO()]}}}, "meta['shelf']['files'][1]"),
+        ({"meta": {"a": ("b", {"c": _Local()})}}, "meta['a'][1]['c']"),
+        ({"cb_kwargs": {"spider": ShopSpider()}}, "cb_kwargs['spider']"),
+        ({"cb_kwargs": {"many": 1 << 64}}, "cb_kwargs['many']"),
+        ({"meta": {"text": "\ud800"}}, "meta['text']"),
+        ({"meta": {"basket": Basket(goods=[_Local()])}}, "meta['basket']['goods'][0]"),
+        ({"meta": {"kind": Point}}, "meta['kind']"),
+        ({"cookies": {"name": _Local()}}, "cookies['name']"),
+        ({"meta": {"ring": _holding_itself()}}, "meta['ring'][0][0]"),
+        ({"callback": lambda response: None}, "callback or errback"),
+        ({"errback": print}, "callback or errback"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_stored_is_named(
+    attributes: dict[str, Any], key_path: str, spider: ShopSpider
+) -> None:
+    """The error says which request, and the path of keys to what is wrong with it."""
+    with pytest.raises(RequestNotStorableError) as caught:
+        encode_request(Request(URL, **attributes), spider, checked=True, url_bytes_max=8192)
+    assert caught.value.url == URL
+    assert caught.value.key_path.startswith(key_path)
+    assert str(caught.value).startswith(f"request {URL} cannot be stored: {key_path}")
+    assert len(str(caught.value)) < 400
+
+
+def test_url_that_is_none_is_refused(spider: ShopSpider) -> None:
+    """Other schemes and longer URLs are refused with their reason."""
+    for url, reason in (("ftp://a.example/", "scheme"), (f"http://a.example/{'x' * 100}", "too-long")):
+        with pytest.raises(UrlError) as caught:
+            encode_request(Request(url), spider, checked=True, url_bytes_max=64)
+        assert caught.value.reason == reason
+
+
+def test_key_and_host_are_the_canonical_urls(spider: ShopSpider) -> None:
+    """Spellings of one URL share a key; the request goes out as Scrapy spelt it; method and body join in."""
+    plain = stored(Request("http://A.example:80/x/../y#z"), spider)
+    assert (plain.key, plain.host) == (url_key("http://a.example/y"), "a.example")
+    assert decode_request(plain.body, spider).url == "http://a.example:80/x/../y#z"
+    keys = {
+        stored(Request("http://a.example/y", method=method, body=body), spider).key
+        for method, body in (("GET", b""), ("get", b""), ("GET", b"x"), ("POST", b""), ("POST", b"x"))
+    }
+    assert len(keys) == 4
+    assert plain.key in keys
+
+
+def test_flags_say_whether_it_is_seen_checked(spider: ShopSpider) -> None:
+    """`checked` alone decides, whatever the request says; only the order's priority is clamped."""
+    request = Request(URL, dont_filter=True, priority=1 << 40)
+    checked, _ = encode_request(request, spider, checked=True, url_bytes_max=8192)
+    unchecked, _ = encode_request(request, spider, checked=False, url_bytes_max=8192)
+    assert (checked.flags, unchecked.flags) == (0, UNCHECKED)
+    assert checked.priority == (1 << 19) - 1
+    assert decode_request(checked.body, spider).priority == 1 << 40
+    low, _ = encode_request(request.replace(priority=-(1 << 40)), spider, checked=True, url_bytes_max=8192)
+    assert low.priority == -checked.priority
+
+
+def test_what_the_downloader_left_in_meta_is_not_stored(spider: ShopSpider) -> None:
+    """A slot or a latency of another fetch does not travel with a redirected request."""
+    request = Request(URL, meta={"download_slot": "a", "download_latency": 0.5, "depth": 2, "mine": 1})
+    assert round_trip(request, spider).meta == {"depth": 2, "mine": 1}
+
+
+def test_links_are_requests_in_little(spider: ShopSpider) -> None:
+    """A link of a batch is a GET of the spider's `parse`, or of what the batch names; its text is short."""
+    (plain, canonical), _ = encode_links(Links([]), [URL, "http://b.example/"], depth=3)
+    assert (plain.key, plain.host, canonical) == (url_key(URL), "a.example", URL)
+    assert len(plain.body) <= len(URL) + 5
+    assert decode_body(plain.body) == (URL, 3, None)
+    found = decode_request(plain.body, spider)
+    assert (found.url, found.method, found.callback, found.meta["depth"]) == (URL, "GET", None, 3)
+
+    links = Links(
+        [], callback=spider.parse_page, errback="failed", priority=2, cb_kwargs={"a": (1,)}, meta={"b": {2}}
+    )
+    ((rich, _),) = encode_links(links, [URL], depth=1)
+    found = decode_request(rich.body, spider)
+    assert (found.callback, found.errback) == (spider.parse_page, spider.failed)
+    assert (found.cb_kwargs, found.meta["b"], found.meta["depth"], rich.priority) == ({"a": (1,)}, {2}, 1, 2)
+
+
+def test_link_that_cannot_be_stored_is_named(spider: ShopSpider) -> None:
+    """A batch's callback must be a method, and its meta storable, as a request's."""
+    for fields, key_path in (
+        ({"callback": lambda response: None}, "callback"),
+        ({"meta": {"a": [_Local()]}}, "meta['a'][0]"),
+    ):
+        with pytest.raises(RequestNotStorableError) as caught:
+            list(encode_links(Links([URL], **fields), [URL], depth=0))
+        assert caught.value.key_path == key_path
+
+
+def test_body_is_looked_at_without_making_anything_of_it(spider: ShopSpider) -> None:
+    """URL and errback can be told of a body whose values nobody here knows."""
+    odd = msgpack.packb((URL, 0, {"errback": "failed", "meta": {"x": msgpack.ExtType(99, b"")}}))
+    assert look_at_body(odd) == (URL, True)
+    assert look_at_body(stored(Request(URL), spider).body) == (URL, False)
+    with pytest.raises(ValueError, match="unknown extension type 99"):
+        decode_request(odd, spider)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("subprocess", "Popen"),
+        ("os", "system"),
+        ("not_imported_by_anybody", "Thing"),
+        (__name__, "ShopSpider"),
+        (__name__, "Point.__init__"),
+    ],
+)
+def test_message_can_make_only_records(module: str, name: str, spider: ShopSpider) -> None:
+    """No message makes anything be called but an Item, dataclass or named tuple that is imported already."""
+    record = msgpack.ExtType(5, msgpack.packb([module, name, {}]))
+    body = msgpack.packb((URL, 0, {"meta": {"value": record}}))
+    with pytest.raises(ValueError, match="is not among those that this spider uses"):
+        decode_request(body, spider)
+
+
+def test_callback_that_is_gone_is_an_error(spider: ShopSpider) -> None:
+    """A spider that has lost the method cannot run the request, and says which."""
+    body = stored(Request(URL, spider.parse_page), spider).body
+    with pytest.raises(ValueError, match="parse_page"):
+        decode_request(body, Spider("other"))
+
+
+def test_unknown_versions_are_refused() -> None:
+    """A batch of another format version, or of none, is not read."""
+    data = encode_batch([QueuedUrl(1, "a.example", 0, 0, b"")])
+    for wrong in (bytes((data[0] + 1,)) + data[1:], b"", data[1:], data[:-3]):
+        with pytest.raises(BatchFormatError):
+            decode_batch(wrong)
+
+
+def test_order_is_priority_then_arrival_and_exact() -> None:
+    """A lower order is fetched first: higher priority, then lower sequence number; doubles hold it."""
+    ranked = [(9, 5), (9, 6), (0, 0), (0, (1 << 33) - 1), (-9, 1)]
+    orders = [order_of(priority, seq) for priority, seq in ranked]
+    assert orders == sorted(orders)
+    assert len(set(orders)) == len(orders)
+    highest = (1 << 19) - 1
+    for priority in (highest, -highest):
+        order = order_of(priority, (1 << 33) - 1)
+        assert int(float(order)) == order
+        assert abs(order) < 1 << 53
+
+
+def test_member_survives_any_body() -> None:
+    """The sequence number stands before the first colon, whatever the body holds."""
+    url = QueuedUrl((1 << 64) - 1, "a.example", -3, UNCHECKED, b"12:34\n\x00:")
+    member = unpack_member(pack_member(1 << 40, url))
+    assert member == Member(1 << 40, url.key, -3, UNCHECKED, 0, url.body)
+
+
+def test_no_module_pickles() -> None:
+    """Nothing of bigcrawl imports a way to store code."""
+    banned = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+    for path in Path(bigcrawl.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            )
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not banned & {name.partition(".")[0] for name in names}, path

@@ -1,0 +1,127 @@
+"""The crawl record: what may not change in a crawl's life, and what belongs together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.scheduler.crawl_record import RECORD_FILE, CrawlRecord, open_record
+from tests.unit.scheduler.world import connected, make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def opened(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> CrawlRecord:
+    async with connected(redis_url) as client:
+        return await open_record(client, make_config(tmp_path, name, **settings).crawl)
+
+
+def test_record_is_the_same_for_every_node_and_every_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The first node writes it; nodes that start at once and later agree on the id and on the suffix list."""
+
+    async def scenario() -> None:
+        first, second = await asyncio.gather(*(opened(tmp_path, crawl_name, redis_url) for _ in range(2)))
+        later = await opened(tmp_path, crawl_name, redis_url)
+        assert first.crawl_id == second.crawl_id == later.crawl_id
+        assert later.suffixes.pld("www.a.co.uk") == "a.co.uk"
+        assert json.loads((tmp_path / crawl_name / RECORD_FILE).read_text())["id"] == first.crawl_id
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"partitions": 8}, "BIGCRAWL_PARTITIONS is 8"), ({"private_suffixes": True}, "BIGCRAWL_PRIVATE_SUFFIXES")],
+)
+def test_node_that_differs_does_not_start_and_says_in_what(
+    tmp_path: Path, crawl_name: str, redis_url: str, change: dict[str, Any], named: str
+) -> None:
+    """What decides a URL's place is fixed for the crawl's life."""
+
+    async def scenario() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        with pytest.raises(ConfigError, match=named):
+            await opened(tmp_path, crawl_name, redis_url, **change)
+
+    asyncio.run(scenario())
+
+
+def test_other_version_of_a_format_does_not_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A crawl begun by another version of canonical form, hash or batch is refused, not continued wrongly."""
+
+    async def scenario() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("HSET", CrawlKeys(crawl_name).crawl, "canonical_version", "0")
+        with pytest.raises(ConfigError, match="canonical_version"):
+            await opened(tmp_path, crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_does_not_know_the_directory_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A state directory of a begun crawl with an empty Redis is never a silent restart from empty."""
+
+    async def scenario() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("DEL", CrawlKeys(crawl_name).crawl)
+        with pytest.raises(ConfigError, match="does not know it"):
+            await opened(tmp_path, crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+def test_directory_that_was_lost_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A crawl that has committed anything is not opened on an empty directory; one that has not, is."""
+
+    async def scenario() -> None:
+        await opened(tmp_path / "first", crawl_name, redis_url)
+        await opened(tmp_path / "second", crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("HSET", PartitionKeys(crawl_name, 3).state, "committed", "1")
+        with pytest.raises(ConfigError, match="BIGCRAWL_STATE_DIR"):
+            await opened(tmp_path / "third", crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+def test_directory_of_another_crawl_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Name alone does not make a directory and a Redis one crawl: the random id does."""
+
+    async def scenario() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("HSET", CrawlKeys(crawl_name).crawl, "id", "another")
+        with pytest.raises(ConfigError, match="belongs to another crawl"):
+            await opened(tmp_path, crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("text", ["", "{not json", "[1]"])
+def test_damaged_record_file_is_told_with_its_path(
+    tmp_path: Path, crawl_name: str, redis_url: str, text: str
+) -> None:
+    """A torn or foreign file is a corruption, never a new crawl."""
+
+    async def scenario() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        (tmp_path / crawl_name / RECORD_FILE).write_text(text)
+        with pytest.raises(CorruptionError, match=RECORD_FILE):
+            await opened(tmp_path, crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+def test_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A file in the way of the state directory: one error that names the setting."""
+    (tmp_path / "state").write_text("in the way")
+    with pytest.raises(ConfigError, match="BIGCRAWL_STATE_DIR|cannot"):
+        asyncio.run(opened(tmp_path / "state", crawl_name, redis_url))

@@ -1,0 +1,179 @@
+"""From taken to ended in memory: what the engine gets, and with which rest each host is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.handout import ABORTED, Handout
+from bigcrawl.scheduler.held import Stage
+from bigcrawl.scheduler.outbox import Outbox
+from tests.unit.scheduler.test_held import held_url
+from tests.unit.scheduler.world import make_config, queued
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.held import HeldUrl
+
+
+class Desk:
+    """A handout with its clock, its outbox and the timers it asked for."""
+
+    def __init__(self, tmp_path: Path, **settings: Any) -> None:
+        config = make_config(tmp_path, "crawl", **{"host_delay": 1, **settings})
+        self.clock = ManualClock()
+        self.outbox = Outbox("node", "crawl", 10, self.clock)
+        self.handout = Handout(config, self.clock, self.outbox)
+        self.handout.lease_ends_ms = 1 << 60
+        self.timers: list[tuple[float, Any, HeldUrl]] = []
+        self.handout.call_later = lambda delay_s, call, held: self.timers.append((delay_s, call, held))
+
+    def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
+        held = held_url(seq)
+        held.address = address
+        self.handout.held.add(held)
+        return held
+
+    def started(self, seq: int = 1) -> HeldUrl:
+        held = self.taken(seq)
+        self.handout.admit(held)
+        assert self.handout.pop() is held
+        return held
+
+    def ended(self, flushed: int = 0) -> list[Ended]:
+        return [end for _, end in self.handout.held.acknowledgeable(flushed)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_urls_are_handed_out_in_the_order_they_were_admitted(desk: Desk) -> None:
+    """First admitted, first out; each once; the engine is woken for each."""
+    woken = 0
+
+    def wake() -> None:
+        nonlocal woken
+        woken += 1
+
+    desk.handout.wake_engine = wake
+    urls = [desk.taken(seq) for seq in (1, 2, 3)]
+    for held in urls:
+        desk.handout.admit(held)
+        desk.handout.admit(held)
+    assert [desk.handout.pop() for _ in range(4)] == [*urls, None]
+    assert woken == 3
+
+
+def test_url_returned_meanwhile_is_not_handed_out(desk: Desk) -> None:
+    """A URL that went back to its queue leaves the buffer."""
+    held = desk.taken()
+    desk.handout.admit(held)
+    desk.handout.give_back(held, 0)
+    assert desk.handout.pop() is None
+
+
+def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
+    """A URL that is not fetched asks for no rest of its own; the script keeps the later of two times."""
+    desk.handout.give_up(desk.taken(), "forbidden")
+    assert desk.ended() == [Ended(1, 0, b"", "dropped:forbidden")]
+
+
+def test_fetched_url_rests_its_host_the_longest_of_all_delays(tmp_path: Path) -> None:
+    """The minimum, the host's Crawl-delay up to its cap, a multiple of the download time: the largest wins."""
+    desk = Desk(tmp_path, crawl_delay_max=5, download_factor=10)
+    for seq, (asked_ms, download_ms) in enumerate([(None, 0), (3_000, 0), (60_000, 0), (None, 700)], 1):
+        held = desk.started(seq)
+        held.outcome, held.download_ms = "status:200", download_ms
+        desk.handout.crawl_delay_ms = lambda authority, asked=asked_ms: asked  # type: ignore[misc]
+        desk.handout.end_fetched(held)
+    assert [end.delay_ms for end in desk.ended()] == [1_000, 3_000, 5_000, 7_000]
+
+
+def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:
+    """The barrier of an ended URL is what the outbox had been offered by then."""
+    held = desk.started()
+    desk.outbox.offer(queued("http://b.example/")[0], 0)
+    held.outcome = "status:200"
+    desk.handout.end_fetched(held)
+    assert desk.ended(flushed=0) == []
+    assert [end.counter for end in desk.ended(flushed=1)] == ["status:200"]
+
+
+def test_aborted_fetch_returns_to_its_place_with_the_delay(desk: Desk) -> None:
+    """A fetch that was given up is no failure of the URL; its host was asked and rests."""
+    held = desk.started()
+    held.outcome = ABORTED
+    desk.handout.end_fetched(held)
+    assert desk.ended() == [Ended(1, 1_000, b"=")]
+
+
+def test_retry_replaces_the_member_and_waits(desk: Desk) -> None:
+    """A URL that is tried again waits in its host's queue, for the longer of retry and host delay."""
+    held = desk.started()
+    held.outcome, held.next_try, held.retry_delay_ms = "status:503", b"1:again", 4_000
+    desk.handout.end_fetched(held)
+    assert desk.ended() == [Ended(1, 4_000, b"1:again", "retried:status:503")]
+
+
+def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
+    """A request that ended without a response or an error was ignored by somebody: counted as such."""
+    desk.handout.end_fetched(desk.started())
+    assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
+
+
+def test_nothing_is_handed_out_after_the_lease_and_nothing_is_lost(desk: Desk) -> None:
+    """Past the lease pop gives nothing; renewed, it gives what had waited."""
+    held = desk.taken()
+    desk.handout.admit(held)
+    desk.handout.lease_ends_ms = 0
+    assert desk.handout.pop() is None
+    desk.handout.lease_ends_ms = 1 << 60
+    assert desk.handout.pop() is held
+
+
+def test_stop_returns_what_was_not_started_and_leaves_what_runs(desk: Desk) -> None:
+    """Waiting and buffered URLs go back at once; started ones, and those whose robots.txt is fetched, go on."""
+    started, waiting, buffered, asked = desk.started(1), desk.taken(2), desk.taken(3), desk.taken(4)
+    desk.handout.admit(buffered)
+    asked.stage = Stage.ROBOTS
+    desk.handout.return_unstarted()
+    assert [end.seq for end in desk.ended()] == [2, 3]
+    assert (started.stage, waiting.stage, asked.stage) == (Stage.STARTED, Stage.ENDED, Stage.ROBOTS)
+    assert desk.handout.buffered == 0
+
+
+def test_last_words_return_everything_and_rest_the_hosts_that_were_asked(desk: Desk) -> None:
+    """At the end nothing stays held; a host that was asked for something is left alone for its delay."""
+    started, waiting = desk.started(1), desk.taken(2)
+    desk.handout.return_all()
+    assert {end.seq: end.delay_ms for end in desk.ended()} == {1: 1_000, 2: 0}
+    assert started.stage is waiting.stage is Stage.ENDED
+
+
+def test_starts_at_one_server_keep_their_gap(tmp_path: Path) -> None:
+    """A URL whose server was just asked comes back when the gap is over; others are not held up."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    first, second, other = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.1"), desk.taken(3, "192.0.2.2")
+    desk.clock.advance(10_000)
+    for held in (first, second, other):
+        desk.handout.admit(held)
+    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, other, None]
+    [(delay_s, call, held)] = desk.timers
+    assert (delay_s, held) == (0.5, second)
+    desk.clock.advance(500)
+    call(held)
+    assert desk.handout.pop() is second
+
+
+def test_url_of_a_lost_partition_ends_without_a_word(desk: Desk) -> None:
+    """The engine may be done with a URL that is another node's by now."""
+    held = desk.started()
+    desk.handout.held.drop_partition(0)
+    desk.handout.end_fetched(held)
+    assert desk.ended() == []

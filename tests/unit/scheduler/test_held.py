@@ -1,0 +1,79 @@
+"""What a node holds: the barrier before an acknowledgement, and what a rewound Redis must be told."""
+
+from __future__ import annotations
+
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.codec import Member
+from bigcrawl.scheduler.held import KEEP_ENDED_MS, HeldUrl, HeldUrls, Stage
+
+
+def held_url(seq: int, partition: int = 0) -> HeldUrl:
+    fields = Member(seq, seq, 0, 0, 0, b"")
+    return HeldUrl(partition, "a.example", 0, 0, b"%d:" % seq, fields, "http://a.example/", "http://a.example")
+
+
+def holding(*urls: HeldUrl) -> HeldUrls:
+    table = HeldUrls()
+    for url in urls:
+        table.add(url)
+    return table
+
+
+def test_ended_url_waits_for_the_links_offered_before_its_end() -> None:
+    """Acknowledgeable is what ended before the flushed mark, in order; it stays until it is forgotten."""
+    first, second = held_url(1), held_url(2)
+    table = holding(first, second)
+    table.end(first, Ended(1, 0), offered=5)
+    table.end(second, Ended(2, 0), offered=9)
+    assert table.acknowledgeable(4) == []
+    assert [held.seq for held, _ in table.acknowledgeable(5)] == [1]
+    assert [held.seq for held, _ in table.acknowledgeable(9)] == [1, 2]
+    assert len(table) == table.unacknowledged == 2
+    table.forget([first], now_ms=0)
+    assert [held.seq for held in table] == [2]
+
+
+def test_url_ends_once() -> None:
+    """The second word on an ended URL is ignored: the first is on its way to Redis."""
+    url = held_url(1)
+    table = holding(url)
+    table.end(url, Ended(1, 0, b"", "status:200"), 0)
+    table.end(url, Ended(1, 0, b"=", ""), 0)
+    [(_, end)] = table.acknowledgeable(0)
+    assert end.counter == "status:200"
+
+
+def test_url_of_a_lost_partition_does_not_end() -> None:
+    """What was held for a partition that is another node's is forgotten, its end too."""
+    lost, kept = held_url(1, partition=0), held_url(1, partition=1)
+    table = holding(lost, kept)
+    table.end(lost, Ended(1, 0), 0)
+    assert table.drop_partition(0) == [lost]
+    table.end(lost, Ended(1, 0), 0)
+    assert table.acknowledgeable(0) == []
+    assert list(table) == [kept]
+
+
+def test_url_taken_again_is_not_ended_by_its_first_fetch() -> None:
+    """A partition lost and won again hands a URL out anew; the old fetch's end says nothing of the new one."""
+    old, new = held_url(1), held_url(1)
+    table = holding(old)
+    table.drop_partition(0)
+    table.add(new)
+    table.end(old, Ended(1, 0), 0)
+    assert table.acknowledgeable(0) == []
+    assert new.stage is Stage.WAITING
+
+
+def test_only_acknowledged_urls_are_remembered_and_only_for_seconds() -> None:
+    """A Redis that lost its last second is told of acknowledged URLs, not of those that went back."""
+    done, returned, failed = held_url(1), held_url(2), held_url(3)
+    table = holding(done, returned, failed)
+    table.end(done, Ended(1, 0), 0)
+    table.end(returned, Ended(2, 0, b"="), 0)
+    table.end(failed, Ended(3, 0, b"3:again"), 0)
+    table.forget([done, returned, failed], now_ms=1_000)
+    assert table.ended_lately(0) == [done]
+    assert table.ended_lately(1) == []
+    table.forget([], now_ms=1_001 + KEEP_ENDED_MS)
+    assert table.ended_lately(0) == []

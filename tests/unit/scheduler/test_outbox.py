@@ -1,0 +1,143 @@
+"""The outbox: nothing is lost between a spider and the inboxes, and nothing is there twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler import outbox as outbox_module
+from bigcrawl.scheduler.outbox import KEEP_SENT_MS, Outbox
+from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.queued_url import decode_batch
+from tests.unit.scheduler.world import connected, queued
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+
+URLS = queued(*(f"http://h{i}.example/" for i in range(20)))
+
+
+def new_outbox(crawl: str, clock: ManualClock | None = None, urls_max: int = 1000) -> Outbox:
+    return Outbox("node", crawl, urls_max, clock or ManualClock())
+
+
+async def inbox(client: RedisClient, crawl: str, partition: int) -> list[QueuedUrl]:
+    """What the partition's owner will read."""
+    entries = await client.command("XRANGE", PartitionKeys(crawl, partition).inbox, "-", "+")
+    return [url for _, fields in entries for url in decode_batch(dict(pairs_of(fields))[b"b"])]
+
+
+def test_everything_offered_arrives_in_order_in_its_partition(crawl_name: str, redis_url: str) -> None:
+    """A flush sends all that waits; `flushed` then says so."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            for i, url in enumerate(URLS):
+                outbox.offer(url, i % 2)
+            assert outbox.waiting == 20
+            assert await outbox.flush(client) == 20
+            assert (outbox.waiting, outbox.flushed, await outbox.flush(client)) == (0, 20, 0)
+            assert await inbox(client, crawl_name, 0) == URLS[::2]
+            assert await inbox(client, crawl_name, 1) == URLS[1::2]
+            assert outbox.take_flushed_partitions() == {0, 1}
+            assert outbox.take_flushed_partitions() == set()
+
+    asyncio.run(scenario())
+
+
+def test_lost_reply_does_not_send_a_batch_twice(crawl_name: str, redis_url: str) -> None:
+    """A batch keeps its number until Redis is known to have it: the repeat changes nothing."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            run = client.run
+
+            async def reply_lost(calls: list) -> list:
+                await run(calls)
+                raise TransientStoreError("reply lost")
+
+            outbox.offer(URLS[0], 0)
+            client.run = reply_lost  # type: ignore[method-assign,assignment]
+            with pytest.raises(TransientStoreError):
+                await outbox.flush(client)
+            assert outbox.flushed == 0
+            client.run = run  # type: ignore[method-assign]
+            outbox.offer(URLS[1], 0)
+            assert await outbox.flush(client) == 2
+            assert await inbox(client, crawl_name, 0) == URLS[:2]
+
+    asyncio.run(scenario())
+
+
+def test_recent_batches_are_sent_again_to_a_redis_that_forgot_them(crawl_name: str, redis_url: str) -> None:
+    """After a rewind the last seconds go again, oldest first; what Redis still has is not doubled."""
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name, clock)
+            keys = PartitionKeys(crawl_name, 0)
+            for url in URLS[:3]:
+                outbox.offer(url, 0)
+                await outbox.flush(client)
+                clock.advance(2 * KEEP_SENT_MS // 3)
+            await client.command("DEL", keys.inbox, keys.sender + "node")
+            outbox.resend_recent()
+            await outbox.flush(client)
+            assert await inbox(client, crawl_name, 0) == URLS[1:3], "the first is older than Redis can have lost"
+            outbox.resend_recent()
+            await outbox.flush(client)
+            assert await inbox(client, crawl_name, 0) == URLS[1:3], "nothing was forgotten: nothing is doubled"
+
+    asyncio.run(scenario())
+
+
+def test_large_waits_are_cut_into_bounded_batches(
+    crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No message is larger than a bound, however much waits."""
+    monkeypatch.setattr(outbox_module, "BATCH_URLS_MAX", 8)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            for url in URLS:
+                outbox.offer(url, 0)
+            await outbox.flush(client)
+            assert await client.command("XLEN", PartitionKeys(crawl_name, 0).inbox) == 3
+            assert await inbox(client, crawl_name, 0) == URLS
+
+    asyncio.run(scenario())
+
+
+def test_full_outbox_refuses_nothing() -> None:
+    """`is_full` asks spiders to wait; what comes all the same is kept."""
+    outbox = new_outbox("crawl", urls_max=2)
+    for url in URLS[:5]:
+        outbox.offer(url, 0)
+    assert outbox.is_full
+    assert outbox.waiting == 5
+
+
+def test_url_sent_lately_is_told_from_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is new once, then recent, until so many others came that it is forgotten: memory is bounded."""
+    monkeypatch.setattr(outbox_module, "RECENT_KEYS", 3)
+    outbox = new_outbox("crawl")
+    assert [outbox.is_recent(key) for key in (1, 1, 2, 3, 4, 1)] == [False, True, False, False, False, False]
+    assert outbox.dropped_recent == 1
+
+
+def test_repr_counts_and_names_no_url() -> None:
+    """A log line stays short, however much waits."""
+    outbox = new_outbox("crawl")
+    for url in URLS:
+        outbox.offer(url, 0)
+    assert "example" not in repr(outbox)

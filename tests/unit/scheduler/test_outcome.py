@@ -1,0 +1,40 @@
+"""What a fetch without an answer is counted as."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from scrapy import exceptions as scrapy_errors
+
+from bigcrawl.scheduler.handout import ABORTED
+from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError, error_outcome
+from bigcrawl.stats import CRAWL_COUNTERS
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (FetchAbortedError("stop"), ABORTED),
+        (asyncio.CancelledError(), ABORTED),
+        (UrlRefusedError("http://a.example/", "forbidden"), "dropped:forbidden"),
+        (scrapy_errors.DownloadTimeoutError(), "error:timeout"),
+        (TimeoutError(), "error:timeout"),
+        (scrapy_errors.CannotResolveHostError(), "error:dns"),
+        (scrapy_errors.DownloadConnectionRefusedError(), "error:refused"),
+        (scrapy_errors.ResponseDataLossError(), "error:dataloss"),
+        (scrapy_errors.DownloadCancelledError(), "error:too-large"),
+        (scrapy_errors.DownloadFailedError(), "error:connection"),
+        (ZeroDivisionError(), "error:other"),
+    ],
+)
+def test_errors_are_counted_by_kind(error: BaseException, outcome: str) -> None:
+    """The most special kind wins; what nobody thought of is counted too."""
+    assert error_outcome(error) == outcome
+
+
+def test_every_kind_of_error_is_in_the_table_of_counters() -> None:
+    """What is counted is documented."""
+    known = {key for row in CRAWL_COUNTERS for key in row.keys}
+    kinds = {"error:dns", "error:timeout", "error:refused", "error:dataloss", "error:too-large", "error:connection"}
+    assert kinds | {"error:other"} <= known

@@ -1,0 +1,265 @@
+"""A partition as its owner drives it: when it steps, what it tells Redis, and what opening brings in line."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.scheduler.owned_partition import OwnedPartition, pack_keys, unpack_keys
+from bigcrawl.scheduler.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.queued_url import encode_batch
+from tests.unit.scheduler.world import connected, queued
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+
+HOT = 64
+
+
+class Owner:
+    """One owner of partition 0, and the owners that come after it."""
+
+    def __init__(self, directory: Path, crawl: str, client: RedisClient) -> None:
+        self.directory = directory
+        self.client = client
+        self.keys = PartitionKeys(crawl, 0)
+        self.batches = 0
+
+    async def claim(self) -> Claim:
+        call = scripts.claim_partition(
+            self.keys,
+            node="n",
+            token="t",
+            lease_ms=60_000,
+            epoch_min=Partition.last_epoch(self.directory),
+            dead_token="",
+            deadline_ms=0,
+            delay_ms=0,
+        )
+        [claim] = await self.client.run([call])
+        assert isinstance(claim, Claim)
+        return claim
+
+    async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
+        claim = await self.claim()
+        disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
+        mine = OwnedPartition(self.keys, Identity("n", claim.epoch), disk, HOT, 1)
+        await mine.bring_up(self.client, claim)
+        return mine
+
+    async def send(self, *urls: QueuedUrl) -> None:
+        self.batches += 1
+        await self.client.run([scripts.append_batch(self.keys, "n", self.batches, encode_batch(urls), len(urls))])
+
+    async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
+        """One step, committed and not yet told."""
+        [reply] = await self.client.commands([mine.inbox_command(entries_max)])
+        inbox = mine.parse_inbox(reply)
+        step = mine.fold(inbox, mine.room, dict(mine.hot))
+        return mine.after_step(step, len(inbox), now_ms=0)
+
+    async def step(self, mine: OwnedPartition) -> None:
+        await self.client.run(await self.fold(mine))
+        mine.admitted = mine.disk.batch_number
+
+    async def queued(self) -> int:
+        [view] = await self.client.run([scripts.look_partition(self.keys)])
+        return view.count("hot")
+
+
+@asynccontextmanager
+async def owner(tmp_path: Path, crawl: str, redis_url: str) -> AsyncIterator[Owner]:
+    async with connected(redis_url) as client:
+        yield Owner(tmp_path, crawl, client)
+
+
+def urls_of(host: str, count: int) -> list[QueuedUrl]:
+    return queued(*(f"http://{host}/{i}" for i in range(count)))
+
+
+def test_step_admits_what_the_inbox_brings_and_says_so(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Inbox in, admit batch out, counts published; then nothing is left to do."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            assert mine.wants_step(now_ms=0, step_ms=0), "what waits in the inbox of a partition just won is unknown"
+            await o.send(*urls_of("a.example", 3), *urls_of("a.example", 3))
+            await o.step(mine)
+            [view] = await o.client.run([scripts.look_partition(o.keys)])
+            counts = {name: view.count(name) for name in ("hot", "seen", "duplicates", "folded_urls", "waiting")}
+            assert counts == {"hot": 3, "seen": 3, "duplicates": 3, "folded_urls": 6, "waiting": 0}
+            assert mine.hot == {"a.example": 3}
+            assert not mine.wants_step(now_ms=10_000, step_ms=0)
+
+    asyncio.run(scenario())
+
+
+def test_committed_batch_that_redis_never_got_is_admitted_by_the_next_owner(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Killed between commit and admission: nothing is lost, nothing comes twice."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(*urls_of("a.example", 5))
+            calls = await o.fold(mine)
+            assert calls
+            assert await o.queued() == 0
+            again = await o.open()
+            assert await o.queued() == 5
+            assert again.hot == {"a.example": 5}
+            await o.open()
+            assert await o.queued() == 5
+
+    asyncio.run(scenario())
+
+
+def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An older copy of the directory: what Redis admitted since is folded as admitted."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path / "p", crawl_name, redis_url) as o:
+            mine = await o.open()
+            mine.make_durable(0)
+            await o.send(*urls_of("a.example", 5))
+            await o.step(mine)
+            for file in (tmp_path / "p").rglob("*"):
+                if file.is_file():
+                    file.unlink()
+            fresh = await o.open()
+            assert fresh.disk.batch_number == 1
+            fresh.inbox_moved = True
+            await o.step(fresh)
+            assert await o.queued() == 5
+
+    asyncio.run(scenario())
+
+
+def test_missing_keys_of_an_admitted_batch_are_a_corruption(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A manifest behind Redis whose difference is not known must not be guessed at."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            await o.open()
+            await o.client.command("HSET", o.keys.state, "admitted", "3")
+            with pytest.raises(CorruptionError, match="admit batch 1"):
+                await o.open()
+
+    asyncio.run(scenario())
+
+
+def test_inbox_is_trimmed_only_behind_the_durable_point_before(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Entries leave Redis one durable round late, when what they admitted has been persisted there."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(*urls_of("a.example", 3))
+            await o.step(mine)
+            lengths = []
+            for now_ms in (0, 10_000, 20_000):
+                mine.make_durable(now_ms)
+                await o.client.run([mine.publish()])
+                lengths.append(await o.client.command("XLEN", o.keys.inbox))
+            assert lengths == [1, 0, 0]
+            assert not mine.wants_durable(now_ms=60_000, durable_ms=10_000)
+
+    asyncio.run(scenario())
+
+
+def test_partition_of_full_hosts_does_not_step_until_one_has_room(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """URLs wait on disk for full hosts only: no step, and no word to Redis, before one of them has ended."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open(host_hot_max=2)
+            await o.send(*urls_of("a.example", 9))
+            while mine.wants_step(now_ms=0, step_ms=0):
+                calls = await o.fold(mine)
+                await o.client.run(calls)
+            assert calls == []
+            assert (mine.disk.waiting, mine.hot_urls) == (7, 2)
+            mine.note_ended("a.example")
+            assert mine.wants_step(now_ms=0, step_ms=0)
+            mine.inbox_moved = False
+            await o.step(mine)
+            assert mine.disk.waiting == 6
+
+    asyncio.run(scenario())
+
+
+def test_inbox_longer_than_a_step_is_read_on(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A step reads no more than it was allowed to, and asks for the rest."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            for url in urls_of("a.example", 5):
+                await o.send(url)
+            seen = []
+            while mine.inbox_moved:
+                await o.client.run(await o.fold(mine, entries_max=2))
+                seen.append(mine.disk.seen)
+            assert seen == [2, 4, 5]
+
+    asyncio.run(scenario())
+
+
+def test_inbox_noticed_during_a_step_that_did_not_read_stays_noticed(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A step that only refills hosts says nothing about the inbox."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.step(mine)
+            step = mine.fold([], mine.room, {})
+            mine.inbox_moved = True
+            mine.after_step(step, 0, 0)
+            assert mine.inbox_moved
+
+    asyncio.run(scenario())
+
+
+def test_hot_urls_bound_the_room(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """No more is admitted than the partition's share of the hot set; ended URLs make room."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(*(url for i in range(10) for url in urls_of(f"h{i}.example", 10)))
+            await o.step(mine)
+            while mine.room and mine.disk.waiting:
+                mine.inbox_moved = True
+                await o.step(mine)
+            assert (mine.hot_urls, mine.room, mine.disk.waiting) == (HOT, 0, 36)
+            mine.note_ended("h0.example")
+            mine.note_ended("nobody.example")
+            assert mine.room == 1
+
+    asyncio.run(scenario())
+
+
+def test_keys_survive_packing() -> None:
+    """Eight bytes a key, little-endian, whatever the key."""
+    keys = [0, 1, 1 << 63, (1 << 64) - 1]
+    assert unpack_keys(pack_keys(keys)) == keys
+    assert unpack_keys(b"") == []

@@ -1,0 +1,246 @@
+"""Claims, steps and releases of many partitions: one that is lost or fails takes no other with it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.scripts import Claim
+from bigcrawl.scheduler.ownership import DURABLE_AT_ONCE, INBOX_ENTRIES_AT_ONCE
+from tests.unit.scheduler.world import queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.node import Node
+    from tests.unit.scheduler.world import World
+
+PAGES = [f"http://h{i}.example/" for i in range(12)]
+
+
+async def steal(w: World, partition: int) -> None:
+    """Another node's claim, as if our lease had run out."""
+    keys = PartitionKeys(w.config.crawl.name, partition)
+    await w.client.command("HSET", keys.owner, "lease_ms", 0)
+    call = scripts.claim_partition(
+        keys, node="thief", token="", lease_ms=60_000, epoch_min=0, dead_token="", deadline_ms=0, delay_ms=0
+    )
+    [claim] = await w.client.run([call])
+    assert isinstance(claim, Claim)
+
+
+async def offered(w: World, node: Node) -> None:
+    """All pages are in the inboxes, and the next step is due."""
+    for url in queued(*PAGES):
+        node.offer(url)
+    await node._flush()
+    node._note_inboxes()
+    w.clock.advance(1_000)
+
+
+def test_live_owner_is_never_fenced(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Who joins gets nothing that a live node holds, however much it should own it, until it is released."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            second = await w.joined()
+            assert len(first.ownership.owned) == 4
+            assert not second.ownership.owned
+            await first._beat()
+            await first._watch()
+            await second._watch()
+            assert len(first.ownership.owned) + len(second.ownership.owned) == 4
+            assert second.ownership.owned
+
+    asyncio.run(scenario())
+
+
+def test_lost_partition_is_dropped_and_the_others_step_on(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A partition that another node claimed costs a step of its own, and no other partition anything."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await offered(w, node)
+            lost = node.partition_of_host("h0.example")
+            await steal(w, lost)
+            await node.ownership.step_due(starved=True)
+            assert sorted(node.ownership.owned) == [p for p in range(4) if p != lost]
+            kept = [url for url in PAGES if node.partition_of_host(url.split("/")[2]) != lost]
+            started = await w.take(node, 2)
+            assert sorted(held.url for held in started) == sorted(kept)
+
+    asyncio.run(scenario())
+
+
+def test_partition_whose_step_fails_does_not_keep_the_others_from_being_told(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A full disk under one partition: the others are admitted, the failed step is repeated, nothing is lost."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await offered(w, node)
+            broken = node.ownership.owned[node.partition_of_host("h0.example")]
+            fold = broken.fold
+
+            def full(*_: Any) -> Any:
+                raise TransientStoreError("no space left on device")
+
+            broken.fold = full  # type: ignore[method-assign]
+            with pytest.raises(TransientStoreError):
+                await node.ownership.step_due(starved=True)
+            hot = sum(mine.hot_urls for mine in node.ownership.owned.values())
+            assert 0 < hot < len(PAGES)
+            broken.fold = fold  # type: ignore[method-assign]
+            w.clock.advance(1_000)
+            await node.ownership.step_due(starved=True)
+            assert sum(mine.hot_urls for mine in node.ownership.owned.values()) == len(PAGES)
+
+    asyncio.run(scenario())
+
+
+def test_batch_committed_while_redis_was_away_is_admitted_afterwards(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """The commit stands; its admission is repeated until Redis has it, and taken once."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await offered(w, node)
+            run_each = node._client.run_each
+
+            async def away(calls: Any) -> Any:
+                raise TransientStoreError("gone")
+
+            node._client.run_each = away  # type: ignore[method-assign]
+            with pytest.raises(TransientStoreError):
+                await node.ownership.step_due(starved=True)
+            node._client.run_each = run_each  # type: ignore[method-assign]
+            assert (await node.survey()).urls_queued == 0
+            w.clock.advance(1_000)
+            await node.ownership.step_due(starved=True)
+            await node.ownership.step_due(starved=True)
+            assert (await node.survey()).urls_queued == len(PAGES)
+
+    asyncio.run(scenario())
+
+
+def test_release_that_redis_did_not_hear_is_repeated(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A partition stays owned until Redis has taken it back; then another node can claim it at once."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            run_each = node._client.run_each
+
+            async def away(calls: Any) -> Any:
+                raise TransientStoreError("gone")
+
+            node._client.run_each = away  # type: ignore[method-assign]
+            mine = list(node.ownership.owned.values())
+            with pytest.raises(TransientStoreError):
+                await node.ownership.release(mine)
+            assert list(node.ownership.owned.values()) == mine
+            node._client.run_each = run_each  # type: ignore[method-assign]
+            await node.ownership.release(mine)
+            assert not node.ownership.owned
+            assert (await node.survey()).owned == 0
+
+    asyncio.run(scenario())
+
+
+def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A stop that runs out of time in the middle has released what it could."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=3 * DURABLE_AT_ONCE) as w:
+            node = await w.joined()
+            run_each, rounds = node._client.run_each, 0
+
+            async def slow(calls: Any) -> Any:
+                nonlocal rounds
+                rounds += 1
+                if rounds == 3:
+                    raise TimeoutError
+                return await run_each(calls)
+
+            node._client.run_each = slow  # type: ignore[method-assign]
+            with pytest.raises(TimeoutError):
+                await node.ownership.release(list(node.ownership.owned.values()))
+            assert len(node.ownership.owned) == (await node.survey()).owned == DURABLE_AT_ONCE
+
+    asyncio.run(scenario())
+
+
+def test_partition_that_redis_knows_is_not_opened_without_its_files(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Begun in Redis, gone from the disk: an error for the operator, never a fresh start."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await offered(w, node)
+            await node.ownership.step_due(starved=True)
+            await node.close()
+            for directory in (tmp_path / crawl_name).glob("p0*"):
+                shutil.rmtree(directory)
+            with pytest.raises(ConfigError, match="holds no manifest"):
+                await w.joined()
+
+    asyncio.run(scenario())
+
+
+def test_round_reads_a_bounded_number_of_inbox_entries(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """However many partitions step together, what a round holds in memory is bounded."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=64) as w:
+            node = await w.joined()
+            w.clock.advance(1_000)
+            commands, asked = node._client.commands, 0
+
+            async def counting(rows: Any) -> Any:
+                nonlocal asked
+                asked += sum(row[-1] for row in rows if row[0] == "XRANGE")
+                return await commands(rows)
+
+            node._client.commands = counting  # type: ignore[method-assign]
+            await node.ownership.step_due(starved=True)
+            assert 0 < asked <= INBOX_ENTRIES_AT_ONCE
+
+    asyncio.run(scenario())
+
+
+def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Nothing is forced to the disk before its time; then a few partitions a round until all are."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=20, durable_seconds=10) as w:
+            node = await w.joined()
+
+            def undurable() -> int:
+                return sum(mine.disk.has_undurable_changes for mine in node.ownership.owned.values())
+
+            await node.ownership.make_durable_due()
+            assert undurable() == 20
+            w.clock.advance(10_000)
+            left = []
+            for _ in range(3):
+                await node.ownership.make_durable_due()
+                left.append(undurable())
+            assert left == [12, 4, 0]
+
+    asyncio.run(scenario())

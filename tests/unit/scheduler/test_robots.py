@@ -1,0 +1,207 @@
+"""How rules are come by: once for all nodes, in a taken URL's place, and politely over redirects."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler import robots as robots_module
+from bigcrawl.scheduler.doors import Doors
+from bigcrawl.scheduler.robots import ATTEMPTS_MAX, Fetched, Robots
+from tests.unit.scheduler.test_gatekeeper import url_of
+from tests.unit.scheduler.world import World, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+RULES = b"User-agent: *\nDisallow: /x\n"
+HOST, ELSEWHERE = "a.example", "b.example"
+FILE = f"http://{HOST}/robots.txt"
+
+
+@asynccontextmanager
+async def crawl(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
+    made = World(tmp_path, name, redis_url, {"robots": "obey", **settings})
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def rules_of(w: World) -> Robots:
+    """The rules of one more node of the crawl."""
+    doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock)
+    return Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
+
+
+def test_rules_are_fetched_once_for_all_nodes(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """What one node fetched is in the host record: the next node uses it and asks nobody."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            w.web.answers[FILE] = Fetched(200, RULES)
+            first, second = rules_of(w), rules_of(w)
+            held = url_of(HOST)
+            assert await first.stored(held) is None
+            await first.fetch(held)
+            known = await second.stored(held)
+            assert known is not None
+            assert not known.rules.is_allowed(f"http://{HOST}/x")
+            assert known.rules.is_allowed(f"http://{HOST}/y")
+            assert w.web.asked == [FILE]
+
+    asyncio.run(scenario())
+
+
+def test_rules_expire_after_a_day(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Known rules are used for 24 hours and no longer."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            await robots.fetch(url_of(HOST))
+            w.clock.advance(24 * 3_600_000 - 1)
+            assert robots.known(f"http://{HOST}") is not None
+            w.clock.advance(1)
+            assert robots.known(f"http://{HOST}") is None
+
+    asyncio.run(scenario())
+
+
+def test_unreachable_robots_forbids_after_its_attempts_and_is_asked_again_with_growing_waits(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """No answer and 5xx: first the URL waits, each time longer; then the host's URLs end as unreachable."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            w.web.answers[FILE] = Fetched(503)
+            robots = rules_of(w)
+            waits = []
+            for attempt in range(1, ATTEMPTS_MAX + 1):
+                assert robots.known(f"http://{HOST}") is None
+                waits.append(await robots.fetch(url_of(HOST)))
+                assert (robots.known(f"http://{HOST}") is not None) == (attempt == ATTEMPTS_MAX)
+            assert waits[0] < waits[1]
+            known = robots.known(f"http://{HOST}")
+            assert known is not None
+            assert known.reason == "unreachable"
+            assert not known.rules.is_allowed(f"http://{HOST}/")
+
+    asyncio.run(scenario())
+
+
+def test_damaged_record_is_fetched_again(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Rules in Redis that cannot be read are as good as none."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            keys = PartitionKeys(crawl_name, 0)
+            await w.client.run([scripts.put_robots(keys, HOST, f"robots:http://{HOST}", b"junk", 60_000, 100)])
+            assert await rules_of(w).stored(url_of(HOST)) is None
+
+    asyncio.run(scenario())
+
+
+def test_same_file_is_not_fetched_twice_at_a_time(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """With several connections a host, one URL fetches robots.txt and the others go back for the delay."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, host_delay=3, host_connections=4) as w:
+            robots = rules_of(w)
+            w.web.gate = asyncio.Event()
+            first = asyncio.ensure_future(robots.fetch(url_of(HOST)))
+            await w.web.was_asked.wait()
+            assert await robots.fetch(url_of(HOST, seq=2)) == 3_000
+            w.web.gate.set()
+            await first
+            assert w.web.asked == [FILE]
+
+    asyncio.run(scenario())
+
+
+def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The host a robots.txt redirects to is lent for the fetch: nobody else starts one, and it rests after."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, host_delay=30) as w:
+            target = f"http://{ELSEWHERE}/rules.txt"
+            w.web.answers |= {FILE: Fetched(301, location=target), target: Fetched(200, RULES)}
+            keys = PartitionKeys(crawl_name, 0)
+            record = keys.host + ELSEWHERE
+            lent: list[Any] = []
+            fetch = w.web
+
+            async def watched(url: str) -> Fetched:
+                lent.append(await w.client.command("HEXISTS", record, "lent"))
+                return await fetch(url)
+
+            robots = rules_of(w)
+            robots._fetch = watched
+            await robots.fetch(url_of(HOST))
+            assert w.web.asked == [FILE, target]
+            assert lent == [0, 1]
+            assert await w.client.command("HEXISTS", record, "lent") == 0
+            now_s, _ = await w.client.command("TIME")
+            assert int(await w.client.command("HGET", record, "next")) > (int(now_s) + 25) * 1_000
+            known = robots.known(f"http://{HOST}")
+            assert known is not None
+            assert not known.rules.is_allowed(f"http://{HOST}/x")
+
+    asyncio.run(scenario())
+
+
+def test_redirects_end(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A robots.txt that redirects for ever is given up after five hops, on one host and over many."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            for i in range(20):
+                w.web.answers[f"http://{HOST}/{i}"] = Fetched(302, location=f"/{i + 1}")
+                w.web.answers[f"http://h{i}.example/r"] = Fetched(302, location=f"http://h{i + 1}.example/r")
+            w.web.answers[FILE] = Fetched(302, location="/0")
+            await rules_of(w).fetch(url_of(HOST))
+            assert len(w.web.asked) == 6
+            w.web.answers[FILE] = Fetched(302, location="http://h0.example/r")
+            w.web.asked.clear()
+            await rules_of(w).fetch(url_of(HOST))
+            assert len(w.web.asked) == 6
+
+    asyncio.run(scenario())
+
+
+def test_ignored_rules_are_never_fetched(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An operator who owns the hosts is asked for no robots.txt."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, robots="ignore-i-own-these-hosts") as w:
+            known = rules_of(w).known(f"http://{HOST}")
+            assert known is not None
+            assert known.rules.is_allowed(f"http://{HOST}/x")
+
+    asyncio.run(scenario())
+
+
+def test_kept_rules_are_bounded(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of parsed rules does not grow with the hosts of the web; those used last stay."""
+    monkeypatch.setattr(robots_module, "RULES_CACHED", 2)
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            for host in ("a.example", "b.example", "a.example", "c.example"):
+                if robots.known(f"http://{host}") is None:
+                    await robots.fetch(url_of(host))
+            assert [robots.known(f"http://{host}.example") is not None for host in "abc"] == [True, False, True]
+            assert "under_way=0" in repr(robots)
+
+    asyncio.run(scenario())

@@ -1,0 +1,136 @@
+"""The crawl at a glance, and the two looks that find it finished."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.scripts import Claim, Ended, Identity
+from bigcrawl.scheduler.survey import FinishCheck, id_order, survey
+from tests.unit.scheduler.world import connected
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.client import RedisClient
+
+LEASE_MS = 60_000
+
+
+async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[PartitionKeys, Identity]:
+    """Claim a partition, with nothing in it."""
+    keys = PartitionKeys(crawl, partition)
+    call = scripts.claim_partition(
+        keys, node="n", token="t", lease_ms=LEASE_MS, epoch_min=0, dead_token="", deadline_ms=0, delay_ms=0
+    )
+    [claim] = await client.run([call])
+    assert isinstance(claim, Claim)
+    return keys, Identity("n", claim.epoch)
+
+
+async def admit(client: RedisClient, keys: PartitionKeys, who: Identity, *hosts: str) -> None:
+    rows = [(host, i, b"%d:url" % i) for i, host in enumerate(hosts)]
+    await client.run([scripts.admit_urls(keys, who, 1, b"", 1, rows)])
+
+
+def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
+    """Hosts and URLs by state, pages by status, owners by node."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for partition in (0, 2):
+                keys, who = await own(client, crawl_name, partition)
+                await admit(client, keys, who, "a.example", "b.example", "b.example")
+                await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
+                await client.run([scripts.end_urls(keys, who, 1, [Ended(0, 60_000, b"", "status:200", 12)])])
+                await client.run([scripts.append_batch(keys, "n", 1, b"batch", 7)])
+                await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
+            seen = await survey(client, crawl_name, 4)
+            assert (seen.partitions, seen.owned, seen.owners["n"]) == (4, 2, 2)
+            assert (seen.urls_inbox, seen.urls_queued, seen.urls_taken, seen.waiting) == (14, 2, 2, 16)
+            assert (seen.hosts_busy, seen.inboxes_unfolded) == (2, 2)
+            assert (seen.pages, seen.counts["bytes"], seen.counts["ended"]) == (2, 24, 2)
+            assert not seen.is_empty
+
+    asyncio.run(scenario())
+
+
+def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: str, redis_url: str) -> None:
+    """One look at an empty crawl is not enough: what moved during it may be anywhere."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys, who = await own(client, crawl_name)
+            check = FinishCheck(client, crawl_name, 1)
+            assert not await check.look()
+            await admit(client, keys, who, "a.example")
+            await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
+            await client.run([scripts.end_urls(keys, who, 1, [Ended(0, 0)])])
+            assert not await check.look(), "something came and went between the two looks"
+            assert await check.look()
+            assert await check.is_said()
+            assert await FinishCheck(client, crawl_name, 1).look(), "another node believes it"
+
+    asyncio.run(scenario())
+
+
+def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: str) -> None:
+    """In the inbox, on disk, in a host's queue, taken: none of them is the end."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys, who = await own(client, crawl_name)
+            check = FinishCheck(client, crawl_name, 1)
+            await client.run([scripts.append_batch(keys, "n", 1, b"batch", 1)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            [view] = await client.run([scripts.look_partition(keys)])
+            state = {"folded": view.inbox_id, "folded_urls": 1, "waiting": 1}
+            await client.run([scripts.trim_partition(keys, who, "0-0", 0, state)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.trim_partition(keys, who, "0-0", 0, {"waiting": 0})])
+            await admit(client, keys, who, "a.example")
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.end_urls(keys, who, 1, [Ended(0, 0)])])
+            assert [await check.look() for _ in range(2)] == [False, True]
+
+    asyncio.run(scenario())
+
+
+def test_waiting_host_holds_the_end_up_even_if_the_counter_is_wrong(crawl_name: str, redis_url: str) -> None:
+    """A host with URLs is ready or busy; that is believed more than the count of hot URLs."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys, who = await own(client, crawl_name)
+            await admit(client, keys, who, "a.example")
+            await client.command("HSET", keys.state, "hot", "-3")
+            assert not (await survey(client, crawl_name, 1)).is_empty
+
+    asyncio.run(scenario())
+
+
+def test_start_requests_under_way_hold_the_end_up(crawl_name: str, redis_url: str) -> None:
+    """A claimed start is not over before it is done, or given up."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            crawl = CrawlKeys(crawl_name)
+            check = FinishCheck(client, crawl_name, 1)
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS, undone=True)])
+            assert [await check.look() for _ in range(2)] == [False, True]
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS)])
+            assert not await check.look(), "a new start takes the word back"
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS, done=True)])
+            assert [await check.look() for _ in range(2)] == [False, True]
+
+    asyncio.run(scenario())
+
+
+def test_stream_ids_compare_as_numbers() -> None:
+    """1700-10 comes after 1700-9, and 1701-0 after both."""
+    ids = ["1701-0", "1700-10", "1700-9", "0-0"]
+    assert sorted(ids, key=id_order) == ["0-0", "1700-9", "1700-10", "1701-0"]

@@ -1,0 +1,108 @@
+"""The broad spider: seeds in, links out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.http import HtmlResponse, Response, TextResponse
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.links import Links
+from bigcrawl.spiders import broad as broad_module
+from bigcrawl.spiders.broad import BroadSpider
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = b'<html><a href="/x">x</a><a href="http://b.example/">b</a></html>'
+
+
+def start_of(seeds: str) -> list[list[str]]:
+    """The batches that a spider starts with."""
+
+    async def collect() -> list[list[str]]:
+        return [list(batch.urls) async for batch in BroadSpider(seeds).start()]
+
+    return asyncio.run(collect())
+
+
+def links_of(response: Response) -> list[str]:
+    async def collect() -> list[Any]:
+        return [output async for output in BroadSpider("http://a.example/").parse(response)]
+
+    outputs = asyncio.run(collect())
+    assert all(isinstance(output, Links) for output in outputs)
+    return [url for output in outputs for url in output.urls]
+
+
+def test_seeds_are_urls_or_a_file_of_them(tmp_path: Path) -> None:
+    """Both ways give the same batch, in canonical form; comments and empty lines do not count."""
+    file = tmp_path / "seeds.txt"
+    file.write_text("# of today\n\nHTTP://A.example\n  http://b.example/?q  \n")
+    expected = [["http://a.example/", "http://b.example/?q"]]
+    assert start_of(str(file)) == start_of("HTTP://A.example http://b.example/?q") == expected
+
+
+def test_many_seeds_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of any size is read as it is needed."""
+    monkeypatch.setattr(broad_module, "SEEDS_PER_BATCH", 3)
+    file = tmp_path / "seeds.txt"
+    file.write_text("".join(f"http://a.example/{i}\n" for i in range(7)))
+    assert [len(batch) for batch in start_of(str(file))] == [3, 3, 1]
+
+
+def test_rubbish_lines_are_told_and_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A few are named, all are counted; bytes that are no text do not stop the start."""
+    file = tmp_path / "seeds.txt"
+    file.write_bytes(b"http://a.example/\n" + b"no url \xff\xfe\n" * 9 + b"ftp://c.example/\n")
+    with caplog.at_level(logging.WARNING):
+        assert start_of(str(file)) == [["http://a.example/"]]
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 6
+    assert messages[0].startswith("seed 2 ")
+    assert messages[-1] == "10 seeds in all were left out"
+
+
+@pytest.mark.parametrize("seeds", ["", "missing.txt", "."])
+def test_seeds_that_are_not_there_are_a_clear_error(seeds: str) -> None:
+    """No seeds, no such file, a directory: which value, and what it should be."""
+    with pytest.raises(ConfigError, match="neither URLs nor a file"):
+        start_of(seeds)
+
+
+def test_file_without_a_single_url_is_a_clear_error(tmp_path: Path) -> None:
+    """A crawl of nothing is not begun."""
+    file = tmp_path / "seeds.txt"
+    file.write_text("# none\n")
+    with pytest.raises(ConfigError, match="no seeds"):
+        start_of(str(file))
+
+
+def test_edited_file_is_another_set_of_start_requests(tmp_path: Path) -> None:
+    """The spider's arguments tell the starts apart; so does what the file was when it was read."""
+    file = tmp_path / "seeds.txt"
+    file.write_text("http://a.example/\n")
+    before = BroadSpider(str(file)).seeds_version
+    assert before == BroadSpider(str(file)).seeds_version != ""
+    file.write_text("http://a.example/\nhttp://b.example/\n")
+    assert BroadSpider(str(file)).seeds_version != before
+    assert BroadSpider("http://a.example/").seeds_version == ""
+
+
+@pytest.mark.parametrize(
+    ("response", "followed"),
+    [
+        (HtmlResponse("http://a.example/", body=PAGE, headers={"Content-Type": "text/html; charset=utf-8"}), True),
+        (HtmlResponse("http://a.example/", body=PAGE, headers={"Content-Type": "Application/XHTML+XML"}), True),
+        (HtmlResponse("http://a.example/", body=PAGE), True),
+        (HtmlResponse("http://a.example/", body=PAGE, status=404, headers={"Content-Type": "text/html"}), True),
+        (TextResponse("http://a.example/", body=PAGE, headers={"Content-Type": "text/plain"}), False),
+        (Response("http://a.example/", body=PAGE, headers={"Content-Type": "text/html"}), False),
+    ],
+)
+def test_links_are_followed_on_html_pages_of_any_status(response: Response, followed: bool) -> None:
+    """What is HTML by its type, or looks like it and has none."""
+    assert links_of(response) == (["http://a.example/x", "http://b.example/"] if followed else [])
