@@ -112,9 +112,9 @@ SETTINGS: tuple[Setting, ...] = (
     # --- the hot set in Redis
     Setting(
         "BIGCRAWL_HOT_URLS",
-        100_000,
+        50_000,
         int,
-        "URLs of the whole crawl that wait in Redis, about 400 bytes each; the others wait on disk.",
+        "URLs of the whole crawl that wait in Redis, 160 to 1,060 bytes each; the others wait on disk.",
         "URLs",
         1_000,
         100_000_000,
@@ -132,7 +132,7 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_HOST_RECORDS",
         100_000,
         int,
-        "Hosts whose robots rules and next allowed time stay in Redis, about 500 bytes each; a forgotten host's "
+        "Hosts whose robots rules and next allowed time stay in Redis, about 330 bytes each; a forgotten host's "
         "robots.txt is fetched again before its next page.",
         "hosts",
         1_000,

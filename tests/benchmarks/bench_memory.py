@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.benchmark
 
-URLS = 100_000  # the default of BIGCRAWL_HOT_URLS
+URLS = 100_000  # twice the default of BIGCRAWL_HOT_URLS
 RECORDS = 20_000
 ADMITTED_AT_ONCE = 1_000  # as an owner does
 ROBOTS = b"User-agent: *\nDisallow: /cgi-bin/\nDisallow: /search\nDisallow: /private/\nCrawl-delay: 2\n"

@@ -62,7 +62,15 @@ def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: 
     """The text names every figure of the JSON that a person asks for."""
     status = asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
     text = status_text(status)
-    for expected in (f"crawl {crawl_name}", "2 (0.0 MB)", "1 busy", "2 in inboxes", "1 taken", "4 of 4", "status:404"):
+    for expected in (
+        f"crawl {crawl_name}",
+        "2 (0.0 MB)",
+        "1 busy",
+        "2 in inboxes",
+        "1 taken",
+        "4 of 4",
+        "status:404",
+    ):
         assert expected in text
     assert "finished" not in text
     assert "finished" in status_text({**status, "finished": True})
@@ -84,7 +92,7 @@ def run_command(settings: dict[str, Any], *words: str, as_json: bool = False) ->
 def test_crawl_whose_server_is_stopped_is_told_in_one_line(
     tmp_path: Path, crawl_name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing runs here: exit status 1 and a line, no traceback, and no server is started for the question."""
+    """Nothing runs here: exit status 1 and a line, no traceback; no server is started for the question."""
     settings = {"BIGCRAWL_CRAWL": crawl_name, "BIGCRAWL_STATE_DIR": str(tmp_path)}
     assert run_command(settings, "status") == 1
     said = capsys.readouterr()

@@ -65,7 +65,7 @@ def test_progress_is_off_when_its_time_is_zero() -> None:
 def test_line_tells_pages_rate_hosts_and_urls(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line a while, with the rate since the line before; a Redis that is away costs a line, not the crawl."""
+    """A line a while, with the rate since the line before; a Redis that is away costs a line, no more."""
     now = iter([100.0, 102.0, 104.0])
     monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: next(now)))
 

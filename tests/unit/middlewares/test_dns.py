@@ -13,7 +13,11 @@ from bigcrawl.middlewares import dns as dns_module
 from bigcrawl.middlewares.dns import Resolver
 from bigcrawl.politeness.dns_cache import DnsCache
 
-ADDRESSES = {"two.example": ["8.8.8.8", "8.8.4.4"], "six.example": ["2606:4700::1111"], "inside.example": ["10.0.0.1"]}
+ADDRESSES = {
+    "two.example": ["8.8.8.8", "8.8.4.4"],
+    "six.example": ["2606:4700::1111"],
+    "inside.example": ["10.0.0.1"],
+}
 
 
 class Receiver:

@@ -29,6 +29,7 @@ class Frontier:
         self.starts = starts
         self.events: list[Any] = []
         self.failed: BigcrawlError | None = None
+        self.offered = asyncio.Event()
         self.room = asyncio.Event()
         if has_room:
             self.room.set()
@@ -49,6 +50,7 @@ class Frontier:
     def offer_links(self, links: Links, urls: Iterable[str], depth: int) -> int:
         offered = list(urls)
         self.events.append(("links", offered, depth))
+        self.offered.set()
         return len(offered)
 
     async def wait_for_room(self) -> None:
@@ -89,7 +91,7 @@ async def given(*outputs: Any) -> AsyncIterator[Any]:
 
 
 def test_links_are_taken_and_everything_else_is_passed_on() -> None:
-    """Requests and items go their way, in order; a batch goes to the frontier, one step deeper than its page."""
+    """Requests and items go their way, in order; a batch goes to the frontier, one deeper than its page."""
 
     async def scenario() -> None:
         desk = Desk(Frontier())
@@ -150,8 +152,7 @@ def test_spider_waits_while_the_frontier_is_full() -> None:
         response = Response(PAGE, request=Request(PAGE))
         outputs = desk.middleware.process_spider_output(response, spider())
         work = asyncio.ensure_future(anext(outputs, None))
-        while not frontier.events:
-            await asyncio.sleep(0)
+        await asyncio.wait_for(frontier.offered.wait(), 5)
         assert asked == ["b"]
         frontier.room.set()
         await work
@@ -168,7 +169,12 @@ def test_start_is_claimed_first_and_said_to_be_done_last() -> None:
         request = Request("http://b.example/")
         assert await desk.start(Links(["http://a.example/"]), request, {"item": 1}) == [request, {"item": 1}]
         assert desk.frontier is not None
-        assert desk.frontier.events == ["claim", ("links", ["http://a.example/"], 0), ("start", request.url), "end"]
+        assert desk.frontier.events == [
+            "claim",
+            ("links", ["http://a.example/"], 0),
+            ("start", request.url),
+            "end",
+        ]
 
     asyncio.run(scenario())
 

@@ -22,7 +22,9 @@ async def opened(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> 
         return await open_record(client, make_config(tmp_path, name, **settings).crawl)
 
 
-def test_record_is_the_same_for_every_node_and_every_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_record_is_the_same_for_every_node_and_every_start(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """The first node writes it; nodes that start at once and later agree on the id and on the suffix list."""
 
     async def scenario() -> None:
@@ -37,7 +39,10 @@ def test_record_is_the_same_for_every_node_and_every_start(tmp_path: Path, crawl
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"partitions": 8}, "BIGCRAWL_PARTITIONS is 8"), ({"private_suffixes": True}, "BIGCRAWL_PRIVATE_SUFFIXES")],
+    [
+        ({"partitions": 8}, "BIGCRAWL_PARTITIONS is 8"),
+        ({"private_suffixes": True}, "BIGCRAWL_PRIVATE_SUFFIXES"),
+    ],
 )
 def test_node_that_differs_does_not_start_and_says_in_what(
     tmp_path: Path, crawl_name: str, redis_url: str, change: dict[str, Any], named: str
@@ -65,7 +70,9 @@ def test_other_version_of_a_format_does_not_start(tmp_path: Path, crawl_name: st
     asyncio.run(scenario())
 
 
-def test_redis_that_does_not_know_the_directory_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_redis_that_does_not_know_the_directory_is_refused(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """A state directory of a begun crawl with an empty Redis is never a silent restart from empty."""
 
     async def scenario() -> None:
@@ -123,5 +130,5 @@ def test_damaged_record_file_is_told_with_its_path(
 def test_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A file in the way of the state directory: one error that names the setting."""
     (tmp_path / "state").write_text("in the way")
-    with pytest.raises(ConfigError, match="BIGCRAWL_STATE_DIR|cannot"):
+    with pytest.raises(ConfigError, match="cannot "):
         asyncio.run(opened(tmp_path / "state", crawl_name, redis_url))

@@ -29,7 +29,9 @@ class Entrance:
         self.doors = Doors(policy, client, DnsCache(resolve, self.clock), self.clock)
 
 
-def run(tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any) -> None:
+def run(
+    tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any
+) -> None:
     async def scenario() -> None:
         async with connected(redis_url) as client:
             await story(Entrance(tmp_path, client, **settings))
@@ -68,7 +70,7 @@ def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, r
 def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(
     tmp_path: Path, redis_url: str
 ) -> None:
-    """A failure snoozes the host, not the node; after the last try the URL ends, and nothing is remembered."""
+    """A failure snoozes the host, not the node; after the last try the URL ends, forgotten."""
 
     async def story(entrance: Entrance) -> None:
         for attempt in range(1, LOOKUPS_MAX + 1):
@@ -84,7 +86,7 @@ def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(
 
 
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:
-    """Each asker gets the next free start; one within reach is waited for, one further ahead closes the door."""
+    """Each asker gets the next free start; one in reach is waited for, one further on closes the door."""
 
     async def story(entrance: Entrance) -> None:
         starts = []

@@ -1,4 +1,4 @@
-"""The probe answers before there is an engine, with Scrapy's own slot, and without what it keeps to itself."""
+"""The probe answers before there is an engine, with Scrapy's private slot, and without it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_request_has_ended_is_known_without_the_slot(active: int, scraped: int, 
 
 
 def test_closing_is_seen_from_its_first_moment() -> None:
-    """The slot's `closing` is set before anything else; without a slot, an engine that does not run closes."""
+    """The slot's `closing` is set before anything else; without one, an engine that does not run closes."""
     assert not probe_of(engine_with(closing=None)).is_closing()
     assert probe_of(engine_with(closing=object())).is_closing()
     assert probe_of(SimpleNamespace(_slot=None, running=False)).is_closing()

@@ -75,14 +75,18 @@ async def gate(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> A
         await w.close()
 
 
-def test_first_url_of_a_host_gives_its_place_to_robots(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """robots.txt is fetched in the URL's place; the URL goes back for the delay, and is admitted afterwards."""
+def test_first_url_of_a_host_gives_its_place_to_robots(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """robots.txt is fetched in the URL's place; the URL goes back for the delay, then is admitted."""
 
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url, host_delay=2) as g:
             held = url_of("a.example")
             assert await g.ask(held) == [("back", 1, 2_000, "robots")]
-            assert held.stage is Stage.ROBOTS, "its host is being asked: it must not be returned as if it were not"
+            assert held.stage is Stage.ROBOTS, (
+                "its host is being asked: it must not be returned as if it were not"
+            )
             again = url_of("a.example", seq=2)
             assert await g.ask(again) == [("admit", 2)]
             assert again.address == "192.0.2.1"
@@ -117,7 +121,9 @@ def test_forbidden_url_ends_and_the_others_pass(tmp_path: Path, crawl_name: str,
     asyncio.run(scenario())
 
 
-def test_host_without_address_is_given_up_after_its_tries(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_host_without_address_is_given_up_after_its_tries(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """Unresolved names send the URL back for their retry time, and end it in the end."""
 
     async def scenario() -> None:
@@ -155,7 +161,7 @@ def test_url_is_paced_until_it_is_due(tmp_path: Path, crawl_name: str, redis_url
 def test_host_rests_its_delay_when_redis_goes_away_after_robots(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """robots.txt was fetched, its rules cannot be shared: the host was asked all the same, and rests for it."""
+    """robots.txt was fetched, its rules cannot be shared: the host was asked all the same, and rests."""
 
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url, host_delay=30) as g:
@@ -182,7 +188,7 @@ def test_redis_away_sends_the_url_back(tmp_path: Path, crawl_name: str, redis_ur
             async def away(rows: object) -> Any:
                 raise TransientStoreError("gone")
 
-            g.world.client.commands = away  # type: ignore[method-assign,assignment]
+            g.world.client.commands = away  # type: ignore[method-assign]
             assert await g.ask(url_of("a.example")) == [("back", 1, STORE_RETRY_MS, "")]
 
     asyncio.run(scenario())
@@ -202,7 +208,7 @@ def test_broken_rules_stop_neither_the_node_nor_the_other_urls(
                 def broken(held: HeldUrl, known: object) -> bool:
                     raise ZeroDivisionError
 
-                g.keeper._is_forbidden = broken  # type: ignore[method-assign,assignment]
+                g.keeper._is_forbidden = broken  # type: ignore[method-assign]
             else:
                 g.world.web.answers["http://a.example/robots.txt"] = ZeroDivisionError()
             [answer] = await g.ask(url_of("a.example"))

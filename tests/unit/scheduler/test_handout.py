@@ -85,7 +85,7 @@ def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
 
 
 def test_fetched_url_rests_its_host_the_longest_of_all_delays(tmp_path: Path) -> None:
-    """The minimum, the host's Crawl-delay up to its cap, a multiple of the download time: the largest wins."""
+    """The minimum, the host's Crawl-delay up to its cap, so many download times: the largest wins."""
     desk = Desk(tmp_path, crawl_delay_max=5, download_factor=10)
     for seq, (asked_ms, download_ms) in enumerate([(None, 0), (3_000, 0), (60_000, 0), (None, 700)], 1):
         held = desk.started(seq)
@@ -138,7 +138,7 @@ def test_nothing_is_handed_out_after_the_lease_and_nothing_is_lost(desk: Desk) -
 
 
 def test_stop_returns_what_was_not_started_and_leaves_what_runs(desk: Desk) -> None:
-    """Waiting and buffered URLs go back at once; started ones, and those whose robots.txt is fetched, go on."""
+    """Waiting and buffered URLs go back at once; started ones, and robots.txt under way, go on."""
     started, waiting, buffered, asked = desk.started(1), desk.taken(2), desk.taken(3), desk.taken(4)
     desk.handout.admit(buffered)
     asked.stage = Stage.ROBOTS

@@ -46,11 +46,11 @@ def test_everything_offered_is_handed_out_once_and_then_the_crawl_is_finished(
             started = await w.take(node)
             assert sorted(held.url for held in started) == PAGES
             await w.turn(node)
-            assert not node.finished
+            was_finished = node.finished
             for held in started:
                 w.end(node, held)
             await w.turn(node)
-            assert node.finished
+            assert (was_finished, node.finished) == (False, True)
             assert (await node.survey()).pages == len(PAGES)
             assert not node.handout.held
 
@@ -78,7 +78,9 @@ def test_link_is_not_acknowledged_before_its_batch_is_in_redis(
     asyncio.run(scenario())
 
 
-def test_page_is_not_acknowledged_before_it_is_stored(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_page_is_not_acknowledged_before_it_is_stored(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """While the page storage is not flushed, nothing is acknowledged."""
 
     async def scenario() -> None:
@@ -97,7 +99,9 @@ def test_page_is_not_acknowledged_before_it_is_stored(tmp_path: Path, crawl_name
     asyncio.run(scenario())
 
 
-def test_partition_with_a_take_in_flight_is_not_released(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_partition_with_a_take_in_flight_is_not_released(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """Redis says that URLs are still taken: the partition stays this node's until they have ended."""
 
     async def scenario() -> None:
@@ -230,7 +234,9 @@ def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
     asyncio.run(scenario())
 
 
-def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_fold_that_takes_long_does_not_cost_the_lease(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """The lease is renewed while a step holds the files."""
 
     async def scenario() -> None:
@@ -326,20 +332,22 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                         raise TransientStoreError("the server is gone again")
                     return await run(batch)
 
-                node._client.run = dies_once  # type: ignore[method-assign]
+                node._client.run = dies_once  # type: ignore[method-assign,assignment]
                 node._restarted = True
                 with pytest.raises(TransientStoreError):
                     await node._pump()
-                assert node._restarted
+                still_to_do = node._restarted
                 await node._pump()
-                assert not node._restarted
+                assert (still_to_do, node._restarted) == (True, False)
                 seen = await node.survey()
                 assert (seen.urls_taken, seen.urls_queued) == (len(started), 0)
 
     asyncio.run(scenario())
 
 
-def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_pump_survives_a_server_that_cannot_be_revived(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """Whatever starting the embedded server raises, the loop goes on and tries again."""
 
     async def scenario() -> None:
@@ -363,7 +371,7 @@ def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_nam
             async def no_rest(rest_s: float, work: object) -> None:
                 await asyncio.sleep(0)
 
-            node._rest = no_rest  # type: ignore[method-assign,assignment]
+            node._rest = no_rest  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
                 await node._loop(node._pump)
             assert turns == 3
@@ -446,7 +454,10 @@ def test_crawl_fetches_exactly_as_many_pages_as_it_may(
                 # The acknowledgement and the survey of `_watch` are under way at the same time.
                 await asyncio.gather(node._end_and_take(take=False), node._watch())
                 await node._fold()
-                assert node.has_reached_max == ((await node.survey()).pages >= pages_max) or not node.has_reached_max
+                assert (
+                    node.has_reached_max == ((await node.survey()).pages >= pages_max)
+                    or not node.has_reached_max
+                )
                 if node.has_reached_max:
                     break
             assert node.has_reached_max
@@ -547,7 +558,9 @@ def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redi
     asyncio.run(scenario())
 
 
-def test_robots_file_comes_first_and_is_asked_for_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_robots_file_comes_first_and_is_asked_for_once(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
     """A host's first fetch is its robots.txt; what it forbids ends uncounted as a page."""
 
     async def scenario() -> None:

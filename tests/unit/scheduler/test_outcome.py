@@ -36,5 +36,12 @@ def test_errors_are_counted_by_kind(error: BaseException, outcome: str) -> None:
 def test_every_kind_of_error_is_in_the_table_of_counters() -> None:
     """What is counted is documented."""
     known = {key for row in CRAWL_COUNTERS for key in row.keys}
-    kinds = {"error:dns", "error:timeout", "error:refused", "error:dataloss", "error:too-large", "error:connection"}
+    kinds = {
+        "error:dns",
+        "error:timeout",
+        "error:refused",
+        "error:dataloss",
+        "error:too-large",
+        "error:connection",
+    }
     assert kinds | {"error:other"} <= known

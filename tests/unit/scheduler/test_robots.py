@@ -104,7 +104,9 @@ def test_damaged_record_is_fetched_again(tmp_path: Path, crawl_name: str, redis_
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
             keys = PartitionKeys(crawl_name, 0)
-            await w.client.run([scripts.put_robots(keys, HOST, f"robots:http://{HOST}", b"junk", 60_000, 100)])
+            await w.client.run(
+                [scripts.put_robots(keys, HOST, f"robots:http://{HOST}", b"junk", 60_000, 100)]
+            )
             assert await rules_of(w).stored(url_of(HOST)) is None
 
     asyncio.run(scenario())
@@ -201,7 +203,11 @@ def test_kept_rules_are_bounded(
             for host in ("a.example", "b.example", "a.example", "c.example"):
                 if robots.known(f"http://{host}") is None:
                     await robots.fetch(url_of(host))
-            assert [robots.known(f"http://{host}.example") is not None for host in "abc"] == [True, False, True]
+            assert [robots.known(f"http://{host}.example") is not None for host in "abc"] == [
+                True,
+                False,
+                True,
+            ]
             assert "under_way=0" in repr(robots)
 
     asyncio.run(scenario())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.config import read_config
+from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.links import Links
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.codec import encode_links
 from bigcrawl.scheduler.node import Node

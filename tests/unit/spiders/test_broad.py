@@ -95,10 +95,21 @@ def test_edited_file_is_another_set_of_start_requests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("response", "followed"),
     [
-        (HtmlResponse("http://a.example/", body=PAGE, headers={"Content-Type": "text/html; charset=utf-8"}), True),
-        (HtmlResponse("http://a.example/", body=PAGE, headers={"Content-Type": "Application/XHTML+XML"}), True),
+        (
+            HtmlResponse(
+                "http://a.example/", body=PAGE, headers={"Content-Type": "text/html; charset=utf-8"}
+            ),
+            True,
+        ),
+        (
+            HtmlResponse("http://a.example/", body=PAGE, headers={"Content-Type": "Application/XHTML+XML"}),
+            True,
+        ),
         (HtmlResponse("http://a.example/", body=PAGE), True),
-        (HtmlResponse("http://a.example/", body=PAGE, status=404, headers={"Content-Type": "text/html"}), True),
+        (
+            HtmlResponse("http://a.example/", body=PAGE, status=404, headers={"Content-Type": "text/html"}),
+            True,
+        ),
         (TextResponse("http://a.example/", body=PAGE, headers={"Content-Type": "text/plain"}), False),
         (Response("http://a.example/", body=PAGE, headers={"Content-Type": "text/html"}), False),
     ],
