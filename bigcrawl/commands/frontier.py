@@ -1,4 +1,7 @@
-"""`scrapy frontier status [--json]`: how the crawl stands, read without stopping anything."""
+"""`scrapy frontier status [--json]`: how the crawl stands; `scrapy frontier verify`: are its files sound?
+
+Both read without stopping anything.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from bigcrawl.commands.verify import damage_of
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisClient
@@ -32,7 +36,7 @@ class Command(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
 
     def syntax(self) -> str:
-        return "status [--json]"
+        return "status [--json] | verify"
 
     def short_desc(self) -> str:
         return "Ask a bigcrawl frontier how it stands"
@@ -42,20 +46,29 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the status; exit status 1 with one line when there is nothing to ask."""
-        if args != ["status"]:
-            raise UsageError("say what to do: scrapy frontier status [--json]")
+        """Print the answer; exit status 1 with one line when there is nothing to ask, or something is damaged."""
+        if args not in (["status"], ["verify"]):
+            raise UsageError("say what to do: scrapy frontier status [--json], or scrapy frontier verify")
         assert self.settings is not None
         try:
             if self.settings.get("BIGCRAWL_CRAWL") is None:
                 self.settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(self.settings)), "command")
             config = read_config(self.settings)
+            if args == ["verify"]:
+                self._verify(config)
+                return
             status = asyncio.run(read_status(config))
         except BigcrawlError as error:
             print(f"bigcrawl: {error}", file=sys.stderr)
             self.exitcode = 1
             return
         print(json.dumps(status, indent=2) if opts.json else status_text(status))
+
+
+    def _verify(self, config: Config) -> None:
+        damaged = list(damage_of(config))
+        print("\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound")
+        self.exitcode = 1 if damaged else 0
 
 
 def only_crawl(config: Config) -> str:

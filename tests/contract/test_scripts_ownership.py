@@ -279,11 +279,11 @@ def test_forgotten_retry_is_not_queued_beside_its_next_try(world: ScriptWorld) -
 
 
 def test_forgotten_rest_is_kept(world: ScriptWorld) -> None:
-    """A host that was told to rest for longer than the delay rests, whether it waits, is held, or is nowhere."""
+    """A host told to rest for longer than the delay rests, whether it waits, is held, or is nowhere."""
     world.admit("waits.example", "held.example", "held.example", "taken.example")
     taken = held_rows(world.take())
     world.give_back(1, delay_ms=0)
-    rests = {host: 8_000 for host in ("waits.example", "held.example", "taken.example", "nowhere.example")}
+    rests = dict.fromkeys(("waits.example", "held.example", "taken.example", "nowhere.example"), 8_000)
     held = [row for row in taken if row[1][0] == "held.example"]
     world.reconcile(held, [], rests)
     world.check()

@@ -183,6 +183,21 @@ class Crawl:
             self.kill()
 
 
+def shares(crawl: Crawl) -> list[int]:
+    """Partitions of each live node."""
+    return sorted(node["partitions"] for node in crawl.status()["nodes"].values())
+
+
+def second_process_of(crawl: Crawl) -> Crawl:
+    """The same crawl from another process; its logs lie in a directory of their own."""
+    settings = {
+        **crawl.settings,
+        "BIGCRAWL_STATE_DIR": crawl.directory / "state",
+        "BIGCRAWL_WARC_DIR": crawl.directory / "warc",
+    }
+    return Crawl(crawl.directory / "second", crawl.seeds, settings, name=crawl.name)
+
+
 def _url_of(record: bytes) -> str:
     member = record.split(b"\n", 3)[3]
     return canonicalize(decode_body(unpack_member(member).body)[0]) if member else ""

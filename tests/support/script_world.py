@@ -162,7 +162,9 @@ class ScriptWorld:
         """Reconcile; rows are (seq, (host, order, member))."""
         rows = [[(seq, *url) for seq, url in part] for part in (held, ended)]
         return self.runner.run(
-            scripts.reconcile_partition(self.keys, self.who, DELAY_MS, *rows, rests or {}, self.now_ms)
+            scripts.reconcile_partition(
+                self.keys, self.who, DELAY_MS, rows[0], rows[1], rests or {}, self.now_ms
+            )
         )
 
     def advance(self, ms: int) -> None:

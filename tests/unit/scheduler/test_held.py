@@ -57,7 +57,7 @@ def test_url_of_a_lost_partition_does_not_end() -> None:
 
 
 def test_url_taken_again_is_not_ended_by_its_first_fetch() -> None:
-    """A partition lost and won again hands a URL out anew; the old fetch's end says nothing of the new one."""
+    """A partition lost and won again hands a URL out anew; the old fetch's end does not end the new one."""
     old, new = held_url(1), held_url(1)
     table = holding(old)
     table.drop_partition(0)

@@ -414,6 +414,83 @@ def test_start_that_was_done_before_is_done_for_this_node_too(
     asyncio.run(scenario())
 
 
+def test_start_of_a_dead_node_is_run_at_once_by_the_next(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Killed before its start requests were out: who resumes the crawl does not wait for the dead one's lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            dead = await w.joined()
+            assert await dead.claim_start("digest") == 1
+            dead.membership.unlock(left=False)
+            again = await w.joined()
+            assert await again.claim_start("digest") == 1
+
+    asyncio.run(scenario())
+
+
+def test_start_of_a_living_node_is_left_to_it(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that joined only now, and is in nobody's last report, keeps the start it claimed."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            second = await w.joined()
+            assert await second.claim_start("digest") == 1
+            assert second.node_id not in first.membership.reports
+            assert await first.claim_start("digest") == 0
+            assert await second.claim_start("digest") == 1
+
+    asyncio.run(scenario())
+
+
+def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Stopped while a take is under way: what Redis handed out and nobody holds is back, and all is released."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            run_each = node._client.run_each
+
+            async def reply_lost(calls: Any) -> Any:
+                await run_each(calls)
+                node._client.run_each = run_each  # type: ignore[method-assign]
+                raise asyncio.CancelledError
+
+            node._client.run_each = reply_lost  # type: ignore[method-assign]
+            with pytest.raises(asyncio.CancelledError):
+                await node._pump()
+            last = await node.close()
+            assert last is not None
+            assert (last.urls_taken, last.urls_queued, last.owned) == (0, len(PAGES), 0)
+
+    asyncio.run(scenario())
+
+
+def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """URLs of a partition that is another node's by now are left to it: held, they would never go away."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, PAGES[0])
+            run_each = node._client.run_each
+
+            async def lost_meanwhile(calls: Any) -> Any:
+                results = await run_each(calls)
+                for mine in list(node.ownership.owned.values()):
+                    node.ownership.lose(mine)
+                return results
+
+            node._client.run_each = lost_meanwhile  # type: ignore[method-assign]
+            await node._end_and_take(take=True)
+            assert len(node.handout.held) == 0
+
+    asyncio.run(scenario())
+
+
 def test_heartbeat_tells_the_rate(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """`scrapy frontier status` shows pages a second by node: the heartbeat brings them."""
 
@@ -516,7 +593,7 @@ def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, 
 def test_second_node_takes_half_and_nothing_is_fetched_twice(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """A joining node gets its share as soon as the first has drained it; every URL is fetched by one of them."""
+    """A joining node gets its share once the first has drained it; every URL is fetched by one of them."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=8) as w:

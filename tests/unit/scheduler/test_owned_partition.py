@@ -40,7 +40,7 @@ class Owner:
         call = scripts.claim_partition(
             self.keys,
             node="n",
-            token="t",
+            token="",
             lease_ms=60_000,
             epoch_min=Partition.last_epoch(self.directory),
             dead_token="",

@@ -85,7 +85,7 @@ def test_lost_partition_is_dropped_and_the_others_step_on(
 def test_partition_whose_step_fails_does_not_keep_the_others_from_being_told(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """A full disk under one partition: the others are admitted, the failed step is repeated, nothing is lost."""
+    """A full disk under one partition: the others are admitted, the failed step is repeated."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:

@@ -20,9 +20,8 @@ LEASE_MS = 60_000
 async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[PartitionKeys, Identity]:
     """Claim a partition, with nothing in it."""
     keys = PartitionKeys(crawl, partition)
-    call = scripts.claim_partition(
-        keys, node="n", token="t", lease_ms=LEASE_MS, epoch_min=0, dead_token="", deadline_ms=0, delay_ms=0
-    )
+    times = {"lease_ms": LEASE_MS, "deadline_ms": 0, "delay_ms": 0}
+    call = scripts.claim_partition(keys, node="n", token="", epoch_min=0, dead_token="", **times)
     [claim] = await client.run([call])
     assert isinstance(claim, Claim)
     return keys, Identity("n", claim.epoch)
@@ -125,6 +124,18 @@ def test_start_requests_under_way_hold_the_end_up(crawl_name: str, redis_url: st
             await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS)])
             assert not await check.look(), "a new start takes the word back"
             await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS, done=True)])
+            assert [await check.look() for _ in range(2)] == [False, True]
+
+    asyncio.run(scenario())
+
+
+def test_start_of_a_dead_node_does_not_hold_the_end_up_for_ever(crawl_name: str, redis_url: str) -> None:
+    """Start requests that nobody runs any more, of seeds long replaced for instance, are not under way."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            check = FinishCheck(client, crawl_name, 1)
+            await client.run([scripts.claim_start(CrawlKeys(crawl_name), "dead", "digest", 1_000, now_ms=1)])
             assert [await check.look() for _ in range(2)] == [False, True]
 
     asyncio.run(scenario())

@@ -1,0 +1,40 @@
+"""What `scrapy frontier verify` does: read all files of a crawl and say which are damaged, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.partition import Partition
+from bigcrawl.warc import recovery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+
+
+def damage_of(config: Config) -> Iterator[str]:
+    """Yield a line for each damaged file: path, byte and what was expected; changes nothing.
+
+    Reads every partition's committed files and every closed WARC file; one that is still being written
+    (`.open`) belongs to its writer, or to the next start, which cuts its tail.
+
+    Raises:
+        ConfigError: there is no such crawl here.
+    """
+    directory = config.crawl.crawl_dir
+    if not directory.is_dir():
+        raise ConfigError(f"{directory} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR")
+    for partition in sorted(directory.glob("p[0-9]*")):
+        yield from map(str, Partition.verify(partition))
+    if config.crawl.warc_dir is not None:
+        yield from _damaged_warcs(config.crawl.warc_dir)
+
+
+def _damaged_warcs(directory: Path) -> Iterator[str]:
+    for path in sorted(directory.glob("*.warc.gz")):
+        records, problem = recovery.verify(path)
+        if problem is not None:
+            yield f"{path}: {problem}, after {records} good records"

@@ -1,0 +1,29 @@
+"""A second process joins a crawl under way: half the partitions are its own, and coverage stays 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.verdicts import assert_complete
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.timeout(120)
+def test_second_process_takes_half_and_coverage_stays_one(tmp_path: Path) -> None:
+    """Each node owns half; every page is fetched once, and politely, by one of them."""
+    settings = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16}
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
+            first.start()
+            wait_until(lambda: len(web.exchanges()) > 30, "the crawl is under way")
+            second.start()
+            wait_until(lambda: shares(first) == [8, 8], "each node owns half", timeout_s=30)
+            assert first.wait(90) == 0
+            assert second.wait(30) == 0
+        assert_complete(web.report(delay_ms=200))
