@@ -158,7 +158,9 @@ def _node_name() -> str:
 
 def _checked_name(setting: str, name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores")
+        raise ConfigError(
+            f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores"
+        )
     return name
 
 
@@ -184,7 +186,16 @@ def _read(setting: Setting, raw: object) -> Any:
 
 def _convert(setting: Setting, raw: object) -> Any:
     if setting.type is bool:
-        words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+        words = {
+            "1": True,
+            "true": True,
+            "yes": True,
+            "on": True,
+            "0": False,
+            "false": False,
+            "no": False,
+            "off": False,
+        }
         return words[str(raw).strip().lower()] if str(raw).strip().lower() in words else _refuse()
     if setting.type is int:
         if isinstance(raw, float) and not raw.is_integer():

@@ -28,7 +28,12 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     # --- the crawl and where its state lives
-    Setting("BIGCRAWL_CRAWL", "crawl", str, "Name of the crawl; several crawls share one Redis. Letters, digits, . _ -"),
+    Setting(
+        "BIGCRAWL_CRAWL",
+        "crawl",
+        str,
+        "Name of the crawl; several crawls share one Redis. Letters, digits, . _ -",
+    ),
     Setting(
         "BIGCRAWL_REDIS_URL",
         None,
@@ -48,7 +53,9 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "Directory that pages are stored in as WARC files; an empty string stores none.",
     ),
-    Setting("BIGCRAWL_NODE", None, str, "Name of this node in files and status. Unset: host name and process id."),
+    Setting(
+        "BIGCRAWL_NODE", None, str, "Name of this node in files and status. Unset: host name and process id."
+    ),
     Setting(
         "BIGCRAWL_PARTITIONS",
         256,
@@ -236,7 +243,15 @@ SETTINGS: tuple[Setting, ...] = (
         2,
         3_600,
     ),
-    Setting("BIGCRAWL_PROGRESS_SECONDS", 10.0, float, "Time between two lines of progress in the log; 0: none.", "s", 0, 3_600),
+    Setting(
+        "BIGCRAWL_PROGRESS_SECONDS",
+        10.0,
+        float,
+        "Time between two lines of progress in the log; 0: none.",
+        "s",
+        0,
+        3_600,
+    ),
 )
 
 BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}

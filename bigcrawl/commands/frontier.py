@@ -64,7 +64,6 @@ class Command(ScrapyCommand):
             return
         print(json.dumps(status, indent=2) if opts.json else status_text(status))
 
-
     def _verify(self, config: Config) -> None:
         damaged = list(damage_of(config))
         print("\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound")
@@ -109,7 +108,9 @@ async def read_status(config: Config) -> dict[str, Any]:
     return _status(config, seen, nodes, finished=bool(finished))
 
 
-def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
+def _status(
+    config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool
+) -> dict[str, Any]:
     return {
         "crawl": config.crawl.name,
         "finished": finished,

@@ -65,13 +65,17 @@ class Progress:
         if self._live:
             print(file=sys.stderr)  # noqa: T201
         seen = frontier.last_survey if frontier is not None else None
-        if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):
+        if (
+            frontier is None
+            or seen is None
+            or (has_failed(self._crawler) and not seen.counts["appended_urls"])
+        ):
             return
         seconds = time.monotonic() - self._started
         # Items that were asked for on standard output are alone there.
         has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
         table = summary_table(frontier, seen, reason, seconds, self._first_pages)
-        print(table, file=sys.stderr if has_items else sys.stdout)  # noqa: T201
+        print(table, file=sys.stderr if has_items else sys.stdout)
 
     async def _report(self, frontier: Scheduler) -> None:
         while True:

@@ -78,7 +78,10 @@ def _amounts(seen: Survey) -> list[Row]:
 
 def _this_run(frontier: Scheduler, seen: Survey, seconds: float, pages_before: int) -> list[Row]:
     pages = seen.pages - pages_before
-    rows = [("duration of this run", f"{seconds:,.1f} s"), ("pages/s of this run", f"{pages / max(seconds, 1e-3):,.1f}")]
+    rows = [
+        ("duration of this run", f"{seconds:,.1f} s"),
+        ("pages/s of this run", f"{pages / max(seconds, 1e-3):,.1f}"),
+    ]
     if pages_before:
         rows.insert(0, ("pages of this run", f"{pages:,}"))
     return rows

@@ -62,6 +62,7 @@ _SCHEMES = ("http://", "https://")
 # "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
 _TRUNCATIONS: dict[str, Truncation] = {"dataloss": "disconnect", "download_stopped": "unspecified"}
 
+
 class WarcPipeline:
     """Writes the crawl's exchanges; see the module.
 

@@ -260,4 +260,6 @@ def _check_version(info: dict[str, str]) -> None:
     version = tuple(int(part) for part in text.split(".")[:2])
     if version < REDIS_VERSION_MIN:
         wanted = ".".join(map(str, REDIS_VERSION_MIN))
-        raise ConfigError(f"the Redis at BIGCRAWL_REDIS_URL is version {text}; bigcrawl needs {wanted} or later, or Valkey")
+        raise ConfigError(
+            f"the Redis at BIGCRAWL_REDIS_URL is version {text}; bigcrawl needs {wanted} or later, or Valkey"
+        )

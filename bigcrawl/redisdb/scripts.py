@@ -190,7 +190,9 @@ def admit_urls(
         if reply == -1:
             raise OwnershipLostError(f"partition {keys.partition} has another owner")
         if reply == -2:
-            raise ContractError(f"partition {keys.partition}: admit batch {number} offered before an earlier one")
+            raise ContractError(
+                f"partition {keys.partition}: admit batch {number} offered before an earlier one"
+            )
         return bool(reply)
 
     return Call(
@@ -232,7 +234,9 @@ def end_urls(
 ) -> Call[int]:
     """End taken URLs; the number of those that were still taken."""
     flat = tuple(
-        value for end in ended for value in (end.seq, end.delay_ms, end.member, end.counter, end.fetched_bytes)
+        value
+        for end in ended
+        for value in (end.seq, end.delay_ms, end.member, end.counter, end.fetched_bytes)
     )
     return Call(
         "end_urls",
@@ -319,12 +323,21 @@ def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
 def pass_gate(address: str, gap_ms: int, earliest_ms: int, now_ms: int = 0) -> Call[tuple[int, int]]:
     """Reserve a start time on a server: (now_ms, granted ms), server time."""
     return Call(
-        "pass_gate", (gate_key(address),), (now_ms, gap_ms, earliest_ms), lambda reply: (int(reply[0]), int(reply[1]))
+        "pass_gate",
+        (gate_key(address),),
+        (now_ms, gap_ms, earliest_ms),
+        lambda reply: (int(reply[0]), int(reply[1])),
     )
 
 
 def put_robots(
-    keys: PartitionKeys, host: str, field: str, rules: bytes, expiry_ms: int, records_max: int, now_ms: int = 0
+    keys: PartitionKeys,
+    host: str,
+    field: str,
+    rules: bytes,
+    expiry_ms: int,
+    records_max: int,
+    now_ms: int = 0,
 ) -> Call[int]:
     """Keep robots rules for all nodes; the number of records evicted for it."""
     return Call(
@@ -344,7 +357,9 @@ def beat_node(
         names = [value.decode() for value in reply[1:]]
         return dict(zip(names[::2], names[1::2], strict=True))
 
-    return Call("beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse)
+    return Call(
+        "beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse
+    )
 
 
 def claim_start(

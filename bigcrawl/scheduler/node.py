@@ -109,6 +109,7 @@ class Node:
         self._doubtful = False
         self._troubled: set[str] = set()  # loops whose last round failed
         self._left = False
+        self._taking = False  # a take is under way, or was when it was cut off
         self.stopping = False
         self.finished = False
         self._said_too_soon = False
@@ -176,7 +177,7 @@ class Node:
             logger.warning(
                 "Redis did not take this node's last words (%(error)s); what it held is fetched again when the "
                 "crawl goes on",
-                {"error": error or "no answer in time"},
+                {"error": str(error) or "no answer in time"},
             )
         self._worker.shutdown(wait=True)
         self.membership.unlock(left=self._left)
@@ -187,6 +188,8 @@ class Node:
         self.handout.return_all()
         if self._restarted:
             await self._recover()
+        elif self._doubtful or self._taking:
+            await self.ownership.reconcile()
         await self._flush()
         await self._end_and_take(take=False)
         await self.give_up_start()
@@ -238,9 +241,22 @@ class Node:
         """Claim or renew the start requests: 1 ours, 0 another node's, 2 done."""
         self.start_digest = digest
         [answer] = await self._client.run([self._start_call()])
+        if answer == 0 and await self._bury_start():
+            [answer] = await self._client.run([self._start_call()])
         self.finished = self.finished and answer == 2
         self.start_is_done = answer == 2
         return int(answer)
+
+    async def _bury_start(self) -> bool:
+        """Give up the start requests in the name of a node that is dead; False when it lives."""
+        keys = CrawlKeys(self.config.crawl.name)
+        value = await self._client.command("HGET", keys.crawl, f"start:{self.start_digest}")
+        runner = (value or b"").partition(b"\n")[0].decode()
+        await self._heartbeat()  # a node beats before it claims: one that lives is in the reports now
+        if not runner or runner in self.membership.reports:
+            return False
+        await self._client.run([scripts.claim_start(keys, runner, self.start_digest or "", 0, undone=True)])
+        return True
 
     async def end_start(self) -> None:
         """Say that all start requests are in the inboxes."""
@@ -458,7 +474,9 @@ class Node:
         calls += [call for _, call in takes]
         if not calls:
             return False
+        self._taking = bool(takes)
         results = await self._client.run_each(calls)
+        self._taking = False
         now_ms = self._clock.monotonic_ms()
         failed: BigcrawlError | None = None
         for (mine, rows), result in zip(ends.items(), results[: len(ends)], strict=True):
@@ -537,6 +555,8 @@ class Node:
         if not isinstance(result, Taken):
             assert isinstance(result, BigcrawlError)
             return result
+        if self.ownership.owned.get(mine.keys.partition) is not mine:
+            return None  # lost while the reply was under way; its new owner has them
         has_next = result.next_due_ms >= 0
         mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
         for url in result.urls:

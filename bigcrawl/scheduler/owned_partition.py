@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
+FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
+PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
 
 
 class OwnedPartition:
@@ -50,6 +52,7 @@ class OwnedPartition:
         self.admitted = 0  # the last admit batch that Redis has confirmed
         self._trim: tuple[str, int] = ("0-0", 0)
         self._owes_trim = False
+        self._durable_folded = disk.folded_urls
         self._asked = 0  # inbox entries that the step under way has asked for
         self._stalled_at: int | None = None  # hot URLs when a step last found nothing to do
 
@@ -74,7 +77,12 @@ class OwnedPartition:
         return (self.inbox_moved or runs_low) and now_ms - self.stepped_ms >= step_ms
 
     def wants_durable(self, now_ms: int, durable_ms: int) -> bool:
-        """Whether the files should be forced to the disk, or trimming is owed for the last time they were."""
+        """Whether the files should be forced to the disk, or trimming is owed for the last time they were.
+
+        Sooner when much was folded since: the inbox is trimmed behind it, and Redis must stay small.
+        """
+        if self.disk.folded_urls - self._durable_folded >= FOLDED_URLS_MAX:
+            durable_ms = min(durable_ms, PERSISTED_MS)
         return now_ms - self.durable_ms >= durable_ms and (self.disk.has_undurable_changes or self._owes_trim)
 
     # --- opening
@@ -173,6 +181,7 @@ class OwnedPartition:
         self.disk.make_durable()
         self._owes_trim = (self.disk.durable_inbox_id, self.disk.durable_batch_number) != before
         self._trim = before
+        self._durable_folded = self.disk.folded_urls
         self.durable_ms = now_ms
 
     def note_ended(self, host: str) -> None:

@@ -17,12 +17,12 @@ import pytest
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
+from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache, getaddrinfo_resolver
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.codec import encode_links
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.robots import Fetched
-from bigcrawl.links import Links
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ async def fetch_nothing(url: str) -> Fetched:
 
 async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     """Offer all URLs to a node and wait until they are folded; (peak RSS in MB, seconds, counts)."""
-    config = read_config({"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(state), "BIGCRAWL_CRAWL": "scale"})
+    config = read_config(
+        {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(state), "BIGCRAWL_CRAWL": "scale"}
+    )
     clock = SystemClock()
     client = RedisClient(url)
     node = Node(

@@ -22,7 +22,6 @@ from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
 
 class SimulatedWeb:
@@ -105,7 +104,15 @@ class Crawl:
             "BIGCRAWL_PROGRESS_SECONDS": 1,
             **self.settings,
         }
-        command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={self.directory / 'seeds.txt'}"]
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "broad",
+            "-a",
+            f"seeds={self.directory / 'seeds.txt'}",
+        ]
         for name, value in self.arguments.items():
             command += ["-a", f"{name}={value}"]
         for name, value in settings.items():
@@ -169,7 +176,7 @@ class Crawl:
     def status(self) -> dict[str, Any]:
         """`scrapy frontier status --json`."""
         command = [sys.executable, "-m", "scrapy", "frontier", "status", "--json"]
-        command += [word for word in self.command()[4:] if word == "-s" or "=" in word and "BIGCRAWL" in word]
+        command += [word for word in self.command()[4:] if word == "-s" or ("=" in word and "BIGCRAWL" in word)]
         environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
         answer: dict[str, Any] = json.loads(done.stdout)
@@ -178,7 +185,7 @@ class Crawl:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.process is not None and self.process.poll() is None:
             self.kill()
 

@@ -417,7 +417,7 @@ def test_start_that_was_done_before_is_done_for_this_node_too(
 def test_start_of_a_dead_node_is_run_at_once_by_the_next(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """Killed before its start requests were out: who resumes the crawl does not wait for the dead one's lease."""
+    """Killed before its start requests were out: who resumes does not wait for the dead one's lease."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
@@ -446,12 +446,14 @@ def test_start_of_a_living_node_is_left_to_it(tmp_path: Path, crawl_name: str, r
 
 
 def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """Stopped while a take is under way: what Redis handed out and nobody holds is back, and all is released."""
+    """Stopped while a take is under way: what Redis handed out and nobody holds is back."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            await seed(w, node, *PAGES)
+            for url in queued(*PAGES):
+                node.offer(url)
+            await w.turn(node, 1)
             run_each = node._client.run_each
 
             async def reply_lost(calls: Any) -> Any:
@@ -469,13 +471,16 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
     asyncio.run(scenario())
 
 
-def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """URLs of a partition that is another node's by now are left to it: held, they would never go away."""
+def test_take_of_a_partition_lost_meanwhile_is_not_held(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """URLs of a partition that is another node's by now are left to it: held, they would stay for ever."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            await seed(w, node, PAGES[0])
+            node.offer(queued(PAGES[0])[0])
+            await w.turn(node, 1)
             run_each = node._client.run_each
 
             async def lost_meanwhile(calls: Any) -> Any:

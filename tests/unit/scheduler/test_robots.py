@@ -130,7 +130,7 @@ def test_same_file_is_not_fetched_twice_at_a_time(tmp_path: Path, crawl_name: st
 
 
 def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """The host a robots.txt redirects to is lent: nobody else starts a fetch meanwhile, and it rests after."""
+    """The host a robots.txt redirects to is lent: nobody else fetches it meanwhile, and it rests after."""
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url, host_delay=30) as w:
