@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, Rules, Verdict, agent_token, decide, robots_url
+from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 RULES_CACHED = 20_000  # parsed rules a node keeps; 1-2 KB each
 ATTEMPTS_MAX = 3
+ATTEMPT_FIRST_MS = 10_000  # then doubled: a host that is gone ends its URLs within a minute, a restart is waited for
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
 BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
@@ -161,9 +163,13 @@ class Robots:
         return self._rest_ms(verdict.rules)
 
     def _keep_unreachable(self, authority: str, verdict: Verdict, attempts: int) -> int:
+        """Forbid all for now: a little while, and after the last attempt as long as the verdict says."""
         last = attempts >= ATTEMPTS_MAX
         self._keep(authority, Verdict(verdict.rules, verdict.expires_in_ms if last else 0, verdict.reason), attempts)
-        return self._policy.host_delay_ms if last else max(self._policy.host_delay_ms, verdict.expires_in_ms)
+        if last:
+            return self._policy.host_delay_ms
+        wait_ms = retry_backoff_ms(attempts, random.random(), first_ms=ATTEMPT_FIRST_MS)
+        return max(self._policy.host_delay_ms, wait_ms)
 
     def rest_ms(self, authority: str) -> int:
         """How long its host rests after a fetch, as far as the authority's rules are known here."""

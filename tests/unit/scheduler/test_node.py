@@ -471,7 +471,7 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
     asyncio.run(scenario())
 
 
-def test_take_of_a_partition_lost_meanwhile_is_not_held(
+    """URLs of a partition that is another node's by now are left to it: held, they would never go."""
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
     """URLs of a partition that is another node's by now are left to it: held, they would stay for ever."""

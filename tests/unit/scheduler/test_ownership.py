@@ -234,19 +234,19 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
     """Nothing is forced to the disk before its time; then a few partitions a round until all are."""
 
     async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url, partitions=20, durable_seconds=10) as w:
+        async with world(tmp_path, crawl_name, redis_url, partitions=80, durable_seconds=10) as w:
             node = await w.joined()
 
             def undurable() -> int:
                 return sum(mine.disk.has_undurable_changes for mine in node.ownership.owned.values())
 
             await node.ownership.make_durable_due()
-            assert undurable() == 20
+            assert undurable() == 80
             w.clock.advance(10_000)
             left = []
             for _ in range(3):
                 await node.ownership.make_durable_due()
                 left.append(undurable())
-            assert left == [12, 4, 0]
+            assert left == [48, 16, 0]
 
     asyncio.run(scenario())

@@ -1,0 +1,64 @@
+"""A disk that is really full (a small tmpfs): the crawl pauses, says so, and goes on when there is room."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.redis_server import PrivateRedis
+from tests.support.verdicts import assert_complete, pause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+
+
+@contextlib.contextmanager
+def small_disk(path: Path, size: str) -> Iterator[None]:
+    path.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "bigcrawl-test", str(path)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def grow(path: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(path)], check=True)
+
+
+@pytest.mark.parametrize(("full", "size"), [("warc", "1m"), ("state", "700k")])
+def test_full_disk_pauses_the_crawl_and_loses_nothing(tmp_path: Path, full: str, size: str) -> None:
+    """No page is fetched in vain while the disk is full; after room is made the crawl ends complete, files whole."""
+    settings = {"BIGCRAWL_HOST_DELAY": 0.1, "BIGCRAWL_PARTITIONS": 16}
+    where = tmp_path / "crawl" / full
+    with (
+        no_strays_below(tmp_path),
+        PrivateRedis() as server,
+        small_disk(where, size),
+        SimulatedWeb(tmp_path / "web", hosts=16, pages=30) as web,
+        Crawl(tmp_path / "crawl", web.seeds, {**settings, "BIGCRAWL_REDIS_URL": server.url}) as crawl,
+    ):
+        crawl.start()
+        wait_until(lambda: b"No space left" in crawl.log.read_bytes(), "the log says that the disk is full", 60)
+        pause(2)
+        before = len(web.exchanges())
+        pause(3)
+        assert crawl.process is not None
+        assert crawl.process.poll() is None, "the crawl must wait for room"
+        if full == "warc":
+            assert len(web.exchanges()) == before, "nothing is fetched that cannot be stored"
+        grow(where, "200m")
+        assert crawl.wait(120) == 0
+        assert b"Traceback" not in crawl.log.read_bytes()
+        assert_complete(web.report(delay_ms=100))
+        files = sorted((tmp_path / "crawl" / "warc").glob("*.warc.gz"))
+        subprocess.run([sys.executable, "-m", "warcio.cli", "check", *map(str, files)], check=True)

@@ -1,0 +1,116 @@
+"""What Scrapy's engine touches: no exception leaves it, and a stop is noticed whatever else hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.scheduler import scheduler as scheduler_module
+from bigcrawl.scheduler.scheduler import Scheduler, start_digest
+from tests.unit.scheduler.world import QUIET
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def new_scheduler(tmp_path: Path, **settings: Any) -> Scheduler:
+    chosen = {f"BIGCRAWL_{name.upper()}": value for name, value in settings.items()}
+    return Scheduler(get_crawler(Spider, {**QUIET, "BIGCRAWL_STATE_DIR": str(tmp_path), **chosen}))
+
+
+def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> None:
+    """A start request dropped on its way must not make a later request, at its address, a start request."""
+    frontier = new_scheduler(tmp_path)
+    for i in range(50):
+        frontier.note_start_request(Request(f"http://a.example/{i}"))
+    gc.collect()
+    assert len(frontier._start_requests) == 0
+
+
+def test_no_exception_leaves_what_the_engine_calls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One that did could hang the engine for good; it is logged, and the answer is "not now"."""
+
+    def broken() -> bool:
+        raise ZeroDivisionError
+
+    frontier = new_scheduler(tmp_path)
+    handout = SimpleNamespace(buffered=1)
+    frontier.node = SimpleNamespace(handout=handout, outbox=None)  # type: ignore[assignment]
+    frontier._spider = Spider(name="test")
+    frontier._may_take = broken  # type: ignore[method-assign]
+    assert frontier.next_request() is None
+    assert frontier.enqueue_request(Request("http://a.example/")) is False
+    assert caplog.text.count("ZeroDivisionError") == 1
+
+
+def test_frontier_without_a_node_has_nothing_to_do(tmp_path: Path) -> None:
+    """Before it is open, and when it could not be opened, the engine gets no requests and may close."""
+    frontier = new_scheduler(tmp_path)
+    assert frontier.next_request() is None
+    assert not frontier.has_pending_requests()
+    assert not frontier.enqueue_request(Request("http://a.example/"))
+
+
+def test_limit_is_told_as_the_reason_by_who_knows_it(tmp_path: Path) -> None:
+    """At BIGCRAWL_MAX_PAGES the engine must not close by itself: it would say "finished"."""
+    frontier = new_scheduler(tmp_path, max_pages=3)
+    handout = SimpleNamespace(held=[])
+    frontier.node = SimpleNamespace(finished=False, has_reached_max=True, handout=handout)  # type: ignore[assignment]
+    assert frontier.has_pending_requests()
+    frontier.node.finished = True  # type: ignore[union-attr]
+    assert not frontier.has_pending_requests()
+
+
+def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow fetches are given up after the grace although no loop of the node turns: Redis hangs."""
+    monkeypatch.setattr(scheduler_module, "LOOK_OUT_S", 0.001)
+
+    async def scenario() -> None:
+        frontier = new_scheduler(tmp_path, stop_grace=0)
+        returned: list[str] = []
+        aborted = asyncio.Event()
+        handout = SimpleNamespace(return_unstarted=lambda: returned.append("unstarted"))
+        frontier.node = SimpleNamespace(stopping=False, handout=handout)  # type: ignore[assignment]
+        downloader = SimpleNamespace(abort=aborted.set)
+        slot = SimpleNamespace(closing=None, inprogress=set())
+        engine = SimpleNamespace(_slot=slot, downloader=downloader, running=True)
+        monkeypatch.setattr(frontier._crawler, "_engine", engine)
+        frontier._look_out()
+        assert not returned
+        slot.closing = object()
+        await asyncio.wait_for(aborted.wait(), 5)
+        assert returned == ["unstarted"]
+        assert frontier.node.stopping  # type: ignore[union-attr]
+        frontier._closed = True
+
+    asyncio.run(scenario())
+
+
+def test_time_to_close_is_what_the_stop_has_left(tmp_path: Path) -> None:
+    """A crawl that ends by itself closes in its own time; a stopped one within ten seconds of the signal."""
+
+    async def scenario() -> None:
+        frontier = new_scheduler(tmp_path, stop_grace=4)
+        assert frontier._left_to_close_ms() == 9_000
+        now = asyncio.get_running_loop().time()
+        frontier._abort_at = now + 4
+        assert frontier._left_to_close_ms() == pytest.approx(9_000, abs=100)
+        frontier._abort_at = now - 2
+        assert frontier._left_to_close_ms() == pytest.approx(3_000, abs=100)
+        frontier._abort_at = now - 60
+        assert frontier._left_to_close_ms() == 500
+
+    asyncio.run(scenario())
+
+
+def test_digest_tells_start_requests_apart_by_spider_and_arguments() -> None:
+    """The same spider with the same arguments starts once; others start too."""
+    spiders = [Spider("a"), Spider("b"), Spider("a", seeds="x"), Spider("a", seeds="y")]
+    assert len({start_digest(spider) for spider in spiders}) == 4
+    assert start_digest(Spider("a", seeds="x")) == start_digest(Spider("a", seeds="x"))
