@@ -158,9 +158,7 @@ def _node_name() -> str:
 
 def _checked_name(setting: str, name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores"
-        )
+        raise ConfigError(f"{setting} is {name!r}; must be 1 to 100 letters, digits, dots, dashes or underscores")
     return name
 
 

@@ -53,9 +53,7 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "Directory that pages are stored in as WARC files; an empty string stores none.",
     ),
-    Setting(
-        "BIGCRAWL_NODE", None, str, "Name of this node in files and status. Unset: host name and process id."
-    ),
+    Setting("BIGCRAWL_NODE", None, str, "Name of this node in files and status. Unset: host name and process id."),
     Setting(
         "BIGCRAWL_PARTITIONS",
         256,

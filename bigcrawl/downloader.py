@@ -76,9 +76,7 @@ class WatchedHandlers:
             done, _ = await asyncio.wait((task,), timeout=deadline_s)
             if not done:
                 task.cancel()
-                raise DownloadTimeoutError(
-                    f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {deadline_s:g} s"
-                )
+                raise DownloadTimeoutError(f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {deadline_s:g} s")
             if task.cancelled():
                 raise FetchAbortedError("the node stops")
             return task.result()

@@ -270,6 +270,5 @@ def _escaped(text: str, encoding: str) -> str:
             return "".join(_escaped(character, encoding) for character in text)
         return f"%26%23{ord(text)}%3B"  # the character reference &#...;, escaped
     return "".join(
-        f"%{byte:02X}" if byte <= 0x20 or byte >= 0x7F or byte in _ESCAPED_IN_QUERY else chr(byte)
-        for byte in encoded
+        f"%{byte:02X}" if byte <= 0x20 or byte >= 0x7F or byte in _ESCAPED_IN_QUERY else chr(byte) for byte in encoded
     )

@@ -109,9 +109,7 @@ def _check(directory: Path, log: Path) -> int:
     if not is_finished(SIMWEB_NAME):
         arguments.append("--unfinished")
     print("checking the server's own log against the known answer:")
-    return subprocess.run(
-        [sys.executable, "-m", "bigcrawl.simweb", "check", *arguments], check=False
-    ).returncode
+    return subprocess.run([sys.executable, "-m", "bigcrawl.simweb", "check", *arguments], check=False).returncode
 
 
 def is_finished(name: str) -> bool:

@@ -1,4 +1,5 @@
 """The Scrapy project that bigcrawl itself is: `scrapy crawl broad`."""
+
 from __future__ import annotations
 
 BOT_NAME = "bigcrawl"

@@ -121,9 +121,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "The last inbox entry that a committed step has merged.",
         "trim_partition.lua",
     ),
-    Stat(
-        "folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"
-    ),
+    Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
     Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
     Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen.", "trim_partition.lua"),
     Stat(
@@ -136,9 +134,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     # --- queued
     Stat("waiting", "gauge", "URLs", "URLs on disk: in front queues and parked.", "trim_partition.lua"),
-    Stat(
-        "admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"
-    ),
+    Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
     Stat(
         "hot",

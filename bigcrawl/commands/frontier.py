@@ -108,9 +108,7 @@ async def read_status(config: Config) -> dict[str, Any]:
     return _status(config, seen, nodes, finished=bool(finished))
 
 
-def _status(
-    config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool
-) -> dict[str, Any]:
+def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
     return {
         "crawl": config.crawl.name,
         "finished": finished,
@@ -147,8 +145,10 @@ def status_text(status: dict[str, Any]) -> str:
         f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
         f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second",
         f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy",
-        f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
-        f"{urls['taken']:,} taken, {urls['ended']:,} ended; {urls['seen']:,} seen",
+        (
+            f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
+            f"{urls['taken']:,} taken, {urls['ended']:,} ended; {urls['seen']:,} seen"
+        ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
     for name, node in status["nodes"].items():

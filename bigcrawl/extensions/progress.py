@@ -65,11 +65,7 @@ class Progress:
         if self._live:
             print(file=sys.stderr)  # noqa: T201
         seen = frontier.last_survey if frontier is not None else None
-        if (
-            frontier is None
-            or seen is None
-            or (has_failed(self._crawler) and not seen.counts["appended_urls"])
-        ):
+        if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):
             return
         seconds = time.monotonic() - self._started
         # Items that were asked for on standard output are alone there.

@@ -67,9 +67,7 @@ class LinksMiddleware:
             raise
         await frontier.end_start()
 
-    async def process_spider_output(
-        self, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on requests and items; take `Links`."""
         frontier = frontier_of(self._crawler)
         async for output in result:

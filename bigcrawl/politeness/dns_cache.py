@@ -200,9 +200,7 @@ def _reason_of(error: Exception) -> str:
     return "timeout" if isinstance(error, TimeoutError) else "failed"
 
 
-def getaddrinfo_resolver(
-    timeout_ms: int = RESOLVE_TIMEOUT_MS, threads_max: int = THREADS_MAX
-) -> GetaddrinfoResolver:
+def getaddrinfo_resolver(timeout_ms: int = RESOLVE_TIMEOUT_MS, threads_max: int = THREADS_MAX) -> GetaddrinfoResolver:
     """Return a resolver that asks the machine's own (hosts file, resolv.conf)."""
     return GetaddrinfoResolver(timeout_ms, threads_max)
 

@@ -55,9 +55,7 @@ _UNPACKED_BYTES_MAX = 4 * BODY_BYTES_MAX  # an escape makes three bytes of one
 _DIRECTIVES = {
     **dict.fromkeys((b"user-agent", b"useragent", b"user agent"), "agent"),
     b"allow": "allow",
-    **dict.fromkeys(
-        (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), "disallow"
-    ),
+    **dict.fromkeys((b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), "disallow"),
     **dict.fromkeys((b"crawl-delay", b"crawl delay", b"crawldelay"), "delay"),
 }
 _match_token = re.compile(rb"[A-Za-z0-9_-]+|\*").match
@@ -265,9 +263,7 @@ class Verdict:
     """`rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
 
 
-def decide(
-    status: int | None, body: bytes, agent_token: str, *, attempts: int = 0, jitter: float = 0.0
-) -> Verdict:
+def decide(status: int | None, body: bytes, agent_token: str, *, attempts: int = 0, jitter: float = 0.0) -> Verdict:
     """Return what the answer to a request for robots.txt means (RFC 9309 §2.3.1).
 
     Args:

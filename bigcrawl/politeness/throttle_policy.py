@@ -25,9 +25,7 @@ class DelayPolicy:
     """So many times its last download's duration a host rests; Mercator used 10, 0 turns it off."""
 
 
-def host_delay_ms(
-    policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0
-) -> int:
+def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:
     """Return how long a host rests between the end of a fetch and the start of its next one.
 
     The largest of four wins: the set minimum, the host's Crawl-delay up to the cap, a multiple of the

@@ -108,7 +108,7 @@ class RedisClient:
                 max_connections=CONNECTIONS_MAX,
                 timeout=None,
             )
-            pool.make_connection()  # options it does not know are noticed here, not at the first call
+            pool.make_connection()  # type: ignore[no-untyped-call]  # options it does not know are noticed here, not at the first call
         except (ValueError, TypeError) as error:
             raise ConfigError(f"BIGCRAWL_REDIS_URL is {_without_password(url)!r}: {error}") from error
 
@@ -165,7 +165,7 @@ class RedisClient:
         """Send one command and return its reply."""
         async with self._watched():
             self.round_trips += 1
-            return await self._redis.execute_command(*words)
+            return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call]
 
     async def commands(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
         """Send commands in pipelines and return their replies in order; the first error reply is raised."""

@@ -109,9 +109,7 @@ class EmbeddedServer:
         clock: for the bounds on waiting.
     """
 
-    def __init__(
-        self, directory: Path, *, silent_ms_max: int = SILENT_MS_MAX, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, directory: Path, *, silent_ms_max: int = SILENT_MS_MAX, clock: Clock | None = None) -> None:
         self._directory = Path(directory).absolute()
         self._silent_ms_max = silent_ms_max
         self._clock = clock or SystemClock()

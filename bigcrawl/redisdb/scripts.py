@@ -7,14 +7,16 @@ the contract. Nothing else calls the scripts. A test compares headers, calls and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 Value = str | bytes | int | float
@@ -190,9 +192,7 @@ def admit_urls(
         if reply == -1:
             raise OwnershipLostError(f"partition {keys.partition} has another owner")
         if reply == -2:
-            raise ContractError(
-                f"partition {keys.partition}: admit batch {number} offered before an earlier one"
-            )
+            raise ContractError(f"partition {keys.partition}: admit batch {number} offered before an earlier one")
         return bool(reply)
 
     return Call(
@@ -234,9 +234,7 @@ def end_urls(
 ) -> Call[int]:
     """End taken URLs; the number of those that were still taken."""
     flat = tuple(
-        value
-        for end in ended
-        for value in (end.seq, end.delay_ms, end.member, end.counter, end.fetched_bytes)
+        value for end in ended for value in (end.seq, end.delay_ms, end.member, end.counter, end.fetched_bytes)
     )
     return Call(
         "end_urls",
@@ -257,10 +255,7 @@ def reconcile_partition(
 ) -> Call[tuple[int, int, int]]:
     """Make what Redis holds as taken equal to `held`, and let hosts rest as they were told to.
 
-    Args:
-        keys, who, delay_ms: as for the other calls.
-        held, ended: (seq, host, order, member) of each URL.
-        rests: host -> ms from now.
+    `held` and `ended` are (seq, host, order, member) of each URL, `rests` ms from now by host.
     """
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:
@@ -284,13 +279,20 @@ def look_partition(
 
     def parse(reply: list[Any]) -> PartitionView:
         pairs = [value.decode("utf-8", "replace") for value in reply[11]]
+        epoch, lease_left, ready, waiting, busy, next_due, taken = (int(value) for value in reply[3:10])
         return PartitionView(
-            int(reply[0]),
-            bool(reply[1]),
-            reply[2].decode(),
-            *(int(value) for value in reply[3:10]),
-            reply[10].decode(),
-            dict(zip(pairs[::2], pairs[1::2], strict=True)),
+            now_ms=int(reply[0]),
+            owned=bool(reply[1]),
+            node=reply[2].decode(),
+            epoch=epoch,
+            lease_left_ms=lease_left,
+            hosts_ready=ready,
+            hosts_waiting=waiting,
+            hosts_busy=busy,
+            next_due_ms=next_due,
+            taken=taken,
+            inbox_id=reply[10].decode(),
+            state=dict(zip(pairs[::2], pairs[1::2], strict=True)),
         )
 
     node, epoch = (who.node, who.epoch) if who else ("", 0)
@@ -357,9 +359,7 @@ def beat_node(
         names = [value.decode() for value in reply[1:]]
         return dict(zip(names[::2], names[1::2], strict=True))
 
-    return Call(
-        "beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse
-    )
+    return Call("beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse)
 
 
 def claim_start(

@@ -70,7 +70,9 @@ def encode_request(request: Request, spider: Spider, *, checked: bool, url_bytes
     return QueuedUrl(key, host_of(canonical), _clamped(request.priority), flags, body), canonical
 
 
-def encode_links(links: Links, canonical_urls: Iterator[str] | list[str], depth: int) -> Iterator[tuple[QueuedUrl, str]]:
+def encode_links(
+    links: Links, canonical_urls: Iterator[str] | list[str], depth: int
+) -> Iterator[tuple[QueuedUrl, str]]:
     """Yield each canonical URL of a batch as a queued URL, with its canonical form."""
     payload = _links_payload(links)
     priority = _clamped(links.priority)
@@ -111,7 +113,8 @@ def decode_request(body: bytes, spider: Spider) -> Request:
 
 def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
     """Return the member that Redis holds for an admitted URL."""
-    return b"%d:" % seq + msgpack.packb((url.key, url.priority, url.flags, attempts, url.body))
+    packed: bytes = msgpack.packb((url.key, url.priority, url.flags, attempts, url.body))
+    return b"%d:" % seq + packed
 
 
 def unpack_member(data: bytes) -> Member:
@@ -157,7 +160,9 @@ def _payload(request: Request, spider: Spider) -> dict[str, Any] | None:
     try:
         whole = request.to_dict(spider=spider)
     except ValueError as error:
-        raise RequestNotStorableError(request.url, "callback or errback", f"is no method of the spider: {error}") from error
+        raise RequestNotStorableError(
+            request.url, "callback or errback", f"is no method of the spider: {error}"
+        ) from error
     meta = {key: value for key, value in whole.pop("meta").items() if key not in _TRANSIENT_META}
     whole.pop("url")
     plain = {"method": "GET", "encoding": "utf-8"}
@@ -184,7 +189,8 @@ def _to_ext(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return _record(value, {field.name: getattr(value, field.name) for field in fields if field.init})
-    for plain in (str, bytes, bool, int, float, dict, list):
+    kinds: tuple[type[Any], ...] = (str, bytes, bool, int, float, dict, list)
+    for plain in kinds:
         if isinstance(value, plain):
             return plain(value)
     raise TypeError(f"cannot store {type(value).__name__}")

@@ -84,7 +84,10 @@ def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
 async def _create(client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig) -> dict[str, bytes]:
     """Write the record; two nodes that start at once agree on the id of the first."""
     suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
-    rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "id", uuid.uuid4().hex), ("HSETNX", key, "suffixes", suffixes)]
+    rows: list[tuple[str | bytes, ...]] = [
+        ("HSETNX", key, "id", uuid.uuid4().hex),
+        ("HSETNX", key, "suffixes", suffixes),
+    ]
     rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
     await client.commands(rows)
     return await _read_redis(client, key)

@@ -82,7 +82,8 @@ class Doors:
 
         Args:
             address: the server.
-            due_ms, due_server_ms: when the host may be fetched, on the monotonic and the server's clock.
+            due_ms: when the host may be fetched, on the monotonic clock.
+            due_server_ms: the same moment on the clock of Redis.
             grant: what the start is for; who is sent away comes back under the same name.
 
         Raises:

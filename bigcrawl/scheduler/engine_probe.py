@@ -1,9 +1,9 @@
 """The one file that touches what Scrapy's engine keeps to itself; each touch has a way out.
 
-    what is needed                          from                          without it
-    has a request ended, pipelines included engine._slot.inprogress       downloader.active, scraper.slot
-    ask the scheduler again now             engine._slot.nextcall         Scrapy's own 5 s heartbeat
-    is the engine closing                   engine._slot.closing          not engine.running
+what is needed                          from                          without it
+has a request ended, pipelines included engine._slot.inprogress       downloader.active, scraper.slot
+ask the scheduler again now             engine._slot.nextcall         Scrapy's own 5 s heartbeat
+is the engine closing                   engine._slot.closing          not engine.running
 """
 
 from __future__ import annotations

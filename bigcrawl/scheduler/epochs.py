@@ -191,9 +191,7 @@ def take_over(
     for _ in range(_TAKE_OVER_TRIES):
         committed = list_committed(directory, files)
         if committed and committed[0] >= epoch:
-            raise ContractError(
-                f"{directory}: epoch {epoch} cannot be opened; {committed[0]} was used already"
-            )
+            raise ContractError(f"{directory}: epoch {epoch} cannot be opened; {committed[0]} was used already")
         _make_empty(own.path, files)
         if not committed and error is None:
             return own, None

@@ -184,9 +184,7 @@ class FrontQueues:
         self.selector = selector
 
     @classmethod
-    def restore(
-        cls, epoch: EpochDirectory, levels: Sequence[LevelState], balance: Iterable[int]
-    ) -> FrontQueues:
+    def restore(cls, epoch: EpochDirectory, levels: Sequence[LevelState], balance: Iterable[int]) -> FrontQueues:
         """Return the queues a manifest describes; its segments are sealed."""
         queues = [
             LevelQueue(

@@ -1,7 +1,7 @@
-"""From taken to ended inside one node (steps 9 to 14): memory only, what Scrapy's engine touches.
+r"""From taken to ended inside one node (steps 9 to 14): memory only, what Scrapy's engine touches.
 
     add -> gatekeeper -> admit -> buffer -> pop -> started -> end_fetched -> acknowledged by the pump
-                      \\-> give_back, give_up ------------------^
+                      \-> give_back, give_up ------------------^
 
 No exception leaves `pop`, and nothing here waits.
 """

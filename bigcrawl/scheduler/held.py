@@ -1,7 +1,7 @@
-"""What a node holds: URLs taken and not yet acknowledged (steps 9 to 14).
+r"""What a node holds: URLs taken and not yet acknowledged (steps 9 to 14).
 
     taken --> waiting (robots, address, gate, due time) --> buffered --> started --> ended --> gone
-                  \\______________ returned to its host's queue ______________/
+                  \______________ returned to its host's queue ______________/
 
 A URL that is `returned` goes back to its place; one that ended is acknowledged once the links offered
 before its end are in Redis and its page is on disk.
@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bigcrawl.redisdb.scripts import Ended
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bigcrawl.redisdb.scripts import Ended
     from bigcrawl.scheduler.codec import Member
 
 # Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.

@@ -272,9 +272,7 @@ class Node:
     def _start_call(self, *, done: bool = False, undone: bool = False) -> scripts.Call[int]:
         keys = CrawlKeys(self.config.crawl.name)
         lease_ms = self.config.frontier.lease_ms
-        return scripts.claim_start(
-            keys, self.node_id, self.start_digest or "", lease_ms, done=done, undone=undone
-        )
+        return scripts.claim_start(keys, self.node_id, self.start_digest or "", lease_ms, done=done, undone=undone)
 
     # --- loops
 

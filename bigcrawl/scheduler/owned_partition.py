@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.codec import order_of, pack_member
-from bigcrawl.scheduler.partition import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Claim, Identity, PartitionView, Value
-    from bigcrawl.scheduler.partition import AdmitBatch, Step
+    from bigcrawl.scheduler.partition import AdmitBatch, Partition, Step
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64

@@ -1,8 +1,8 @@
-"""The partitions this node owns: claimed, stepped, kept durable, released (steps 4 to 8).
+r"""The partitions this node owns: claimed, stepped, kept durable, released (steps 4 to 8).
 
-    not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> released
-                   ^                                  |
-                   \\________ Redis restarted _________/
+not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> released
+               ^                                  |
+               \________ Redis restarted _________/
 """
 
 from __future__ import annotations

@@ -85,9 +85,7 @@ class Partition:
     Memory is bounded by a step's inbox, one decoded block a level, and the hosts over their room.
     """
 
-    def __init__(
-        self, directory: Path, own: EpochDirectory, manifest: Manifest, limits: PartitionLimits
-    ) -> None:
+    def __init__(self, directory: Path, own: EpochDirectory, manifest: Manifest, limits: PartitionLimits) -> None:
         self._directory = directory
         self._own = own
         self._files = own.files
@@ -374,9 +372,7 @@ class Partition:
             return
         with store_errors(self._directory):
             if self._forgets_any():
-                manifest = replace(
-                    self._manifest, number=self._manifest.number + 1, retained=self._retained()
-                )
+                manifest = replace(self._manifest, number=self._manifest.number + 1, retained=self._retained())
                 self._commit(manifest)
             needed = self._manifest.files_needed()
             self._own.sync(needed)

@@ -155,7 +155,7 @@ class Robots:
         fetched = await self._follow(url, held.host)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
-        verdict = decide(fetched.status, fetched.body, self._agent, attempts=attempts, jitter=random.random())  # noqa: S311
+        verdict = decide(fetched.status, fetched.body, self._agent, attempts=attempts, jitter=random.random())
         if verdict.reason == "unreachable":
             return self._keep_unreachable(held.authority, verdict, attempts)
         self._keep(held.authority, verdict)

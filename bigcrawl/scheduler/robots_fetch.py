@@ -39,7 +39,7 @@ class RobotsFetch:
         request = Request(url, callback=NO_CALLBACK, meta=dict(_META), priority=1000)
         try:
             response = await self._crawler.engine.download_async(request)
-        except Exception as error:  # whatever a download handler or middleware raises is "no answer"
+        except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             return Fetched(None)
         location = response.headers.get(b"Location", b"") or b""

@@ -82,6 +82,7 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self.node: Node | None = None
         self.last_survey: Survey | None = None
+        self._closing: asyncio.Future[None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -181,7 +182,7 @@ class Scheduler(BaseScheduler):
         logger.error("%(error)s", {"error": error})
         mark_failed(self._crawler)
         if self._crawler.engine.running and not self._probe.is_closing():
-            asyncio.ensure_future(self._close_spider("bigcrawl_failed"))
+            self._closing = asyncio.ensure_future(self._close_spider("bigcrawl_failed"))
 
     async def _close_spider(self, reason: str) -> None:
         try:
@@ -362,9 +363,7 @@ class Scheduler(BaseScheduler):
         """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
         assert self._spider is not None
         attempts = held.fields.attempts + 1
-        url, _ = encode_request(
-            request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max
-        )
+        url, _ = encode_request(request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max)
         # Its place in the queue stays: the order in Redis is the one it was admitted with.
         url = url._replace(priority=held.fields.priority, flags=held.fields.flags)
         held.next_try = pack_member(held.seq, url, attempts)
@@ -387,7 +386,7 @@ class Scheduler(BaseScheduler):
         assert self.node is not None
         try:
             return decode_request(held.fields.body, self._spider)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
             self._say_once("undecodable", f"{held.url} cannot be run by this spider and is dropped: {error}")
             self.node.handout.give_up(held, "undecodable")
             return None
@@ -404,7 +403,7 @@ class Scheduler(BaseScheduler):
         elif self.node.has_reached_max and not self.node.stopping and not len(self.node.handout.held):
             self.node.stopping = True
             logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": self.node.pages})
-            asyncio.ensure_future(self._close_spider("bigcrawl_max_pages"))
+            self._closing = asyncio.ensure_future(self._close_spider("bigcrawl_max_pages"))
 
     def _look_out(self) -> None:
         """Notice every moment that the spider closes, even while the pump waits for a Redis that hangs."""
@@ -459,5 +458,3 @@ def start_digest(spider: Spider) -> str:
     }
     text = json.dumps([spider.name, arguments], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-

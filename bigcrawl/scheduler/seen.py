@@ -23,9 +23,7 @@ def entries_after(inbox: Sequence[Entry], folded: str) -> list[Entry]:
     return [entry for entry in inbox if _id_order(entry[0]) > last]
 
 
-def decode_entries(
-    inbox: Sequence[Entry], set_aside: Callable[[str, bytes], None]
-) -> tuple[list[QueuedUrl], int]:
+def decode_entries(inbox: Sequence[Entry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:
     """Return the URLs of all entries in order, and how many entries could not be decoded.
 
     Args:

@@ -108,9 +108,7 @@ class SegmentLog:
     def fork(self) -> SegmentLog:
         """Return a copy whose appends and drops leave this one as it is."""
         segments = self._segments.values()
-        return SegmentLog(
-            self._epoch, self._prefix, segments, self._next_number, tail_is_open=self._tail_is_open
-        )
+        return SegmentLog(self._epoch, self._prefix, segments, self._next_number, tail_is_open=self._tail_is_open)
 
     def name(self, number: int) -> str:
         """Return the file name of a segment."""

@@ -53,9 +53,7 @@ def _try(problems: list[CorruptionError], path: Path, read: Callable[[], object]
         problems.append(CorruptionError(path, 0, "a readable file", error))
 
 
-def _verify_log(
-    problems: list[CorruptionError], own: EpochDirectory, prefix: str, segments: Sequence[Segment]
-) -> None:
+def _verify_log(problems: list[CorruptionError], own: EpochDirectory, prefix: str, segments: Sequence[Segment]) -> None:
     for segment in segments:
         path = own.path / f"{prefix}-{segment.number}"
         log = SegmentLog(own, prefix, (segment,), segment.number + 1)

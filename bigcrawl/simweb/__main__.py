@@ -123,9 +123,7 @@ def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
     return kept
 
 
-async def _serve_until_told(
-    web: Web, sockets: list[socket.socket], log: AccessLog | None, parent: int | None
-) -> None:
+async def _serve_until_told(web: Web, sockets: list[socket.socket], log: AccessLog | None, parent: int | None) -> None:
     loop = asyncio.get_running_loop()
     told: asyncio.Future[None] = loop.create_future()
 

@@ -143,9 +143,7 @@ class Report:
         return not any(found for _, found in self._findings())
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.requests} requests to {self.hosts} hosts, {self.robots_requests} of them for robots.txt"
-        ]
+        lines = [f"{self.requests} requests to {self.hosts} hosts, {self.robots_requests} of them for robots.txt"]
         if self.expected is not None:
             lines.append(f"coverage {self.coverage:.4f} of {self.expected} URLs, overlap {self.overlap}")
         for heading, found in self._findings():
@@ -208,9 +206,7 @@ def _in_time(exchange: Exchange) -> tuple[int, int, bool]:
     return exchange.start_ms, exchange.end_ms, exchange.target != ROBOTS_TARGET
 
 
-def _host_gaps(
-    by_host: Mapping[str, list[Exchange]], rules: Rules
-) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
+def _host_gaps(by_host: Mapping[str, list[Exchange]], rules: Rules) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
     """Neighbours that overlap, and neighbours whose gap is too small; a pair is never in both."""
     concurrent, too_soon = [], []
     for host, exchanges in by_host.items():

@@ -70,9 +70,7 @@ def _plain() -> socket.socket:
     try:
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
-        raise ConfigError(
-            f"no socket for every host: {error.strerror}; raise ulimit -n or lower hosts"
-        ) from error
+        raise ConfigError(f"no socket for every host: {error.strerror}; raise ulimit -n or lower hosts") from error
 
 
 def _listening(sock: socket.socket, address: str, port: int) -> socket.socket:
@@ -84,10 +82,6 @@ def _listening(sock: socket.socket, address: str, port: int) -> socket.socket:
         sock.setblocking(False)
     except OSError as error:
         sock.close()
-        remedy = (
-            "stop what uses it or choose another port"
-            if error.errno == errno.EADDRINUSE
-            else "choose another"
-        )
+        remedy = "stop what uses it or choose another port" if error.errno == errno.EADDRINUSE else "choose another"
         raise ConfigError(f"port {port} of {address} cannot be used: {error.strerror}; {remedy}") from error
     return sock

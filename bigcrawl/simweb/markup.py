@@ -65,17 +65,13 @@ def render_page(rng: Random, title: str, base: str | None, hrefs: list[str], poo
             parts.append(rng.choice(_ANCHORS).format(escape(href), " ".join(rng.choices(_WORDS, k=2))))
             parts.append("\n" if drawn < 0.6 else rng.choice(pool))
     parts += _misleading(rng)
-    parts.append(
-        f'<img src="/assets/map.png" usemap="#plan" alt=""><map name="plan">\n{"".join(areas)}</map>\n'
-    )
+    parts.append(f'<img src="/assets/map.png" usemap="#plan" alt=""><map name="plan">\n{"".join(areas)}</map>\n')
     _fill(parts, rng, pool)
     parts.append("</body></html>\n")
     return "".join(parts).encode()
 
 
-def render_frameset(
-    rng: Random, title: str, base: str | None, hrefs: list[str], pool: tuple[str, ...]
-) -> bytes:
+def render_frameset(rng: Random, title: str, base: str | None, hrefs: list[str], pool: tuple[str, ...]) -> bytes:
     """A page of frames; what it says to a browser without frames holds no links."""
     frames = "".join(f'<frame src="{escape(href)}">\n' for href in hrefs)
     parts = [_head(title, base), f'<frameset cols="*,*">\n{frames}<noframes>\n']

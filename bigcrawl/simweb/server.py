@@ -74,9 +74,7 @@ class SimServer:
         """Accept connections."""
         loop = asyncio.get_running_loop()
         for sock in self._sockets:
-            self._listeners.append(
-                await loop.create_server(lambda: _Connection(self), sock=sock, backlog=BACKLOG)
-            )
+            self._listeners.append(await loop.create_server(lambda: _Connection(self), sock=sock, backlog=BACKLOG))
 
     async def stop(self) -> None:
         """Close everything; exchanges that have not ended are logged as 499."""
@@ -256,9 +254,7 @@ class _Connection(asyncio.Protocol):
         method, target = (head.method, head.target) if head else ("-", "-")
         sent_bytes = 0 if status == ABORTED_STATUS else self._sent_bytes
         self._server.record(
-            LogLine(
-                start_ms, self._server.now_ms(), self._client, self._host, method, target, status, sent_bytes
-            )
+            LogLine(start_ms, self._server.now_ms(), self._client, self._host, method, target, status, sent_bytes)
         )
         self._current, self._status, self._sent_bytes = None, 0, 0
         if not self._keep_alive:

@@ -61,9 +61,7 @@ def load(directory: Path) -> SavedWeb | None:
     if not isinstance(fields, dict) or "format" not in fields:
         raise CorruptionError(path, 0, "an object with a format", text[:80])
     if fields.pop("format") != _FORMAT:
-        raise ConfigError(
-            f"{path} has another format than {_FORMAT}; use the version of bigcrawl that wrote it"
-        )
+        raise ConfigError(f"{path} has another format than {_FORMAT}; use the version of bigcrawl that wrote it")
     if {name: type(value) for name, value in fields.items()} != _TYPES:
         raise CorruptionError(path, 0, f"fields {', '.join(_TYPES)}", text[:80])
     return SavedWeb(**fields)

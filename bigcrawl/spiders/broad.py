@@ -55,9 +55,7 @@ class BroadSpider(scrapy.Spider):
             found += len(batch)
             yield Links(batch, canonical=True)
         if not found:
-            raise ConfigError(
-                "there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'"
-            )
+            raise ConfigError("there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'")
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         """Follow what an HTML page links to."""
@@ -73,9 +71,7 @@ class BroadSpider(scrapy.Spider):
             except UrlError as error:
                 refused += 1
                 if refused <= 5:  # a file of rubbish must not fill the log
-                    logger.warning(
-                        "seed %(number)d is left out: %(error)s", {"number": number, "error": error}
-                    )
+                    logger.warning("seed %(number)d is left out: %(error)s", {"number": number, "error": error})
             if len(batch) >= SEEDS_PER_BATCH:
                 yield batch
                 batch = []

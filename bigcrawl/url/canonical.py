@@ -36,9 +36,7 @@ _WHY = {
 }
 
 _HAS_WEB_SCHEME = re.compile(r"[\x00-\x20]*https?:", re.IGNORECASE).match
-_HAS_NO_HOST = re.compile(
-    r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?:[/\\?#\s]|$)", re.IGNORECASE
-).match
+_HAS_NO_HOST = re.compile(r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?:[/\\?#\s]|$)", re.IGNORECASE).match
 
 # References that every WHATWG parser leaves as they are: no dot segments, no escapes in the path, no
 # scheme, nothing that needs an escape. Joining those is putting two strings together; half the time of

@@ -50,9 +50,7 @@ class PublicSuffixes:
         return cls.from_text("\n".join(lines).encode(), private=private, hosts_cached_max=hosts_cached_max)
 
     @classmethod
-    def from_text(
-        cls, text: bytes, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX
-    ) -> Self:
+    def from_text(cls, text: bytes, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
         """Return a list made from the text of another one, or from a file of publicsuffix.org.
 
         Raises:

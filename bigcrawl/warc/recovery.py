@@ -37,9 +37,7 @@ DAMAGED_SUFFIX = ".damaged"
 _CHUNK = 256 * 1024
 # A record's own head: ours are under 1 KB, and URLs are bounded; more is not a WARC record.
 _HEAD_BYTES_MAX = 64 * 1024
-_FIELD = re.compile(
-    rb"\r\n(?P<name>WARC-Type|WARC-Block-Digest|Content-Length): *(?P<value>[^\r\n]*)", re.IGNORECASE
-)
+_FIELD = re.compile(rb"\r\n(?P<name>WARC-Type|WARC-Block-Digest|Content-Length): *(?P<value>[^\r\n]*)", re.IGNORECASE)
 # isal's stub declares its exception as an instance.
 _BadGzipError: type[Exception] = igzip_lib.error  # type: ignore[assignment]
 

@@ -40,11 +40,7 @@ def make_page(links: int = LINKS, page_bytes: int = PAGE_BYTES, seed: int = 1) -
     parts = ["<!DOCTYPE html><html><head><title>A page</title></head><body>"]
     size = 0
     for number in range(links):
-        href = (
-            f"/dir{number % 7}/page{number}.html"
-            if number % 6
-            else f"http://other{number}.example/p?q={number}"
-        )
+        href = f"/dir{number % 7}/page{number}.html" if number % 6 else f"http://other{number}.example/p?q={number}"
         parts.append(f'<li class="item"><a class="x" title="t" href="{href}">a <b>link</b></a></li>')
         size += len(parts[-1])
         while size < page_bytes * (number + 1) / links:

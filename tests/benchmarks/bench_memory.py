@@ -82,9 +82,7 @@ async def measure_redis(url: str) -> dict[str, float]:
     keys, rules = PartitionKeys("bench", 0), Rules.parse(ROBOTS, "bigcrawl").to_bytes()
     names = [host_name(i) for i in range(RECORDS)]
     before = await used_bytes(client)
-    await client.run(
-        [scripts.put_robots(keys, n, f"robots:http://{n}", rules, 86_400_000, 2 * RECORDS) for n in names]
-    )
+    await client.run([scripts.put_robots(keys, n, f"robots:http://{n}", rules, 86_400_000, 2 * RECORDS) for n in names])
     grown["host record with three rules"] = (await used_bytes(client) - before) / RECORDS
     await client.close()
     return grown

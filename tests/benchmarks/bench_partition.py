@@ -85,9 +85,7 @@ def test_all_partitions_open_and_become_durable(tmp_path: Path) -> None:
     """256 partitions taken over by a new owner, and made durable by it."""
     for epoch in (1, 2):
         started = time.perf_counter()
-        partitions = [
-            Partition.open(tmp_path / f"p{number:04d}", epoch, LIMITS) for number in range(PARTITIONS)
-        ]
+        partitions = [Partition.open(tmp_path / f"p{number:04d}", epoch, LIMITS) for number in range(PARTITIONS)]
         timed(f"{PARTITIONS} partitions opened, epoch {epoch}", started)
         for number, partition in enumerate(partitions):
             partition.step(make_batches(epoch * 10**6 + number * 100, 100, 9), 10, {})

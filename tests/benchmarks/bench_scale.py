@@ -22,11 +22,12 @@ from bigcrawl.politeness.dns_cache import DnsCache, getaddrinfo_resolver
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.codec import encode_links
 from bigcrawl.scheduler.node import Node
-from bigcrawl.scheduler.robots import Fetched
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from bigcrawl.scheduler.robots import Fetched
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
@@ -55,9 +56,7 @@ async def fetch_nothing(url: str) -> Fetched:
 
 async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     """Offer all URLs to a node and wait until they are folded; (peak RSS in MB, seconds, counts)."""
-    config = read_config(
-        {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(state), "BIGCRAWL_CRAWL": "scale"}
-    )
+    config = read_config({"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(state), "BIGCRAWL_CRAWL": "scale"})
     clock = SystemClock()
     client = RedisClient(url)
     node = Node(
@@ -76,7 +75,7 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     for urls in pages():
         for queued, _ in encode_links(Links(urls, canonical=True), urls, 1):
             node.offer(queued)
-        while node.outbox.is_full:
+        while node.outbox.is_full:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(0.01)
         peak = max(peak, rss_mb())
         await asyncio.sleep(0)

@@ -89,4 +89,4 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert verify(recovered.path) == (recovered.kept_records, None)
     lines.append(f"verify(): {size / (time.perf_counter() - started) / 1e6:.0f} MB/s of file")
     with capsys.disabled():
-        print("", *lines, sep="\n")  # noqa: T201  # the answer
+        print("", *lines, sep="\n")  # the answer  # noqa: T201

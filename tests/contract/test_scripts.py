@@ -124,9 +124,7 @@ def test_only_the_owner_in_its_epoch_changes_a_partition(world: ScriptWorld, scr
         "take": world.take,
         "end": lambda: world.acknowledge(1),
         "reconcile": world.reconcile,
-        "trim": lambda: world.runner.run(
-            scripts.trim_partition(world.keys, world.who, "9-9", 9, {"seen": 1})
-        ),
+        "trim": lambda: world.runner.run(scripts.trim_partition(world.keys, world.who, "9-9", 9, {"seen": 1})),
     }
     for who in (STRANGER, Identity(mine.node, mine.epoch - 1), Identity(mine.node, mine.epoch + 1)):
         world.who = who
@@ -142,9 +140,7 @@ def test_large_batches_do_not_meet_a_limit(world: ScriptWorld) -> None:
     taken = world.take(MANY).urls
     assert len(taken) == 100
     held = [(seq_of(url.member), (url.host, seq_of(url.member), url.member)) for url in taken]
-    gone = [
-        (seq, (f"h{(seq - 1) % 100}.example", seq, b"%d:\x00url\n" % seq)) for seq in range(101, MANY // 2)
-    ]
+    gone = [(seq, (f"h{(seq - 1) % 100}.example", seq, b"%d:\x00url\n" % seq)) for seq in range(101, MANY // 2)]
     assert world.reconcile(held, gone) == (0, 0, MANY // 2 - 101)
     assert world.check().hot == MANY - 100 - (MANY // 2 - 101)
     assert world.acknowledge(*(seq for seq, _ in held), *range(MANY, 2 * MANY)) == 100
@@ -296,14 +292,10 @@ def test_record_outlives_the_next_time(world: ScriptWorld) -> None:
     record = world.keys.host + "a.example"
     world.admit("a.example")
     world.take()
-    world.runner.run(
-        scripts.put_robots(world.keys, "a.example", "robots:x", b"rules", 5_000, 9, world.now_ms)
-    )
+    world.runner.run(scripts.put_robots(world.keys, "a.example", "robots:x", b"rules", 5_000, 9, world.now_ms))
     world.acknowledge(1, delay_ms=600_000)
     assert 600_000 < world.client.pttl(record) <= 660_000
-    world.runner.run(
-        scripts.put_robots(world.keys, "a.example", "robots:y", b"rules", 5_000, 9, world.now_ms)
-    )
+    world.runner.run(scripts.put_robots(world.keys, "a.example", "robots:y", b"rules", 5_000, 9, world.now_ms))
     assert 600_000 < world.client.pttl(record) <= 660_000
 
 
@@ -311,9 +303,7 @@ def test_long_lived_record_is_not_cut_short(world: ScriptWorld) -> None:
     """Ending a fetch does not shorten the life of the host's robots rules."""
     world.admit("a.example")
     world.take()
-    world.runner.run(
-        scripts.put_robots(world.keys, "a.example", "robots:x", b"rules", 86_400_000, 9, world.now_ms)
-    )
+    world.runner.run(scripts.put_robots(world.keys, "a.example", "robots:x", b"rules", 86_400_000, 9, world.now_ms))
     world.acknowledge(1)
     assert world.client.pttl(world.keys.host + "a.example") > 86_000_000
 

@@ -28,10 +28,7 @@ def put(world: ScriptWorld, host: str, records_max: int = 3, rules: bytes = b"ru
 
 
 def records(world: ScriptWorld) -> set[str]:
-    return {
-        key.decode().removeprefix(world.keys.host)
-        for key in world.client.scan_iter(match=world.keys.host + "*")
-    }
+    return {key.decode().removeprefix(world.keys.host) for key in world.client.scan_iter(match=world.keys.host + "*")}
 
 
 def borrow(world: ScriptWorld, ticket: str = "t1") -> tuple[bool, int]:
@@ -306,9 +303,7 @@ def test_nodes_learn_of_each_other(runner: ScriptRunner, crawl: CrawlKeys) -> No
 
     def beat(node: str, now_ms: int, **options: bool) -> dict[str, str]:
         report = json.dumps({"pages": now_ms})
-        told: dict[str, str] = runner.run(
-            scripts.beat_node(crawl, node, report, LEASE_MS, now_ms=now_ms, **options)
-        )
+        told: dict[str, str] = runner.run(scripts.beat_node(crawl, node, report, LEASE_MS, now_ms=now_ms, **options))
         return told
 
     assert beat("a", 1_000_000) == {"a": '{"pages": 1000000}'}

@@ -28,9 +28,7 @@ BUSY_MS = 7_000  # how long the owner in these tests had its URLs when it died
 
 
 def look(world: ScriptWorld, lease_ms: int = LEASE_MS) -> PartitionView:
-    view: PartitionView = world.runner.run(
-        scripts.look_partition(world.keys, world.who, lease_ms, world.now_ms)
-    )
+    view: PartitionView = world.runner.run(scripts.look_partition(world.keys, world.who, lease_ms, world.now_ms))
     return view
 
 

@@ -27,9 +27,7 @@ SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1"))
 FAST = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 64}
 
 
-def test_killed_nodes_lose_nothing_and_repeat_only_what_was_in_process(
-    tmp_path: Path, web: SimulatedWeb
-) -> None:
+def test_killed_nodes_lose_nothing_and_repeat_only_what_was_in_process(tmp_path: Path, web: SimulatedWeb) -> None:
     """After kill -9 at random moments coverage is 1; only URLs read as taken after a kill are fetched again."""
     moments = random.Random(SEED)
     may_repeat: Counter[str] = Counter()

@@ -117,9 +117,7 @@ def count_operations(directory: Path) -> int:
 # Every operation takes half a minute; each run of the tests takes every eleventh, each fault others.
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.fault)])
 @pytest.mark.parametrize("fault", list(Fault))
-def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(
-    tmp_path: Path, fault: Fault, stride: int
-) -> None:
+def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(tmp_path: Path, fault: Fault, stride: int) -> None:
     """Whatever operation a crash or a full disk meets, every URL is admitted once, in order."""
     total = count_operations(tmp_path / "count")
     assert total > 100

@@ -22,9 +22,7 @@ FAST = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 64}
 
 
 @pytest.mark.parametrize("how", ["leaves", "dies"])
-def test_second_process_takes_half_and_coverage_stays_one(
-    tmp_path: Path, web: SimulatedWeb, how: str
-) -> None:
+def test_second_process_takes_half_and_coverage_stays_one(tmp_path: Path, web: SimulatedWeb, how: str) -> None:
     """Both nodes own half; whether the second ends by SIGTERM or by kill -9, every page is fetched once."""
     may_repeat: Counter[str] = Counter()
     with Crawl(tmp_path / "crawl", web.seeds, dict(FAST)) as first, second_process_of(first) as second:

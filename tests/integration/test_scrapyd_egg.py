@@ -167,9 +167,7 @@ def test_egg_crawls_under_scrapyd(egg: Path, scrapyd: Scrapyd, tmp_path: Path) -
 
     (path,) = (tmp_path / "warc").glob("*.warc.gz")
     with path.open("rb") as stream:
-        kinds = [
-            (record.record_type, record.reader.read()) for record in ArchiveIterator(stream, parse_http=False)
-        ]
+        kinds = [(record.record_type, record.reader.read()) for record in ArchiveIterator(stream, parse_http=False)]
     (info,) = (body for kind, body in kinds if kind == WarcRecordType.warcinfo)
     assert f"software: bigcrawl/{EGG_VERSION} ".encode() in info
     pages = sum(kind == WarcRecordType.response for kind, _ in kinds)

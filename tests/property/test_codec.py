@@ -46,9 +46,7 @@ atoms = (
     # The fold tells apart the hour that comes twice in a named zone; an offset needs none.
     | st.datetimes(timezones=zones).map(lambda moment: moment.replace(fold=0))
 )
-hashables = st.recursive(
-    atoms, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3), max_leaves=6
-)
+hashables = st.recursive(atoms, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3), max_leaves=6)
 values = st.recursive(
     atoms,
     lambda inner: (
@@ -70,9 +68,7 @@ requests = st.builds(
     callback=st.sampled_from([None, SPIDER.parse_page]),
     errback=st.sampled_from([None, SPIDER.failed]),
     method=st.sampled_from(["GET", "POST", "put", "HEAD", "X-OWN"]),
-    headers=st.dictionaries(
-        st.text("ab-", min_size=1, max_size=4), st.lists(st.binary(max_size=8), max_size=2)
-    ),
+    headers=st.dictionaries(st.text("ab-", min_size=1, max_size=4), st.lists(st.binary(max_size=8), max_size=2)),
     body=st.binary(max_size=40),
     cookies=st.dictionaries(texts, texts, max_size=2) | st.just([{"name": "a", "value": "b", "path": "/"}]),
     meta=st.dictionaries(texts, values, max_size=4),
@@ -122,9 +118,7 @@ def test_request_survives_the_whole_way(request: Request, checked: bool, seq: in
 
 
 @given(st.lists(st.sampled_from(["key", 7, None]), max_size=6), st.data())
-def test_what_cannot_be_stored_is_found_wherever_it_is(
-    path: list[str | int | None], data: st.DataObject
-) -> None:
+def test_what_cannot_be_stored_is_found_wherever_it_is(path: list[str | int | None], data: st.DataObject) -> None:
     """The path in the error leads to the one value that cannot be stored."""
     culprit = object()
     value: Any = culprit
@@ -153,12 +147,8 @@ def test_order_sorts_by_priority_then_arrival(ranks: list[tuple[int, int]]) -> N
     assert by_order == sorted(ranks, key=lambda rank: (-rank[0], rank[1]))
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, (1 << 64) - 1), texts, st.integers(), st.integers(0, 1), st.binary()))
-)
+@given(st.lists(st.tuples(st.integers(0, (1 << 64) - 1), texts, st.integers(), st.integers(0, 1), st.binary())))
 def test_batch_comes_back(rows: list[tuple[int, str, int, int, bytes]]) -> None:
     """A batch is its URLs in order, whatever they hold."""
-    urls = [
-        QueuedUrl(key, host, priority % (1 << 31), flags, body) for key, host, priority, flags, body in rows
-    ]
+    urls = [QueuedUrl(key, host, priority % (1 << 31), flags, body) for key, host, priority, flags, body in rows]
     assert decode_batch(encode_batch(urls)) == urls

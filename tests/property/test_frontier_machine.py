@@ -83,9 +83,7 @@ class Model:
     def first_waiting(self, host: str) -> int:
         """The URL that the host must give next."""
         return min(
-            (order, seq)
-            for seq, (where, order) in self.orders.items()
-            if where == host and seq in self.waiting
+            (order, seq) for seq, (where, order) in self.orders.items() if where == host and seq in self.waiting
         )[1]
 
 
@@ -115,11 +113,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     # --- the life of a URL
 
-    @rule(
-        rows=st.lists(
-            st.tuples(st.sampled_from(HOSTS), st.sampled_from([0, 0, -(1 << 33), 1 << 33])), max_size=6
-        )
-    )
+    @rule(rows=st.lists(st.tuples(st.sampled_from(HOSTS), st.sampled_from([0, 0, -(1 << 33), 1 << 33])), max_size=6))
     def admit(self, rows: list[tuple[str, int]]) -> None:
         urls = self.world.urls(*rows)
         self.batches.append(urls)
@@ -243,9 +237,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.lease_ends_ms = self.world.now_ms + LEASE_MS
         for fetch in self.model.held.values():
             began = fetch.due_ms <= self.world.now_ms
-            end_ms = (
-                fetch.due_ms + deadline_ms if deadline_ms else self.world.now_ms if began else fetch.due_ms
-            )
+            end_ms = fetch.due_ms + deadline_ms if deadline_ms else self.world.now_ms if began else fetch.due_ms
             self.model.rest(fetch.host, end_ms + (DELAY_MS if began or deadline_ms else 0))
         self.model.held.clear()
         assert not self.world.check().taken
@@ -281,9 +273,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(host=st.sampled_from(HOSTS), records_max=st.integers(1, 3))
     def robots_rules_come(self, host: str, records_max: int) -> None:
-        call = scripts.put_robots(
-            self.world.keys, host, "robots:x", b"rules", 5_000, records_max, self.world.now_ms
-        )
+        call = scripts.put_robots(self.world.keys, host, "robots:x", b"rules", 5_000, records_max, self.world.now_ms)
         self.runner.run(call)
 
     # --- what always holds

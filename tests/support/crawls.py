@@ -33,9 +33,7 @@ class SimulatedWeb:
         directory.mkdir(parents=True, exist_ok=True)
         options = ["--hosts", str(hosts), "--pages", str(pages), "--seed", str(seed)]
         command = [sys.executable, "-m", "bigcrawl.simweb", "serve", *options]
-        self._process = spawn(
-            [*command, "--state", str(directory), "--log", str(self.log)], stdout=subprocess.PIPE
-        )
+        self._process = spawn([*command, "--state", str(directory), "--log", str(self.log)], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline().startswith(b"simweb ready")
         saved = load(directory)
@@ -154,11 +152,10 @@ class Crawl:
 
     def redis(self) -> redis.Redis:
         """A client of the crawl's Redis, also while no node runs."""
-        url = self.settings.get("BIGCRAWL_REDIS_URL")
-        if url is None:
+        if "BIGCRAWL_REDIS_URL" not in self.settings:
             wait_until(lambda: running_url(self.redis_directory) is not None, "the embedded server answers")
-            url = running_url(self.redis_directory)
-        return redis.Redis.from_url(url)
+        url = self.settings.get("BIGCRAWL_REDIS_URL") or running_url(self.redis_directory)
+        return redis.Redis.from_url(str(url))
 
     @property
     def redis_directory(self) -> Path:
@@ -166,11 +163,10 @@ class Crawl:
 
     def taken(self) -> list[str]:
         """What Redis holds as taken and not acknowledged: the URLs."""
-        urls = []
+        urls: list[str] = []
         with self.redis() as client:
             for partition in range(int(self.settings.get("BIGCRAWL_PARTITIONS", 256))):
-                for record in client.hvals(f"bigcrawl:{{{self.name}:p{partition}}}:taken"):
-                    urls.append(_url_of(record))
+                urls += map(_url_of, client.hvals(f"bigcrawl:{{{self.name}:p{partition}}}:taken"))
         return [url for url in urls if url]
 
     def status(self) -> dict[str, Any]:

@@ -38,9 +38,7 @@ class FakeRedis:
         handshake: dict[bytes, str] | None = None,
     ) -> None:
         self.info = info
-        self._handshake = {b"CLIENT": "OK", b"AUTH": "OK", b"SELECT": "OK", b"SCRIPT": "OK"} | (
-            handshake or {}
-        )
+        self._handshake = {b"CLIENT": "OK", b"AUTH": "OK", b"SELECT": "OK", b"SCRIPT": "OK"} | (handshake or {})
         self.received: list[list[bytes]] = []
         self.connections = 0
         self.open = 0

@@ -132,9 +132,7 @@ class ScriptWorld:
         return bool(self.runner.run(call))
 
     def take(self, urls_max: int = 100, horizon_ms: int = 0) -> Taken:
-        call = scripts.take_urls(
-            self.keys, self.who, urls_max, horizon_ms, self.connections, DELAY_MS, self.now_ms
-        )
+        call = scripts.take_urls(self.keys, self.who, urls_max, horizon_ms, self.connections, DELAY_MS, self.now_ms)
         taken: Taken = self.runner.run(call)
         return taken
 
@@ -143,9 +141,7 @@ class ScriptWorld:
         return [seq_of(url.member) for url in self.take(urls_max, horizon_ms).urls]
 
     def end(self, *ended: Ended) -> int:
-        return int(
-            self.runner.run(scripts.end_urls(self.keys, self.who, self.connections, ended, self.now_ms))
-        )
+        return int(self.runner.run(scripts.end_urls(self.keys, self.who, self.connections, ended, self.now_ms)))
 
     def acknowledge(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
         return self.end(*(Ended(seq, delay_ms, b"", "status:200", 10) for seq in seqs))
@@ -162,9 +158,7 @@ class ScriptWorld:
         """Reconcile; rows are (seq, (host, order, member))."""
         rows = [[(seq, *url) for seq, url in part] for part in (held, ended)]
         return self.runner.run(
-            scripts.reconcile_partition(
-                self.keys, self.who, DELAY_MS, rows[0], rows[1], rests or {}, self.now_ms
-            )
+            scripts.reconcile_partition(self.keys, self.who, DELAY_MS, rows[0], rows[1], rests or {}, self.now_ms)
         )
 
     def advance(self, ms: int) -> None:
@@ -182,10 +176,7 @@ class ScriptWorld:
         for seq, record in self.client.hgetall(self.keys.taken).items():
             host, taken_ms, order, member = record.split(b"\n", 3)
             taken[int(seq)] = (host.decode(), int(taken_ms), int(float(order)), member)
-        ready = {
-            host.decode(): score
-            for host, score in self.client.zrange(self.keys.ready, 0, -1, withscores=True)
-        }
+        ready = {host.decode(): score for host, score in self.client.zrange(self.keys.ready, 0, -1, withscores=True)}
         busy = {host.decode(): int(count) for host, count in self.client.hgetall(self.keys.busy).items()}
         return Snapshot(queues, taken, ready, busy, int(self.client.hget(self.keys.state, "hot") or 0))
 
@@ -214,9 +205,7 @@ class ScriptWorld:
         assert seen.busy == Counter(host for host, _, _, _ in seen.taken.values()), "busy counts taken URLs"
         for host in seen.queues:
             full = seen.busy.get(host, 0) >= self.connections
-            assert host in seen.ready or host in seen.busy, (
-                f"{host} has URLs waiting and is neither ready nor busy"
-            )
+            assert host in seen.ready or host in seen.busy, f"{host} has URLs waiting and is neither ready nor busy"
             assert not (full and host in seen.ready), f"{host} is ready though all its connections are in use"
         return seen
 

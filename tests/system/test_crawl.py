@@ -44,9 +44,7 @@ def crawl_of(served: NginxSites, directory: Path, agent: str) -> Crawl:
 def hold(served: NginxSites, closure: Closure, requests: list[LoggedRequest]) -> Report:
     """Hold a crawl's part of nginx's log to the closure and to politeness."""
     forbidden = {(urlsplit(url).hostname, url.partition(f":{served.port}")[2]) for url in closure.forbidden}
-    delays = {
-        site.address: CRAWL_DELAYS_MS[site.name] for site in served.sites if site.name in CRAWL_DELAYS_MS
-    }
+    delays = {site.address: CRAWL_DELAYS_MS[site.name] for site in served.sites if site.name in CRAWL_DELAYS_MS}
     return check(
         [request.as_exchange() for request in requests],
         Rules(
@@ -92,9 +90,7 @@ def pages(urls: Iterable[str]) -> Counter[str]:
     return Counter(url for url in urls if not url.endswith("/robots.txt"))
 
 
-def test_crawl_of_real_pages_is_complete_once_and_polite(
-    tmp_path: Path, served: NginxSites, closure: Closure
-) -> None:
+def test_crawl_of_real_pages_is_complete_once_and_polite(tmp_path: Path, served: NginxSites, closure: Closure) -> None:
     """What is fetched is what an independent closure says is reachable: coverage 1, overlap 0, politely, stored."""
     agent = f"{ROBOTS_AGENT}/whole (+test)"
     with no_strays_below(tmp_path), crawl_of(served, tmp_path / "crawl", agent) as crawl:
@@ -107,9 +103,7 @@ def test_crawl_of_real_pages_is_complete_once_and_polite(
     assert pages(stored(tmp_path / "crawl" / "warc").elements()) == pages(fetched.elements())
 
 
-def test_killed_crawl_of_real_pages_loses_nothing(
-    tmp_path: Path, served: NginxSites, closure: Closure
-) -> None:
+def test_killed_crawl_of_real_pages_loses_nothing(tmp_path: Path, served: NginxSites, closure: Closure) -> None:
     """kill -9 at random moments: coverage 1; fetched again is at most what was in process; all WARC files are whole."""
     agent = f"{ROBOTS_AGENT}/killed (+test)"
     moments = random.Random(5)

@@ -90,9 +90,7 @@ def key_rows() -> list[tuple[str, str]]:
 
 def test_every_redis_key_is_documented_with_its_type() -> None:
     """docs/redis-keys.md has a heading, with its type, for each pattern of redisdb/keys.py, and no others."""
-    headings = re.findall(
-        r"^### `(bigcrawl:[^`]+)` \((\w+)\)$", text_of(DOCS / "redis-keys.md"), re.MULTILINE
-    )
+    headings = re.findall(r"^### `(bigcrawl:[^`]+)` \((\w+)\)$", text_of(DOCS / "redis-keys.md"), re.MULTILINE)
     assert headings == key_rows()
 
 

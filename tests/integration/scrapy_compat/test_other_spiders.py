@@ -31,9 +31,7 @@ def test_spider_gives_what_it_gives_on_scrapys_scheduler(
     assert "Closing spider (finished)" in ours.log
 
 
-def test_finished_crawl_says_so_and_other_starts_are_its_own(
-    project: Project, site: Site, crawl_name: str
-) -> None:
+def test_finished_crawl_says_so_and_other_starts_are_its_own(project: Project, site: Site, crawl_name: str) -> None:
     """The same command a second time fetches nothing and says why; another start of the spider is run, and
     what it shares with the first is not fetched again.
     """

@@ -67,9 +67,7 @@ def _check_what_the_site_saw(site: Site) -> None:
 
 
 def _check_the_items(items: list[dict[str, Any]]) -> None:
-    everything, errors = (
-        [item for item in items if item["kind"] == kind] for kind in ("everything", "errback")
-    )
+    everything, errors = ([item for item in items if item["kind"] == kind] for kind in ("everything", "errback"))
     (item,) = everything
     assert item["number"] == 3
     assert item["pair"] == ["tuple", "tuple", [1, ["two", 3]]]
@@ -100,9 +98,7 @@ def test_priorities_order_a_host(project: Project, site: Site, crawl_name: str) 
     assert order == [9, 5, 5, 1, 0, -3, -8]
 
 
-def test_connection_that_is_refused_reaches_the_errback(
-    project: Project, site: Site, crawl_name: str
-) -> None:
+def test_connection_that_is_refused_reaches_the_errback(project: Project, site: Site, crawl_name: str) -> None:
     """An errback hears of a host that nobody serves as Scrapy would tell it."""
     settings = {"BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts"}
     known = {"origins": site.origins[0], "refusing": site.refusing}

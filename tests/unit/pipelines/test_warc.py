@@ -82,7 +82,7 @@ class Site(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body or b"")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it so
+    def log_message(self, format: str, *args: object) -> None:  # the base class names it so  # noqa: A002
         pass
 
 
@@ -161,9 +161,7 @@ HANDLERS = {
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
-def test_everything_the_crawl_fetched_is_in_the_warc_as_it_was_sent(
-    tmp_path: Path, site: str, handler: str
-) -> None:
+def test_everything_the_crawl_fetched_is_in_the_warc_as_it_was_sent(tmp_path: Path, site: str, handler: str) -> None:
     """Pages, redirects, errors, robots.txt and torn bodies are stored with their bytes on the wire."""
     paths = ["gzip", "chunked", "redirect", "missing", "torn", "until-close", "bytes", "empty"]
     urls = [["GET", f"{site}/{path}", ""] for path in paths]

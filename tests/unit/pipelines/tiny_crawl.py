@@ -9,7 +9,7 @@ import asyncio
 import json
 import resource
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import scrapy
 from scrapy import signals
@@ -46,7 +46,7 @@ class TinySpider(scrapy.Spider):
 
 def act_when_stuck(crawler: Crawler, action: str, pauses: list[bool]) -> None:
     """Once the pipeline waits for room: note whether the engine is paused, then give room or close."""
-    storage = storage_of(crawler)
+    storage = cast("WarcPipeline | None", storage_of(crawler))
     assert storage
     if storage.is_flushed():
         call_later(0.01, act_when_stuck, crawler, action, pauses)
@@ -73,12 +73,10 @@ def main() -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["room"], hard))
         action = order["when_stuck"]
-        crawler.signals.connect(
-            lambda: act_when_stuck(crawler, action, pauses), signals.engine_started, weak=False
-        )
+        crawler.signals.connect(lambda: act_when_stuck(crawler, action, pauses), signals.engine_started, weak=False)
     process.crawl(crawler, urls=order["urls"])
     process.start()
-    storage = storage_of(crawler)
+    storage = cast("WarcPipeline | None", storage_of(crawler))
     stats = {key: value for key, value in crawler.stats.get_stats().items() if isinstance(value, (int, str))}
     report = {
         "stats": stats,
@@ -87,7 +85,7 @@ def main() -> None:
         "unwritten": storage.unwritten_count if storage else None,
         "is_flushed": storage.is_flushed() if storage else None,
     }
-    print(json.dumps(report))  # noqa: T201  # the answer
+    print(json.dumps(report))  # the answer  # noqa: T201
 
 
 if __name__ == "__main__":

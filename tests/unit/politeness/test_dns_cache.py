@@ -31,9 +31,7 @@ class Zone:
 
 
 def make_cache(zone: Zone, clock: ManualClock | None = None, entries_max: int = 100) -> DnsCache:
-    return DnsCache(
-        zone, clock or ManualClock(), ttl_ms=10_000, negative_ttl_ms=1_000, entries_max=entries_max
-    )
+    return DnsCache(zone, clock or ManualClock(), ttl_ms=10_000, negative_ttl_ms=1_000, entries_max=entries_max)
 
 
 async def failure(cache: DnsCache, host: str) -> DnsError:

@@ -55,9 +55,7 @@ def test_a_user_agent_without_a_name_is_a_config_error() -> None:
         agent_token(" (+)/ ")
 
 
-@pytest.mark.parametrize(
-    "line", ["bigcrawl", "BIGCRAWL", "bigcrawl/1.0", "bigcrawl (all versions)", "Bigcrawl*"]
-)
+@pytest.mark.parametrize("line", ["bigcrawl", "BIGCRAWL", "bigcrawl/1.0", "bigcrawl (all versions)", "Bigcrawl*"])
 def test_the_group_that_names_us_is_ours(line: str) -> None:
     """Whatever case, version or remark follows (RFC 9309 §2.2.1), and wherever the group stands."""
     for robots in (
@@ -88,9 +86,7 @@ def test_a_long_token_is_not_addressed_by_its_beginning() -> None:
 def test_several_groups_that_name_us_are_one() -> None:
     """Rules of all groups with our token, or all for `*`, are merged (§2.2.1)."""
     for name in ("bigcrawl", "*"):
-        robots = (
-            f"User-agent: {name}\nDisallow: /a\nUser-agent: x\nDisallow: /c\nUser-agent: {name}\nDisallow: /b"
-        )
+        robots = f"User-agent: {name}\nDisallow: /a\nUser-agent: x\nDisallow: /c\nUser-agent: {name}\nDisallow: /b"
         assert [allows(robots, path) for path in ("/a", "/b", "/c")] == [False, False, True]
 
 
@@ -108,9 +104,7 @@ def test_our_own_group_without_rules_allows_everything(rule: str) -> None:
     assert allows(robots, "/a")
 
 
-@pytest.mark.parametrize(
-    "other", ["Sitemap: http://site.example/s.xml", "Crawl-delay: 9", "Unknown: x", "Host: a"]
-)
+@pytest.mark.parametrize("other", ["Sitemap: http://site.example/s.xml", "Crawl-delay: 9", "Unknown: x", "Host: a"])
 def test_other_records_do_not_end_a_list_of_user_agents(other: str) -> None:
     """They must not interfere with what the RFC defines (§2.2.4)."""
     robots = f"User-agent: bigcrawl\n{other}\nUser-agent: x\nDisallow: /a"
@@ -274,9 +268,7 @@ RECORDS = st.one_of(
     st.builds(
         lambda name, value: name + b": " + value,
         st.sampled_from([b"User-agent", b"Allow", b"Disallow", b"Crawl-delay"]),
-        st.one_of(
-            st.sampled_from([b"*", b"bigcrawl", b"/", b"/a", b"/*b$", b"3", b"0.5"]), st.binary(max_size=20)
-        ),
+        st.one_of(st.sampled_from([b"*", b"bigcrawl", b"/", b"/a", b"/*b$", b"3", b"0.5"]), st.binary(max_size=20)),
     ),
 )
 

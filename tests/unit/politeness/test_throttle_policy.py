@@ -24,9 +24,7 @@ def test_the_largest_reason_to_wait_wins(
     crawl_delay_ms: int | None, download_ms: int, backoff_ms: int, delay_ms: int
 ) -> None:
     """Minimum, capped Crawl-delay, multiple of the download time, back-off: the largest counts alone."""
-    found = host_delay_ms(
-        POLICY, crawl_delay_ms=crawl_delay_ms, download_ms=download_ms, backoff_ms=backoff_ms
-    )
+    found = host_delay_ms(POLICY, crawl_delay_ms=crawl_delay_ms, download_ms=download_ms, backoff_ms=backoff_ms)
     assert found == delay_ms
 
 

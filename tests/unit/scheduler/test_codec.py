@@ -126,9 +126,7 @@ def test_subclasses_come_back_as_what_they_are(request_: Request, spider: ShopSp
     assert type(found) is type(request_)
     assert {**found.to_dict(), "meta": {}} == {**request_.to_dict(), "meta": {}}
     again, _ = encode_request(found, spider, checked=True, url_bytes_max=8192)
-    assert (
-        again.key == stored(request_, spider).key == request_key(request_.url, request_.method, request_.body)
-    )
+    assert again.key == stored(request_, spider).key == request_key(request_.url, request_.method, request_.body)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +198,7 @@ def _holding_itself() -> list[Any]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_stored_is_named(
-    attributes: dict[str, Any], key_path: str, spider: ShopSpider
-) -> None:
+def test_what_cannot_be_stored_is_named(attributes: dict[str, Any], key_path: str, spider: ShopSpider) -> None:
     """The error says which request, and the path of keys to what is wrong with it."""
     with pytest.raises(RequestNotStorableError) as caught:
         encode_request(Request(URL, **attributes), spider, checked=True, url_bytes_max=8192)
@@ -260,9 +256,7 @@ def test_links_are_requests_in_little(spider: ShopSpider) -> None:
     found = decode_request(plain.body, spider)
     assert (found.url, found.method, found.callback, found.meta["depth"]) == (URL, "GET", None, 3)
 
-    links = Links(
-        [], callback=spider.parse_page, errback="failed", priority=2, cb_kwargs={"a": (1,)}, meta={"b": {2}}
-    )
+    links = Links([], callback=spider.parse_page, errback="failed", priority=2, cb_kwargs={"a": (1,)}, meta={"b": {2}})
     ((rich, _),) = encode_links(links, [URL], depth=1)
     found = decode_request(rich.body, spider)
     assert (found.callback, found.errback) == (spider.parse_page, spider.failed)
@@ -347,8 +341,6 @@ def test_no_module_pickles() -> None:
     banned = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
     for path in Path(bigcrawl.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            names = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            )
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not banned & {name.partition(".")[0] for name in names}, path

@@ -22,9 +22,7 @@ async def opened(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> 
         return await open_record(client, make_config(tmp_path, name, **settings).crawl)
 
 
-def test_record_is_the_same_for_every_node_and_every_start(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_record_is_the_same_for_every_node_and_every_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """The first node writes it; nodes that start at once and later agree on the id and on the suffix list."""
 
     async def scenario() -> None:
@@ -70,9 +68,7 @@ def test_other_version_of_a_format_does_not_start(tmp_path: Path, crawl_name: st
     asyncio.run(scenario())
 
 
-def test_redis_that_does_not_know_the_directory_is_refused(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_redis_that_does_not_know_the_directory_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A state directory of a begun crawl with an empty Redis is never a silent restart from empty."""
 
     async def scenario() -> None:
@@ -113,9 +109,7 @@ def test_directory_of_another_crawl_is_refused(tmp_path: Path, crawl_name: str, 
 
 
 @pytest.mark.parametrize("text", ["", "{not json", "[1]"])
-def test_damaged_record_file_is_told_with_its_path(
-    tmp_path: Path, crawl_name: str, redis_url: str, text: str
-) -> None:
+def test_damaged_record_file_is_told_with_its_path(tmp_path: Path, crawl_name: str, redis_url: str, text: str) -> None:
     """A torn or foreign file is a corruption, never a new crawl."""
 
     async def scenario() -> None:

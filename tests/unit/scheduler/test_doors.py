@@ -29,9 +29,7 @@ class Entrance:
         self.doors = Doors(policy, client, DnsCache(resolve, self.clock), self.clock)
 
 
-def run(
-    tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any
-) -> None:
+def run(tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any) -> None:
     async def scenario() -> None:
         async with connected(redis_url) as client:
             await story(Entrance(tmp_path, client, **settings))
@@ -67,9 +65,7 @@ def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, r
     run(tmp_path, redis_url, with_gate, server_delay=1)
 
 
-def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(
-    tmp_path: Path, redis_url: str
-) -> None:
+def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(tmp_path: Path, redis_url: str) -> None:
     """A failure snoozes the host, not the node; after the last try the URL ends, forgotten."""
 
     async def story(entrance: Entrance) -> None:

@@ -75,18 +75,14 @@ async def gate(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> A
         await w.close()
 
 
-def test_first_url_of_a_host_gives_its_place_to_robots(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_first_url_of_a_host_gives_its_place_to_robots(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """robots.txt is fetched in the URL's place; the URL goes back for the delay, then is admitted."""
 
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url, host_delay=2) as g:
             held = url_of("a.example")
             assert await g.ask(held) == [("back", 1, 2_000, "robots")]
-            assert held.stage is Stage.ROBOTS, (
-                "its host is being asked: it must not be returned as if it were not"
-            )
+            assert held.stage is Stage.ROBOTS, "its host is being asked: it must not be returned as if it were not"
             again = url_of("a.example", seq=2)
             assert await g.ask(again) == [("admit", 2)]
             assert again.address == "192.0.2.1"
@@ -121,9 +117,7 @@ def test_forbidden_url_ends_and_the_others_pass(tmp_path: Path, crawl_name: str,
     asyncio.run(scenario())
 
 
-def test_host_without_address_is_given_up_after_its_tries(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_host_without_address_is_given_up_after_its_tries(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Unresolved names send the URL back for their retry time, and end it in the end."""
 
     async def scenario() -> None:

@@ -73,9 +73,7 @@ def test_state_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_na
         Membership(make_config(tmp_path, crawl_name), "node").lock()
 
 
-def test_dead_nodes_lose_their_share_at_once(
-    members: list[Membership], crawl_name: str, redis_url: str
-) -> None:
+def test_dead_nodes_lose_their_share_at_once(members: list[Membership], crawl_name: str, redis_url: str) -> None:
     """The reports of provably dead nodes are left out, and removed for everybody."""
 
     async def scenario() -> None:

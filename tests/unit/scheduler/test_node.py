@@ -57,9 +57,7 @@ def test_everything_offered_is_handed_out_once_and_then_the_crawl_is_finished(
     asyncio.run(scenario())
 
 
-def test_link_is_not_acknowledged_before_its_batch_is_in_redis(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_link_is_not_acknowledged_before_its_batch_is_in_redis(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A page stays taken while one of its links is still in the outbox."""
 
     async def scenario() -> None:
@@ -78,9 +76,7 @@ def test_link_is_not_acknowledged_before_its_batch_is_in_redis(
     asyncio.run(scenario())
 
 
-def test_page_is_not_acknowledged_before_it_is_stored(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_page_is_not_acknowledged_before_it_is_stored(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """While the page storage is not flushed, nothing is acknowledged."""
 
     async def scenario() -> None:
@@ -99,9 +95,7 @@ def test_page_is_not_acknowledged_before_it_is_stored(
     asyncio.run(scenario())
 
 
-def test_partition_with_a_take_in_flight_is_not_released(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_partition_with_a_take_in_flight_is_not_released(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Redis says that URLs are still taken: the partition stays this node's until they have ended."""
 
     async def scenario() -> None:
@@ -137,9 +131,7 @@ def test_partition_lost_in_mid_reconcile_does_not_end_the_crawl(
     asyncio.run(scenario())
 
 
-def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """`lose` means the partition as it was asked for: one claimed again meanwhile stays."""
 
     async def scenario() -> None:
@@ -234,9 +226,7 @@ def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
     asyncio.run(scenario())
 
 
-def test_fold_that_takes_long_does_not_cost_the_lease(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """The lease is renewed while a step holds the files."""
 
     async def scenario() -> None:
@@ -345,9 +335,7 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
     asyncio.run(scenario())
 
 
-def test_pump_survives_a_server_that_cannot_be_revived(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Whatever starting the embedded server raises, the loop goes on and tries again."""
 
     async def scenario() -> None:
@@ -397,9 +385,7 @@ def test_finished_is_taken_back_while_urls_wait(tmp_path: Path, crawl_name: str,
     asyncio.run(scenario())
 
 
-def test_start_that_was_done_before_is_done_for_this_node_too(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A node that is told "done" says so again after a restart, and never claims the start for itself."""
 
     async def scenario() -> None:
@@ -414,9 +400,7 @@ def test_start_that_was_done_before_is_done_for_this_node_too(
     asyncio.run(scenario())
 
 
-def test_start_of_a_dead_node_is_run_at_once_by_the_next(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_start_of_a_dead_node_is_run_at_once_by_the_next(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Killed before its start requests were out: who resumes does not wait for the dead one's lease."""
 
     async def scenario() -> None:
@@ -471,9 +455,7 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
     asyncio.run(scenario())
 
 
-    """URLs of a partition that is another node's by now are left to it: held, they would never go."""
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """URLs of a partition that is another node's by now are left to it: held, they would stay for ever."""
 
     async def scenario() -> None:
@@ -494,6 +476,32 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
             assert len(node.handout.held) == 0
 
     asyncio.run(scenario())
+
+
+def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On a full disk the node pauses: links must not pile up in Redis, nor lines in the log."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            node.offer(queued(PAGES[0])[0])
+            await w.turn(node, 1)
+            assert node._takes()
+            for _ in range(3):
+                node._note_trouble("_fold", TransientStoreError("no space left on device"))
+                node._note_success("_pump")
+            assert not node._takes()
+            node._note_success("_fold")
+            assert node._takes()
+
+    with caplog.at_level("INFO", logger="bigcrawl.scheduler.node"):
+        asyncio.run(scenario())
+    assert [record.getMessage() for record in caplog.records] == [
+        "waiting: no space left on device",
+        "the crawl goes on",
+    ]
 
 
 def test_heartbeat_tells_the_rate(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -536,10 +544,7 @@ def test_crawl_fetches_exactly_as_many_pages_as_it_may(
                 # The acknowledgement and the survey of `_watch` are under way at the same time.
                 await asyncio.gather(node._end_and_take(take=False), node._watch())
                 await node._fold()
-                assert (
-                    node.has_reached_max == ((await node.survey()).pages >= pages_max)
-                    or not node.has_reached_max
-                )
+                assert node.has_reached_max == ((await node.survey()).pages >= pages_max) or not node.has_reached_max
                 if node.has_reached_max:
                     break
             assert node.has_reached_max
@@ -548,9 +553,7 @@ def test_crawl_fetches_exactly_as_many_pages_as_it_may(
     asyncio.run(scenario())
 
 
-def test_limit_is_not_believed_reached_before_redis_says_so(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A page acknowledged while a survey is under way is not counted twice."""
 
     async def scenario() -> None:
@@ -595,9 +598,7 @@ def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, 
     asyncio.run(scenario())
 
 
-def test_second_node_takes_half_and_nothing_is_fetched_twice(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_second_node_takes_half_and_nothing_is_fetched_twice(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A joining node gets its share once the first has drained it; every URL is fetched by one of them."""
 
     async def scenario() -> None:
@@ -640,9 +641,7 @@ def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redi
     asyncio.run(scenario())
 
 
-def test_robots_file_comes_first_and_is_asked_for_once(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_robots_file_comes_first_and_is_asked_for_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A host's first fetch is its robots.txt; what it forbids ends uncounted as a page."""
 
     async def scenario() -> None:

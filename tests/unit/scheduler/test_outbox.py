@@ -92,14 +92,10 @@ def test_recent_batches_are_sent_again_to_a_redis_that_forgot_them(crawl_name: s
             await client.command("DEL", keys.inbox, keys.sender + "node")
             outbox.resend_recent()
             await outbox.flush(client)
-            assert await inbox(client, crawl_name, 0) == URLS[1:3], (
-                "the first is older than Redis can have lost"
-            )
+            assert await inbox(client, crawl_name, 0) == URLS[1:3], "the first is older than Redis can have lost"
             outbox.resend_recent()
             await outbox.flush(client)
-            assert await inbox(client, crawl_name, 0) == URLS[1:3], (
-                "nothing was forgotten: nothing is doubled"
-            )
+            assert await inbox(client, crawl_name, 0) == URLS[1:3], "nothing was forgotten: nothing is doubled"
 
     asyncio.run(scenario())
 

@@ -60,9 +60,7 @@ class Owner:
 
     async def send(self, *urls: QueuedUrl) -> None:
         self.batches += 1
-        await self.client.run(
-            [scripts.append_batch(self.keys, "n", self.batches, encode_batch(urls), len(urls))]
-        )
+        await self.client.run([scripts.append_batch(self.keys, "n", self.batches, encode_batch(urls), len(urls))])
 
     async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
         """One step, committed and not yet told."""
@@ -90,23 +88,17 @@ def urls_of(host: str, count: int) -> list[QueuedUrl]:
     return queued(*(f"http://{host}/{i}" for i in range(count)))
 
 
-def test_step_admits_what_the_inbox_brings_and_says_so(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_step_admits_what_the_inbox_brings_and_says_so(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Inbox in, admit batch out, counts published; then nothing is left to do."""
 
     async def scenario() -> None:
         async with owner(tmp_path, crawl_name, redis_url) as o:
             mine = await o.open()
-            assert mine.wants_step(now_ms=0, step_ms=0), (
-                "what waits in the inbox of a partition just won is unknown"
-            )
+            assert mine.wants_step(now_ms=0, step_ms=0), "what waits in the inbox of a partition just won is unknown"
             await o.send(*urls_of("a.example", 3), *urls_of("a.example", 3))
             await o.step(mine)
             [view] = await o.client.run([scripts.look_partition(o.keys)])
-            counts = {
-                name: view.count(name) for name in ("hot", "seen", "duplicates", "folded_urls", "waiting")
-            }
+            counts = {name: view.count(name) for name in ("hot", "seen", "duplicates", "folded_urls", "waiting")}
             assert counts == {"hot": 3, "seen": 3, "duplicates": 3, "folded_urls": 6, "waiting": 0}
             assert mine.hot == {"a.example": 3}
             assert not mine.wants_step(now_ms=10_000, step_ms=0)
@@ -156,9 +148,7 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
     asyncio.run(scenario())
 
 
-def test_missing_keys_of_an_admitted_batch_are_a_corruption(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_missing_keys_of_an_admitted_batch_are_a_corruption(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A manifest behind Redis whose difference is not known must not be guessed at."""
 
     async def scenario() -> None:
@@ -171,9 +161,7 @@ def test_missing_keys_of_an_admitted_batch_are_a_corruption(
     asyncio.run(scenario())
 
 
-def test_inbox_is_trimmed_only_behind_the_durable_point_before(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Entries leave Redis one durable round late, when what they admitted has been persisted there."""
 
     async def scenario() -> None:

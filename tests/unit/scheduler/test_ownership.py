@@ -62,9 +62,7 @@ def test_live_owner_is_never_fenced(tmp_path: Path, crawl_name: str, redis_url: 
     asyncio.run(scenario())
 
 
-def test_lost_partition_is_dropped_and_the_others_step_on(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_lost_partition_is_dropped_and_the_others_step_on(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A partition that another node claimed costs a step of its own, and no other partition anything."""
 
     async def scenario() -> None:
@@ -161,9 +159,7 @@ def test_release_that_redis_did_not_hear_is_repeated(tmp_path: Path, crawl_name:
     asyncio.run(scenario())
 
 
-def test_many_partitions_are_released_a_few_at_a_time(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A stop that runs out of time in the middle has released what it could."""
 
     async def scenario() -> None:
@@ -205,9 +201,7 @@ def test_partition_that_redis_knows_is_not_opened_without_its_files(
     asyncio.run(scenario())
 
 
-def test_round_reads_a_bounded_number_of_inbox_entries(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_round_reads_a_bounded_number_of_inbox_entries(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """However many partitions step together, what a round holds in memory is bounded."""
 
     async def scenario() -> None:

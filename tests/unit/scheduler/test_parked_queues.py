@@ -73,9 +73,7 @@ def test_levels_of_a_host_are_chains_of_their_own(parked: ParkedQueues) -> None:
     assert parked.hosts == []
 
 
-def test_dead_text_is_reclaimed(
-    epoch: EpochDirectory, parked: ParkedQueues, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dead_text_is_reclaimed(epoch: EpochDirectory, parked: ParkedQueues, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow hosts among fast ones do not pin the segments that the fast ones have consumed."""
     monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 2000)
     slow = [make_url(number, f"slow{number}.example") for number in range(100)]

@@ -61,9 +61,7 @@ def test_an_entry_that_was_folded_is_skipped(directory: Path) -> None:
 def test_a_batch_that_cannot_be_decoded_is_set_aside(directory: Path) -> None:
     """Rubbish is kept under its id, counted, and stops nothing."""
     partition = Partition.open(directory, 1, LIMITS)
-    step = partition.step(
-        [("1-0", b"\x07rubbish"), ("1-1", encode_batch([make_url(1)])), ("1-2", b"")], 10, {}
-    )
+    step = partition.step([("1-0", b"\x07rubbish"), ("1-1", encode_batch([make_url(1)])), ("1-2", b"")], 10, {})
     assert (step.new, step.rejected, partition.rejected) == (1, 2, 2)
     assert (directory / "rejected" / "1-0").read_bytes() == b"\x07rubbish"
     assert partition.inbox_id == "1-2"

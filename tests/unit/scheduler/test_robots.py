@@ -104,9 +104,7 @@ def test_damaged_record_is_fetched_again(tmp_path: Path, crawl_name: str, redis_
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
             keys = PartitionKeys(crawl_name, 0)
-            await w.client.run(
-                [scripts.put_robots(keys, HOST, f"robots:http://{HOST}", b"junk", 60_000, 100)]
-            )
+            await w.client.run([scripts.put_robots(keys, HOST, f"robots:http://{HOST}", b"junk", 60_000, 100)])
             assert await rules_of(w).stored(url_of(HOST)) is None
 
     asyncio.run(scenario())

@@ -35,9 +35,7 @@ def read_all(log: SegmentLog) -> list[QueuedUrl]:
     return urls
 
 
-def test_urls_come_back_in_order_over_many_segments(
-    epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_urls_come_back_in_order_over_many_segments(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks fill a segment to its bound and go on in the next; every URL comes back once, in order."""
     monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 4000)
     log = SegmentLog(epoch, "queue-1")
@@ -53,9 +51,7 @@ def test_urls_come_back_in_order_over_many_segments(
     assert all(segment.length <= 4000 for segment in log.segments)
 
 
-def test_a_url_larger_than_a_segment_has_one_to_itself(
-    epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_url_larger_than_a_segment_has_one_to_itself(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound of a segment never loses a URL."""
     monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 100)
     log = SegmentLog(epoch, "queue-1")

@@ -64,6 +64,4 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Serve a web on addresses of its own, one socket each."""
     with ExitStack() as stack:
         # A device that does not exist: the way of systems where a socket cannot be tied to one.
-        yield lambda web, device="no-such-device": stack.enter_context(
-            served(web, tmp_path / "access.log", device)
-        )
+        yield lambda web, device="no-such-device": stack.enter_context(served(web, tmp_path / "access.log", device))

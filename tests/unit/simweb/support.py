@@ -31,9 +31,7 @@ def hrefs_in(body: bytes) -> tuple[str | None, list[str]]:
     tree = html.document_fromstring(body, parser=html.HTMLParser(encoding="utf-8"))
     base = next(iter(tree.xpath("//base/@href")), None)
     return base, [
-        element.get(attribute)
-        for element in tree.iter(*LINKS)
-        if (attribute := LINKS[element.tag]) in element.attrib
+        element.get(attribute) for element in tree.iter(*LINKS) if (attribute := LINKS[element.tag]) in element.attrib
     ]
 
 

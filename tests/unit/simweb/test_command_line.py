@@ -37,9 +37,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as stack:
 
         def begin(*arguments: str) -> tuple[subprocess.Popen[str], tuple[int, ...]]:
-            process = stack.enter_context(
-                subprocess.Popen([*SERVE, *arguments], stdout=subprocess.PIPE, text=True)
-            )
+            process = stack.enter_context(subprocess.Popen([*SERVE, *arguments], stdout=subprocess.PIPE, text=True))
             stack.callback(process.kill)
             assert process.stdout
             match = READY.fullmatch(process.stdout.readline())
@@ -129,9 +127,7 @@ def test_taken_port_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixt
     ("option", "value"),
     [("--seed", "6"), ("--hosts", "4"), ("--pages", "8"), ("--agent", "x"), ("--port", "99")],
 )
-def test_kept_web_cannot_be_made_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
-):
+def test_kept_web_cannot_be_made_another(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str):
     """Asking a directory for another web than it keeps is an error that names both values."""
     save(tmp_path, SAVED)
     message = refusal(capsys, "serve", "--state", str(tmp_path), option, value)
@@ -156,9 +152,7 @@ def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys:
     for host in clocks:
         targets = [("/robots.txt", 200)]
         origin = f"http://{host}:{SAVED.port}"
-        targets += [
-            (url.removeprefix(origin), status) for url, status in expected.items() if url.startswith(origin)
-        ]
+        targets += [(url.removeprefix(origin), status) for url, status in expected.items() if url.startswith(origin)]
         for target, status in targets:
             lines.append(LogLine(clocks[host], clocks[host] + 5, "-", host, "GET", target, status, 1))
             clocks[host] += 5 + max(250, delays.get(host, 0))
@@ -197,9 +191,7 @@ def test_state_is_read_as_it_was_written(tmp_path: Path):
     assert [path.name for path in directory.iterdir()] == ["simweb.json"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"format": 1, "seed": 1}', '{"format": 1, "seed": "x"}']
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 1, "seed": 1}', '{"format": 1, "seed": "x"}'])
 def test_damaged_state_is_an_error_not_a_fresh_start(tmp_path: Path, text: str):
     """A file that `save` did not write is never taken for none."""
     (tmp_path / "simweb.json").write_text(text)

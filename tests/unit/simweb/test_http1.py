@@ -49,6 +49,5 @@ def test_answer_to_head_tells_the_length_and_sends_no_body():
     """HEAD has the headers of GET, and nothing after them."""
     answer = encode_answer(200, (("X", "y"),), b"12345", head_only=True, keep_alive=False, date="now")
     assert answer == (
-        b"HTTP/1.1 200 OK\r\nDate: now\r\nServer: simweb\r\nX: y\r\nContent-Length: 5\r\n"
-        b"Connection: close\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nDate: now\r\nServer: simweb\r\nX: y\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"
     )

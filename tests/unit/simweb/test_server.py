@@ -127,9 +127,7 @@ def test_slow_page_takes_its_time(serve: Serve):
 def test_requests_sent_ahead_are_answered_in_order_and_seen_as_concurrent(serve: Serve):
     """Pipelined requests start when they arrive, so the checker sees that they did not wait."""
     served = serve(Web(1, 1, 20, slow_ms=20))
-    slow, quick = (
-        f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for target in ("/topic-0/item-3.html", "/")
-    )
+    slow, quick = (f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for target in ("/topic-0/item-3.html", "/"))
     answer = raw(served, slow + quick * 40)
     assert answer.count(b"HTTP/1.1 200 OK\r\n") == 41
     log = exchanges(served)

@@ -86,9 +86,7 @@ def test_parsers_of_two_schools_find_the_same_links():
             continue
         base, hrefs = hrefs_in(body)
         tree = LexborHTMLParser(body)
-        found = [
-            node.attributes[LINKS[node.tag or ""]] for node in tree.css("a[href], area[href], frame, iframe")
-        ]
+        found = [node.attributes[LINKS[node.tag or ""]] for node in tree.css("a[href], area[href], frame, iframe")]
         first_base = tree.css_first("base[href]")
         assert sorted(hrefs) == sorted(href or "" for href in found)
         assert base == (first_base.attributes["href"] if first_base else None)

@@ -96,9 +96,7 @@ def test_edited_file_is_another_set_of_start_requests(tmp_path: Path) -> None:
     ("response", "followed"),
     [
         (
-            HtmlResponse(
-                "http://a.example/", body=PAGE, headers={"Content-Type": "text/html; charset=utf-8"}
-            ),
+            HtmlResponse("http://a.example/", body=PAGE, headers={"Content-Type": "text/html; charset=utf-8"}),
             True,
         ),
         (

@@ -154,9 +154,7 @@ def test_joiner_takes_a_base_that_is_not_canonical() -> None:
         ("http://./", ".", "http://."),
     ],
 )
-def test_host_and_authority_leave_out_user_password_and_default_port(
-    url: str, host: str, authority: str
-) -> None:
+def test_host_and_authority_leave_out_user_password_and_default_port(url: str, host: str, authority: str) -> None:
     """The host is the unit of delay, without port and final dot; the authority that of robots rules."""
     canonical = canonicalize(url)
     assert host_of(canonical) == host

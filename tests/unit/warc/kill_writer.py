@@ -12,4 +12,4 @@ if __name__ == "__main__":
     writer = WarcWriter(sys.argv[1], "killed", "node", bytes_max=100_000)
     for number in itertools.count():
         writer.write(exchange(number, b"%d " % number * 2000))
-        print(number, flush=True)  # noqa: T201  # the acknowledgement
+        print(number, flush=True)  # the acknowledgement  # noqa: T201

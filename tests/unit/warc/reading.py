@@ -46,7 +46,7 @@ def parse_record(data: bytes) -> Record:
     version, *lines = head.split(CRLF)
     assert version == b"WARC/1.1"
     pairs = [line.decode().split(": ", 1) for line in lines]
-    headers = {name: value for name, value in pairs}  # noqa: C416  # pairs are lists of two
+    headers = {name: value for name, value in pairs}  # pairs are lists of two  # noqa: C416
     assert len(headers) == len(pairs), "a field of the record's head is repeated"
     length = int(headers["Content-Length"])
     assert rest[length:] == CRLF * 2
@@ -75,9 +75,7 @@ def read_checked(path: Path) -> list[Record]:
     with path.open("rb") as file:
         assert [record.rec_headers.get_header("WARC-Record-ID") for record in WarcioIterator(file)] == ids
     with path.open("rb") as file:
-        assert [
-            record.record_id for record in FastwarcIterator(file, verify_digests=True, parse_http=True)
-        ] == ids
+        assert [record.record_id for record in FastwarcIterator(file, verify_digests=True, parse_http=True)] == ids
     return records
 
 
@@ -100,7 +98,5 @@ def exchange(number: int, body: bytes = b"<p>a page</p>", **changes: object) -> 
 def numbers_of(records: list[Record]) -> list[int]:
     """The numbers of the exchanges whose responses are among the records, in order."""
     return [
-        int(record.headers["WARC-Target-URI"].rpartition("/")[2])
-        for record in records
-        if record.type == "response"
+        int(record.headers["WARC-Target-URI"].rpartition("/")[2]) for record in records if record.type == "response"
     ]

@@ -22,7 +22,7 @@ def records(of: Exchange) -> tuple[Record, Record]:
 
 
 def digest(data: bytes) -> str:
-    return "sha1:" + b32encode(hashlib.sha1(data).digest()).decode()  # noqa: S324  # what WARC files use
+    return "sha1:" + b32encode(hashlib.sha1(data).digest()).decode()  # what WARC files use  # noqa: S324
 
 
 def test_request_names_its_response_and_shares_its_place_and_time() -> None:
@@ -121,9 +121,7 @@ def test_url_becomes_target_host_and_request_line(url: str, target: str, host: b
 
 def test_request_is_completed_as_download_handlers_do() -> None:
     """Host and Content-Length are added where Scrapy's headers lack them, and never doubled."""
-    _, post = records(
-        exchange(1, method="POST", request_body=b"a=1", request_headers=[(b"Host", b"b.example")])
-    )
+    _, post = records(exchange(1, method="POST", request_body=b"a=1", request_headers=[(b"Host", b"b.example")]))
     assert post.http_head == [b"POST /1 HTTP/1.1", b"Host: b.example", b"Content-Length: 3"]
     _, empty = records(exchange(1, method="POST", request_headers=[(b"Content-Length", b"0")]))
     assert empty.http_head == [b"POST /1 HTTP/1.1", b"Host: a.example", b"Content-Length: 0"]
@@ -167,9 +165,7 @@ def test_truncation_is_said() -> None:
 
 def test_warcinfo_lists_its_fields() -> None:
     """The fields handed in stand in the block, one a line, and cannot forge others."""
-    record = parse_record(
-        warcinfo_record(INFO_ID, "f.warc.gz", 0, {"software": "s", "isPartOf": "a\r\nb: c"})
-    )
+    record = parse_record(warcinfo_record(INFO_ID, "f.warc.gz", 0, {"software": "s", "isPartOf": "a\r\nb: c"}))
     assert record.headers["WARC-Filename"] == "f.warc.gz"
     assert record.headers["WARC-Date"] == "1970-01-01T00:00:00.000Z"
     assert record.block == b"format: WARC File Format 1.1\r\nsoftware: s\r\nisPartOf: a b: c\r\n"

@@ -204,9 +204,7 @@ def test_verify_reports_a_torn_tail(tmp_path: Path) -> None:
 def test_verify_reports_records_that_gzip_cannot_see(tmp_path: Path, change, problem: str) -> None:
     """Well-packed members that are not exactly one well-formed record are named."""
     parts = change(*exchange_records(exchange(0, b"page"), b"<urn:uuid:0>"))
-    packed = [
-        part if part == b"this is no gzip member" else isal_zlib.compress(part, 2, 31) for part in parts
-    ]
+    packed = [part if part == b"this is no gzip member" else isal_zlib.compress(part, 2, 31) for part in parts]
     path = tmp_path / "c.warc.gz"
     path.write_bytes(b"".join(packed))
     count, found = verify(path)

@@ -40,9 +40,7 @@ class PlainSpider(Spider):
         yield from self.that_fail()
         yield from self.that_are_redirected()
         for number in range(3):
-            yield Request(
-                f"{self.site}/page/always", self.parse_page, cb_kwargs={"how": number}, dont_filter=True
-            )
+            yield Request(f"{self.site}/page/always", self.parse_page, cb_kwargs={"how": number}, dont_filter=True)
 
     def with_everything(self) -> Iterator[Request]:
         yield Request(
@@ -72,9 +70,7 @@ class PlainSpider(Spider):
 
     def that_fail(self) -> Iterator[Request]:
         def ask(path: str, origin: str = self.site, **meta: Any) -> Request:
-            return Request(
-                origin + path, self.parse_page, errback=self.failed, cb_kwargs={"how": path}, meta=meta
-            )
+            return Request(origin + path, self.parse_page, errback=self.failed, cb_kwargs={"how": path}, meta=meta)
 
         yield ask("/status/404")
         yield ask("/status/500", dont_retry=True)
@@ -89,9 +85,7 @@ class PlainSpider(Spider):
     def that_are_redirected(self) -> Iterator[Request]:
         for name in ("same", "cross", "chain", "loop-a"):
             url = f"{self.site}/redirect/{name}"
-            yield Request(
-                url, self.parse_page, errback=self.failed, cb_kwargs={"how": name}, meta={"tag": name}
-            )
+            yield Request(url, self.parse_page, errback=self.failed, cb_kwargs={"how": name}, meta={"tag": name})
         # To themselves: only so does Scrapy's own duplicate filter let them through.
         for path in ("/redirect/forever", "/cookie-gate"):
             yield Request(
@@ -102,9 +96,7 @@ class PlainSpider(Spider):
                 dont_filter=True,
             )
         for status in (303, 307):
-            yield FormRequest(
-                f"{self.site}/redirect/post-{status}", self.parse_echo, formdata={"status": str(status)}
-            )
+            yield FormRequest(f"{self.site}/redirect/post-{status}", self.parse_echo, formdata={"status": str(status)})
 
     def parse_page(self, response: Response, how: Any) -> Iterator[Any]:
         if response.url.endswith("/raises"):
@@ -139,9 +131,7 @@ class PlainSpider(Spider):
         yield Request(f"{self.site}/page/from-async", self.parse_page, cb_kwargs={"how": "async"})
 
     def parse_echo(self, response: Any) -> Iterator[Any]:
-        said: dict[str, Any] = (
-            response.json() if response.body else {"method": "HEAD", "headers": {}, "body": ""}
-        )
+        said: dict[str, Any] = response.json() if response.body else {"method": "HEAD", "headers": {}, "body": ""}
         fields = {"method": said["method"], "body": said["body"], "class": type(response.request).__name__}
         fields["content_type"] = said["headers"].get("content-type")
         yield self.seen("echo", response, **fields)
@@ -150,13 +140,7 @@ class PlainSpider(Spider):
         request = failure.request  # type: ignore[attr-defined]
         how = request.cb_kwargs["how"]
         kinds = {kind.__name__ for kind in type(failure.value).__mro__}
-        kind = (
-            "HttpError"
-            if "HttpError" in kinds
-            else "IgnoreRequest"
-            if "IgnoreRequest" in kinds
-            else repr(failure)
-        )
+        kind = "HttpError" if "HttpError" in kinds else "IgnoreRequest" if "IgnoreRequest" in kinds else repr(failure)
         yield {"kind": "errback", "how": how, "error": kind}
         yield Request(f"{self.site}/page/after{how}", self.parse_page, cb_kwargs={"how": "errback"})
 

@@ -19,9 +19,7 @@ class ShopSpider(CrawlSpider):
     name = "shop-rules"
     rules = (
         Rule(LinkExtractor(allow=r"/category/"), process_request="stamp"),
-        Rule(
-            LinkExtractor(allow=r"/product/"), callback="parse_product", cb_kwargs={"by": "rule"}, follow=True
-        ),
+        Rule(LinkExtractor(allow=r"/product/"), callback="parse_product", cb_kwargs={"by": "rule"}, follow=True),
         Rule(LinkExtractor(allow=r"/private/"), callback="parse_product", errback="failed"),
     )
 

@@ -130,9 +130,7 @@ class ImpossibleSpider(_SiteSpider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         for number in range(2):
-            yield Request(
-                f"{self.site}/page/open-file-{number}", meta={"shelf": {"files": [1, io.StringIO()]}}
-            )
+            yield Request(f"{self.site}/page/open-file-{number}", meta={"shelf": {"files": [1, io.StringIO()]}})
         yield Request(f"{self.site}/page/function", callback=_nothing)
         yield Request(f"{self.site}/page/kwargs", cb_kwargs={"spider": self})
         yield Request("ftp://127.0.0.1/file")
