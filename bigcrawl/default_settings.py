@@ -91,7 +91,8 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_OUTBOX_URLS_MAX",
         200_000,
         int,
-        "URLs a node keeps that Redis has not taken yet; when full, spiders wait.",
+        "URLs a node keeps that Redis has not taken yet, and URLs in the inboxes of its partitions that are not "
+        "merged yet; when either is full, spiders wait and nothing is fetched.",
         "URLs",
         1_000,
         10_000_000,

@@ -119,6 +119,7 @@ class Node:
         self.pages_since = 0
         self._pages_surveyed = 0  # never more than Redis holds, whatever is under way
         self._acknowledged = 0
+        self._unfolded = 0  # URLs in the inboxes of owned partitions
         self._rate_samples: deque[tuple[int, int]] = deque()
 
     def __repr__(self) -> str:
@@ -212,6 +213,11 @@ class Node:
         """The partition of a host's pay-level domain."""
         assert self._record is not None, "the node has not started"
         return partition_of(self._record.suffixes.pld(host), self.config.crawl.partitions)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether spiders must wait and nothing is taken: outbox or inboxes hold as much as they may."""
+        return self.outbox.is_full or self._unfolded >= self.config.frontier.outbox_urls_max
 
     def wake(self) -> None:
         """Let the pump look at once."""
@@ -420,15 +426,18 @@ class Node:
         owned = list(self.ownership.owned.values())
         lease_ms = self.config.frontier.lease_ms
         views = await self._client.run([scripts.look_partition(mine.keys, mine.who, lease_ms) for mine in owned])
+        unfolded = 0
         for mine, view in zip(owned, views, strict=True):
             if not view.owned:
                 self.ownership.lose(mine)
                 continue
             mine.view = view
+            unfolded += max(0, view.count("appended_urls") - view.count("folded_urls"))
             mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
             if view.next_due_ms >= 0:
                 due_ms = sent_ms + max(0, view.next_due_ms - view.now_ms)
                 mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
+        self._unfolded = unfolded
         self.handout.lease_ends_ms = self._lease_end_ms(sent_ms)
 
     def _lease_end_ms(self, sent_ms: int) -> int:
@@ -523,8 +532,10 @@ class Node:
         if self.config.crawl.pages_max:
             room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
         now_ms = self._clock.monotonic_ms()
-        if room <= 0 or now_ms >= self.handout.lease_ends_ms or self._fold.__name__ in self._troubled:
+        if self.is_crowded or self._fold.__name__ in self._troubled:
             return []  # what a node cannot fold, on a full disk for instance, must not pile up in Redis
+        if room <= 0 or now_ms >= self.handout.lease_ends_ms:
+            return []
         due = [
             mine
             for mine in self.ownership.owned.values()

@@ -246,7 +246,7 @@ class Scheduler(BaseScheduler):
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
         node = self.node
-        while node is not None and node.outbox.is_full and not self._probe.is_closing() and self._failed is None:
+        while node is not None and node.is_crowded and not self._probe.is_closing() and self._failed is None:
             node.wake()
             await asyncio.sleep(ROOM_POLL_S)
 

@@ -75,7 +75,7 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     for urls in pages():
         for queued, _ in encode_links(Links(urls, canonical=True), urls, 1):
             node.offer(queued)
-        while node.outbox.is_full:  # noqa: ASYNC110 - as the spider middleware waits
+        while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(0.01)
         peak = max(peak, rss_mb())
         await asyncio.sleep(0)
