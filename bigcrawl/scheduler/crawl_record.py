@@ -50,7 +50,7 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     wanted = _fixed_fields(config)
     stored = await _read_redis(client, key)
     local = _read_file(config.crawl_dir / RECORD_FILE)
-    if not stored:
+    if "id" not in stored:  # written last: without it, another node is still writing the others
         if local is not None:
             raise ConfigError(
                 f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
@@ -84,11 +84,9 @@ def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
 async def _create(client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig) -> dict[str, bytes]:
     """Write the record; two nodes that start at once agree on the id of the first."""
     suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
-    rows: list[tuple[str | bytes, ...]] = [
-        ("HSETNX", key, "id", uuid.uuid4().hex),
-        ("HSETNX", key, "suffixes", suffixes),
-    ]
+    rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
     rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
+    rows.append(("HSETNX", key, "id", uuid.uuid4().hex))
     await client.commands(rows)
     return await _read_redis(client, key)
 
@@ -139,7 +137,7 @@ def _read_file(path: Path) -> dict[str, str] | None:
 def _write_file(path: Path, record: dict[str, str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".tmp")
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
         with temporary.open("w") as file:
             json.dump(record, file)
             file.flush()
