@@ -17,25 +17,22 @@ import logging
 import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.redisdb.scripts import Taken
-from bigcrawl.scheduler.codec import Member, look_at_body, unpack_member
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
+from bigcrawl.scheduler.exchange import Exchange
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
-from bigcrawl.scheduler.held import HeldUrl
 from bigcrawl.scheduler.membership import Membership
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.survey import FinishCheck, Survey, id_order, survey
-from bigcrawl.url.canonical import authority_of, canonicalize
 from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
@@ -45,20 +42,16 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import Ended, TakenUrl
     from bigcrawl.scheduler.crawl_record import CrawlRecord
-    from bigcrawl.scheduler.owned_partition import OwnedPartition
     from bigcrawl.scheduler.queued_url import QueuedUrl
     from bigcrawl.scheduler.robots import Fetch
 
 logger = logging.getLogger(__name__)
 
-HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
 PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work: a finished page waits that long at most
 PUMP_IDLE_S = 0.25
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
-URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
 RETRY_S = 0.5  # after Redis did not answer
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
@@ -100,6 +93,7 @@ class Node:
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
+        self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -109,16 +103,14 @@ class Node:
         self._doubtful = False
         self._troubled: set[str] = set()  # loops whose last round failed
         self._left = False
-        self._taking = False  # a take is under way, or was when it was cut off
         self.stopping = False
         self.finished = False
         self._said_too_soon = False
         self.start_digest: str | None = None
         self.start_is_done = False
         self.pages_before = 0  # pages of the whole crawl when it was last surveyed
-        self.pages_since = 0
         self._pages_surveyed = 0  # never more than Redis holds, whatever is under way
-        self._acknowledged = 0
+        self._pages_counted = 0  # of this node's own, what `pages_before` holds already
         self._unfolded = 0  # URLs in the inboxes of owned partitions
         self._rate_samples: deque[tuple[int, int]] = deque()
 
@@ -189,7 +181,7 @@ class Node:
         self.handout.return_all()
         if self._restarted:
             await self._recover()
-        elif self._doubtful or self._taking:
+        elif self._doubtful or self._exchange.is_taking:
             await self.ownership.reconcile()
         await self._flush()
         await self._end_and_take(take=False)
@@ -226,7 +218,7 @@ class Node:
     @property
     def pages(self) -> int:
         """Pages of the whole crawl, as far as this node knows."""
-        return self.pages_before + self.pages_since
+        return self.pages_before + self._exchange.pages - self._pages_counted
 
     @property
     def has_reached_max(self) -> bool:
@@ -385,9 +377,9 @@ class Node:
         if self.start_digest and not self.start_is_done:
             await self._client.run([self._start_call()])
         if self.config.crawl.pages_max:
-            since = self.pages_since
+            counted = self._exchange.pages
             self.pages_before = self._pages_surveyed = (await self.survey()).pages
-            self.pages_since -= since
+            self._pages_counted = counted
         offered = self.outbox.offered
         if self._is_idle() and await self._finish.look():
             self.finished = offered == self.outbox.offered
@@ -405,7 +397,7 @@ class Node:
             "capacity": 1.0,
             "held": len(self.handout.held),
             "outbox": self.outbox.waiting,
-            "pages": self._acknowledged,
+            "pages": self._exchange.pages,
             "rate": round(self._rate(), 1),
             "partitions": len(self.ownership.owned),
         }
@@ -414,11 +406,11 @@ class Node:
     def _rate(self) -> float:
         """Pages a second that this node has acknowledged of late."""
         now_ms = self._clock.monotonic_ms()
-        self._rate_samples.append((now_ms, self._acknowledged))
+        self._rate_samples.append((now_ms, self._exchange.pages))
         while self._rate_samples[0][0] < now_ms - RATE_MS:
             self._rate_samples.popleft()
         since_ms, before = self._rate_samples[0]
-        return 1000 * (self._acknowledged - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
+        return 1000 * (self._exchange.pages - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
 
     async def _renew(self) -> None:
         """See how the owned partitions stand, and renew their leases by it."""
@@ -474,128 +466,16 @@ class Node:
     # --- taking and ending
 
     async def _end_and_take(self, *, take: bool) -> bool:
-        """One round trip: acknowledge what is safe, take what is due; True when anything moved."""
-        ends = self._ends() if self._may_acknowledge() else {}
-        calls: list[scripts.Call[Any]] = [self._end_call(mine, rows) for mine, rows in ends.items()]
-        takes = self._takes() if take and not self.stopping and self._may_take() else []
-        calls += [call for _, call in takes]
-        if not calls:
-            return False
-        self._taking = bool(takes)
-        results = await self._client.run_each(calls)
-        self._taking = False
-        now_ms = self._clock.monotonic_ms()
-        failed: BigcrawlError | None = None
-        for (mine, rows), result in zip(ends.items(), results[: len(ends)], strict=True):
-            failed = self._after_end(mine, rows, result, now_ms) or failed
-        for (mine, _), result in zip(takes, results[len(ends) :], strict=True):
-            failed = self._after_take(mine, result, now_ms) or failed
-        if failed is not None:
-            raise failed
-        return True
+        """Acknowledge what is safe and take what there is room for; True when anything moved."""
+        return await self._exchange.run(acknowledge=self._may_acknowledge(), urls_max=self._room() if take else 0)
 
-    def _ends(self) -> dict[OwnedPartition, list[tuple[HeldUrl, Ended]]]:
-        """Ended URLs that may be acknowledged, by partition."""
-        by_partition: dict[OwnedPartition, list[tuple[HeldUrl, Ended]]] = {}
-        for held, end in self.handout.held.acknowledgeable(self.outbox.flushed):
-            mine = self.ownership.owned.get(held.partition)
-            if mine is not None:
-                by_partition.setdefault(mine, []).append((held, end))
-        return by_partition
-
-    def _end_call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]]) -> scripts.Call[int]:
-        connections = self.config.politeness.host_connections
-        return scripts.end_urls(mine.keys, mine.who, connections, [end for _, end in rows])
-
-    def _after_end(
-        self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]], result: Any, now_ms: int
-    ) -> BigcrawlError | None:
-        if isinstance(result, OwnershipLostError):
-            self.ownership.lose(mine)
-            return None
-        if isinstance(result, BigcrawlError):
-            return result
-        for held, end in rows:
-            if not end.member:
-                mine.note_ended(held.host)
-                is_page = end.counter.startswith("status:")
-                self.pages_since += is_page
-                self._acknowledged += is_page
-            due_ms = now_ms + end.delay_ms
-            mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
-        self.handout.held.forget([held for held, _ in rows], now_ms)
-        return None
-
-    def _takes(self) -> list[tuple[OwnedPartition, scripts.Call[Taken]]]:
-        """The calls that take what is due, together no more than the node has room for."""
+    def _room(self) -> int:
+        """URLs that may be taken now; none when the node stops, or cannot keep what their pages would bring."""
+        if self.stopping or not self._may_take() or self._clock.monotonic_ms() >= self.handout.lease_ends_ms:
+            return 0
+        if self.is_crowded or self._fold.__name__ in self._troubled:
+            return 0  # what cannot be folded, on a full disk for instance, must not pile up in Redis
         room = self.config.frontier.in_process_max - len(self.handout.held)
         if self.config.crawl.pages_max:
             room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
-        now_ms = self._clock.monotonic_ms()
-        if self.is_crowded or self._fold.__name__ in self._troubled:
-            return []  # what a node cannot fold, on a full disk for instance, must not pile up in Redis
-        if room <= 0 or now_ms >= self.handout.lease_ends_ms:
-            return []
-        due = [
-            mine
-            for mine in self.ownership.owned.values()
-            if mine.due_ms is not None and mine.due_ms <= now_ms + HORIZON_MS and not mine.draining
-        ]
-        due.sort(key=lambda mine: mine.due_ms or 0)
-        takes = []
-        for i, mine in enumerate(due):
-            share = -(-room // (len(due) - i))
-            if share <= 0:
-                break
-            room -= share
-            takes.append((mine, self._take_call(mine, share)))
-        return takes
-
-    def _take_call(self, mine: OwnedPartition, urls_max: int) -> scripts.Call[Taken]:
-        policy = self.config.politeness
-        return scripts.take_urls(
-            mine.keys, mine.who, urls_max, HORIZON_MS, policy.host_connections, policy.host_delay_ms
-        )
-
-    def _after_take(self, mine: OwnedPartition, result: Any, now_ms: int) -> BigcrawlError | None:
-        if isinstance(result, OwnershipLostError):
-            self.ownership.lose(mine)
-            return None
-        if not isinstance(result, Taken):
-            assert isinstance(result, BigcrawlError)
-            return result
-        if self.ownership.owned.get(mine.keys.partition) is not mine:
-            return None  # lost while the reply was under way; its new owner has them
-        has_next = result.next_due_ms >= 0
-        mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
-        for url in result.urls:
-            held = _held(mine.keys.partition, url, now_ms + max(0, url.due_ms - result.now_ms))
-            self.handout.held.add(held)
-            if held.url:
-                self._gatekeeper.offer(held)
-            else:
-                self.handout.give_up(held, "undecodable")
-        return None
-
-
-def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
-    """A taken URL as the node holds it; without `url` when it cannot be read, which must stop nobody."""
-    try:
-        fields = unpack_member(url.member)
-        text, has_errback = look_at_body(fields.body)
-        authority = authority_of(canonicalize(text, URL_BYTES_MAX))
-    except Exception:
-        logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
-        seq = int(url.member.partition(b":")[0])
-        fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
-    return HeldUrl(
-        partition=partition,
-        host=url.host,
-        due_ms=due_ms,
-        due_server_ms=url.due_ms,
-        member=url.member,
-        fields=fields,
-        url=text,
-        authority=authority,
-        has_errback=has_errback,
-    )
+        return max(0, room)

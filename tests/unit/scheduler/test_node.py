@@ -488,13 +488,13 @@ def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
             node = await w.joined()
             node.offer(queued(PAGES[0])[0])
             await w.turn(node, 1)
-            assert node._takes()
+            assert node._room()
             for _ in range(3):
                 node._note_trouble("_fold", TransientStoreError("no space left on device"))
                 node._note_success("_pump")
-            assert not node._takes()
+            assert not node._room()
             node._note_success("_fold")
-            assert node._takes()
+            assert node._room()
 
     with caplog.at_level("INFO", logger="bigcrawl.scheduler.node"):
         asyncio.run(scenario())
@@ -593,7 +593,7 @@ def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, 
             await node._pump()
             w.clock.advance(60_000)
             assert node.handout.pop() is None
-            assert not node._takes()
+            assert not node._room()
 
     asyncio.run(scenario())
 
