@@ -15,15 +15,15 @@ step is over, which is also what a crash leaves.
      6 prioritised   `front_queues`, `parked_queues`             } the admit batch chosen from them
      7 host queue    `admission`, `owned_partition`              back queue: a zset a host, in Redis
      8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
-     9 taken         `node`, `held`                              taken: in Redis, and held by the node
+     9 taken         `exchange`, `held`                          taken: in Redis, and held by the node
     10 allowed?      `gatekeeper`, `robots`, `doors`             as before, or back in 7, or ended
     11 fetched       `handout`, `scheduler`, Scrapy              as before
     12 released      } one call, `end_urls`,                     host in 8 with its next fetch time
     13 parsed        } when Scrapy is done                       links in 3, page in a WARC file
     14 acknowledged  } with all of it                            gone; a key in URLSeen, a counter
 
-Three loops of a node carry it (`node`): *pump*, every few milliseconds, for 3, 9 and 12 to 14; *fold*, for
-4 to 7, with its files in a worker thread; *watch*, once a second, for heartbeats and ownership. What
+Four loops of a node carry it (`node`): *pump*, every few milliseconds, for 3, 9 and 12 to 14; *fold*, for
+4 to 7, with its files in a worker thread; *beat* and *watch*, once a second, for leases and ownership. What
 Scrapy's engine touches (`scheduler`, `handout`, `outbox`) is memory only.
 
 **Transition by transition.**
