@@ -55,6 +55,8 @@ check: lint test
 check-system: $(STAMP)
 	@scripts/install_system
 	@scripts/fetch_corpora $(CORPORA)
+	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q $(PYTEST_ARGS) \
+	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 	@$(PY) -m pytest -q -m system $(PYTEST_ARGS) $(TESTS)
 
 test-fault: $(STAMP)

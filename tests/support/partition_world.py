@@ -96,9 +96,9 @@ class PartitionWorld:
         """One step, committed and admitted."""
         self.admit(partition.step(self.unread(partition, limit), room, self.hot).batch)
 
-    def drain(self, partition: Partition, host_hot_max: int, steps_max: int = 2000) -> None:
+    def drain(self, partition: Partition, host_hot_max: int) -> None:
         """Step until nothing waits, fetching all that is hot in between; then check all promises."""
-        for _ in range(steps_max):
+        for _ in range(len(self._expected) + 100):  # at worst one URL a step, of one host with room for one
             if not self.unread(partition) and not partition.waiting:
                 break
             self.fetch(host_hot_max)
