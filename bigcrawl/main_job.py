@@ -35,6 +35,8 @@ SIMWEB_SETTINGS = {
     "BIGCRAWL_PROGRESS_SECONDS": "5",
 }
 SIMWEB_DELAY_S = 0.25
+RUNNING, KILLS = "running", "kills"  # marks in the crawl's directory
+IN_PROCESS_MAX = 128  # the default: what a kill repeats at most
 
 
 def main() -> int:
@@ -79,8 +81,10 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
         text = _simweb("seeds", "--state", str(directory))
         if not seeds.exists() or seeds.read_text() != text:  # a file written anew is a new set of seeds
             seeds.write_text(text)
+        kills = _note_kill(directory)
         status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments)
-    return status or _check(directory, log)
+        (directory / RUNNING).unlink()
+    return status or _check(directory, log, kills)
 
 
 @contextlib.contextmanager
@@ -103,9 +107,21 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
         server.stdout.close()
 
 
-def _check(directory: Path, log: Path) -> int:
+def _note_kill(directory: Path) -> int:
+    """Count the runs of this crawl that were killed: those that left their mark behind. Leaves this run's."""
+    counter, running = directory / KILLS, directory / RUNNING
+    kills = int(counter.read_text()) if counter.exists() else 0
+    if running.exists():
+        kills += 1
+        counter.write_text(str(kills))
+    running.touch()
+    return kills
+
+
+def _check(directory: Path, log: Path, kills: int) -> int:
     """Hold the access log to the known answer; a crawl that was stopped may miss pages, and nothing else."""
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
+    arguments += ["--repeats", str(kills * IN_PROCESS_MAX)]
     if not is_finished(SIMWEB_NAME):
         arguments.append("--unfinished")
     print("checking the server's own log against the known answer:")

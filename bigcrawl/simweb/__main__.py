@@ -83,6 +83,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     add("--server-delay", type=float, default=0.0, metavar="S", help="gap between starts at one address")
     add("--tolerance", type=int, default=0, metavar="MS", help="by how much a gap may be too short")
     add("--retries", type=int, default=2, help="allowed after a 5xx; default 2, as Scrapy's")
+    add("--repeats", type=int, default=0, metavar="N", help="as many may be fetched again: the crawl was killed")
     add("--unfinished", action="store_true", help="the crawl goes on: missing URLs are no fault")
     add("--no-robots", action="store_true", help="the crawl was told to ignore robots.txt")
 
@@ -183,6 +184,9 @@ def _check(options: argparse.Namespace) -> int:
     report = check(read_exchanges(options.log), rules)
     if options.unfinished:
         report = replace(report, missing=(), expected=None)
+    if 0 < report.overlap <= options.repeats:
+        print(f"fetched again after a kill: {report.overlap} URLs; {options.repeats} may have been in process")
+        report = replace(report, refetched=())
     print(report)
     return 0 if report.ok else 1
 
