@@ -52,7 +52,7 @@ class PartitionMachine(RuleBasedStateMachine):
     def offer(self, batch: list) -> None:
         self.world.offer(batch)
 
-    @rule(start=st.integers(0, 10_000), count=st.integers(100, 300))
+    @rule(start=st.integers(0, 10_000), count=st.integers(100, 700))
     def offer_a_large_host(self, start: int, count: int) -> None:
         self.world.offer(make_url(1000 + start + i, "huge.example") for i in range(count))
 
