@@ -423,7 +423,6 @@ class Node:
             if not view.owned:
                 self.ownership.lose(mine)
                 continue
-            mine.view = view
             unfolded += max(0, view.count("appended_urls") - view.count("folded_urls"))
             mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
             if view.next_due_ms >= 0:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Claim, Identity, PartitionView, Value
+    from bigcrawl.redisdb.scripts import Claim, Identity, Value
     from bigcrawl.scheduler.partition import AdmitBatch, Partition, Step
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
@@ -40,7 +40,6 @@ class OwnedPartition:
         self.who = who
         self.disk = disk
         self.hot: Counter[str] = Counter()
-        self.view: PartitionView | None = None
         self.draining = False
         self.due_ms: int | None = None  # monotonic; when a host of the partition may next be taken
         self.stepped_ms = 0
