@@ -69,11 +69,14 @@ def test_killed_redis_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
     with Crawl(tmp_path / "crawl", web.seeds, dict(FAST)) as crawl:
         crawl.start()
         wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way")
-        for _ in range(4):
+        kills = 0
+        for _ in range(KILLS):
             pause(moments.uniform(0.2, 2.0))
             pid = EmbeddedServer(crawl.redis_directory).pid
             if crawl.process is None or crawl.process.poll() is not None or pid is None:
                 break
             os.kill(pid, signal.SIGKILL)
+            kills += 1
+        assert kills == KILLS, "the crawl ended before all kills"
         assert crawl.wait(120) == 0
     assert_complete(web.report(delay_ms=50), Counter())
