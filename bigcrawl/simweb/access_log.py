@@ -3,7 +3,7 @@
 The first line names format and columns; then, per request:
 
     start_ms    when the head of the request had arrived, ms since the Unix epoch, rounded down
-    end_ms      when the last byte of the answer had been handed to the kernel, likewise
+    end_ms      just before the last bytes of the answer were handed to the kernel, likewise
     client      address:port of the client, one for each connection
     host        the local address of the connection: which host was asked, whatever its Host header said
     method      "-" when the request could not be understood

@@ -31,7 +31,7 @@ class Exchange:
 
     Attributes:
         start_ms: when the request had arrived. Rounded down, like `end_ms`: gaps are then never understated.
-        end_ms: when the last byte of the answer was handed to the kernel.
+        end_ms: when the last bytes of the answer were handed to the kernel.
         host: what the host delay is kept for, without scheme and port.
         server: what the server gap is kept for, an address; empty: the host is its own server.
     """

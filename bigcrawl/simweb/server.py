@@ -1,7 +1,8 @@
 """Serves a `Web` over HTTP/1.1 and logs every request. One thread, no timeouts, standard library only.
 
 Theory of operation: heads are taken from a connection as they arrive and stamped with their start; their
-answers go out one after the other. An exchange ends when the kernel has taken the answer's last byte. The
+answers go out one after the other. An exchange ends when its last bytes are handed to the kernel, stamped just
+before: stamped after, a client that was quicker than this process would seem to come back too soon. The
 transport's write buffer has no slack (both limits 0): "nothing buffered" and `resume_writing` mean just that.
 
     state        leaves it when
@@ -151,17 +152,18 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         if self._status:
-            self._finish(self._status)
+            self._finish(self._status, self._server.now_ms())
             self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer:
             self._timer.cancel()
+        now_ms = self._server.now_ms()
         if self._current:
-            self._finish(ABORTED_STATUS)
+            self._finish(ABORTED_STATUS, now_ms)
         while self._waiting:
             self._current = self._waiting.popleft()
-            self._finish(ABORTED_STATUS)
+            self._finish(ABORTED_STATUS, now_ms)
         self._server.left(self)
 
     def abandon(self) -> None:
@@ -243,19 +245,18 @@ class _Connection(asyncio.Protocol):
         )
         self._status = page.status
         self._sent_bytes = len(answer)
+        end_ms = self._server.now_ms()
         self._transport.write(answer)
         if not self._transport.is_closing() and self._transport.get_write_buffer_size() == 0:
-            self._finish(page.status)
+            self._finish(page.status, end_ms)
 
-    def _finish(self, status: int) -> None:
+    def _finish(self, status: int, end_ms: int) -> None:
         """The exchange has ended: log it, and close if it was the last."""
         assert self._current is not None
         start_ms, head, _ = self._current
         method, target = (head.method, head.target) if head else ("-", "-")
         sent_bytes = 0 if status == ABORTED_STATUS else self._sent_bytes
-        self._server.record(
-            LogLine(start_ms, self._server.now_ms(), self._client, self._host, method, target, status, sent_bytes)
-        )
+        self._server.record(LogLine(start_ms, end_ms, self._client, self._host, method, target, status, sent_bytes))
         self._current, self._status, self._sent_bytes = None, 0, 0
         if not self._keep_alive:
             self._transport.close()
