@@ -11,13 +11,15 @@ callbacks that cannot be stored: they are left to Scrapy's own scheduler and tou
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import re
 from typing import TYPE_CHECKING
 
 from bigcrawl.config import read_config
 from bigcrawl.default_settings import BY_NAME
-from bigcrawl.downloader import Downloader
+from bigcrawl.downloads.downloader import Downloader
+from bigcrawl.downloads.http import HttpDownloadHandler
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
@@ -49,8 +51,10 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """What must be set before there is a reactor: the resolver, on the frontier's DNS cache."""
+        """What must be set before there is a reactor: its loop, and the resolver on the frontier's DNS cache."""
         settings.set("TWISTED_DNS_RESOLVER", "bigcrawl.middlewares.dns.Resolver", "addon")
+        if importlib.util.find_spec("uvloop"):
+            settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "addon")
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; with a wrong setting, only what ends the crawl before it has begun."""
@@ -72,6 +76,8 @@ class Addon:
         settings.set("BIGCRAWL_HOST_DELAY", config.politeness.host_delay_ms / 1000, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
         settings.set("DOWNLOADER", Downloader, "addon")
+        for scheme in ("http", "https"):
+            settings["DOWNLOAD_HANDLERS"].setdefault(scheme, HttpDownloadHandler)
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)

@@ -99,9 +99,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "BIGCRAWL_STEP_SECONDS",
-        1.0,
+        10.0,
         float,
-        "Longest time discovered URLs wait for their seen check while the crawl has other work.",
+        "Longest time discovered URLs wait for their seen check while their partition has other work.",
         "s",
         0.05,
         60,

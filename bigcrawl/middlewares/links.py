@@ -98,11 +98,12 @@ class LinksMiddleware:
     def _canonical(self, links: Links) -> Iterator[str]:
         """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
         allowed = tuple(getattr(self._spider, "allowed_domains", None) or ())
+        url_bytes_max = self._url_bytes_max
         for url in links.urls:
-            canonical = self._one(url, links)
+            canonical = url if links.canonical else self._one(url, links)
             if canonical is None:
                 self._count("url")
-            elif len(canonical) > self._url_bytes_max:
+            elif len(canonical) > url_bytes_max:
                 self._count("url-too-long")
             elif allowed and not _is_within(host_of(canonical), allowed):
                 self._count("offsite")
@@ -110,8 +111,6 @@ class LinksMiddleware:
                 yield canonical
 
     def _one(self, url: str, links: Links) -> str | None:
-        if links.canonical:
-            return url
         if links.base is not None:
             return join(links.base, url)
         try:

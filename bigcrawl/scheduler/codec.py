@@ -28,17 +28,20 @@ from bigcrawl.url.canonical import canonicalize, host_of
 from bigcrawl.url.key import request_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from scrapy import Spider
 
     from bigcrawl.links import Links
+    from bigcrawl.url.key import UrlKey
 
 # Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
 _TUPLE, _SET, _FROZENSET, _DATETIME, _RECORD = 1, 2, 3, 4, 5
 _NESTED_MAX = 500  # msgpack itself stops at 511; what holds itself has no end
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
+_LIST_OF_3 = b"\x93"  # how msgpack begins one
+_pack = msgpack.Packer().pack
 _PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
 
@@ -70,14 +73,22 @@ def encode_request(request: Request, spider: Spider, *, checked: bool, url_bytes
     return QueuedUrl(key, host_of(canonical), _clamped(request.priority), flags, body), canonical
 
 
-def encode_links(
-    links: Links, canonical_urls: Iterator[str] | list[str], depth: int
-) -> Iterator[tuple[QueuedUrl, str]]:
-    """Yield each canonical URL of a batch as a queued URL, with its canonical form."""
-    payload = _links_payload(links)
+def links_encoder(links: Links, depth: int) -> Callable[[UrlKey, str], QueuedUrl]:
+    """Return what makes queued URLs of the keys and canonical URLs of a batch.
+
+    Raises:
+        RequestNotStorableError: the batch's callback, meta or the like holds what msgpack cannot; here, before
+            any URL of it was noted anywhere.
+    """
+    source = next(iter(links.urls), "(no URL)")
+    packed: bytes = _packed_body(source, depth, _links_payload(links))
+    after_url = packed[1 + len(msgpack.packb(source)) :]
     priority = _clamped(links.priority)
-    for url in canonical_urls:
-        yield QueuedUrl(request_key(url), host_of(url), priority, 0, _packed_body(url, depth, payload)), url
+
+    def encode(key: UrlKey, url: str) -> QueuedUrl:
+        return QueuedUrl(key, host_of(url), priority, 0, _LIST_OF_3 + _pack(url) + after_url)
+
+    return encode
 
 
 def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
@@ -94,7 +95,9 @@ class Exchange:
         return by_partition
 
     def _end_call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]]) -> scripts.Call[int]:
-        return scripts.end_urls(mine.keys, mine.who, self._policy.host_connections, [end for _, end in rows])
+        now_ms = self._clock.monotonic_ms()
+        ends = [_since_its_end(held, end, now_ms) for held, end in rows]
+        return scripts.end_urls(mine.keys, mine.who, self._policy.host_connections, ends)
 
     def _after_end(
         self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]], result: Any, now_ms: int
@@ -154,6 +157,17 @@ class Exchange:
             else:
                 self._handout.give_up(held, "undecodable")
         return None
+
+
+def _since_its_end(held: HeldUrl, end: Ended, now_ms: int) -> Ended:
+    """The end with what is left of its host's delay: it began when the fetch was over, not with the word of it.
+
+    Rounded up: two clocks cut off up to a millisecond each.
+    """
+    waited_ms = now_ms - held.ended_ms - 2
+    if not held.ended_ms or not end.delay_ms or waited_ms <= 0:
+        return end
+    return replace(end, delay_ms=max(0, end.delay_ms - waited_ms))
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:

@@ -93,6 +93,7 @@ class Handout:
 
     def end_fetched(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
+        held.ended_ms = self._clock.monotonic_ms()
         if held.outcome == ABORTED:
             end = Ended(held.seq, self._delays.minimum_ms, RETURN)
         elif held.next_try:

@@ -52,6 +52,7 @@ class HeldUrl:
     download_ms: int = 0
     next_try: bytes = b""
     retry_delay_ms: int = 0
+    ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work: a finished page waits that long at most
+PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
+PUMP_URLS = 32  # ended URLs that are worth a round trip
+PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
 PUMP_IDLE_S = 0.25
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
@@ -98,6 +100,8 @@ class Node:
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
+        self._is_hungry = True
+        self._pumped_ms = 0
         self._folding = asyncio.Lock()
         self._restarted = False
         self._doubtful = False
@@ -212,7 +216,8 @@ class Node:
         return self.outbox.is_full or self._unfolded >= self.config.frontier.outbox_urls_max
 
     def wake(self) -> None:
-        """Let the pump look at once."""
+        """There is something to send or room for more: let the pump go without waiting for a batch."""
+        self._is_hungry = True
         self._wake.set()
 
     @property
@@ -324,6 +329,7 @@ class Node:
             await asyncio.sleep(rest_s)
             return
         try:
+            await asyncio.sleep(min(rest_s, PUMP_BUSY_S))  # an engine that asks again and again is answered in batches
             async with asyncio.timeout(rest_s):
                 await self._wake.wait()
         except TimeoutError:
@@ -338,10 +344,20 @@ class Node:
             await self._client.ping()
             await self.ownership.reconcile()
             self._doubtful = False
+        if not self._pays():
+            return PUMP_BUSY_S
+        self._is_hungry = False
+        self._pumped_ms = self._clock.monotonic_ms()
         await self._flush()
         moved = await self._end_and_take(take=True)
         busy = moved or len(self.handout.held) > 0
         return PUMP_BUSY_S if busy else PUMP_IDLE_S
+
+    def _pays(self) -> bool:
+        """Whether a round trip is worth its CPU now: a page's share of it shrinks with the batch."""
+        if self._is_hungry or self.handout.held.unacknowledged >= PUMP_URLS:
+            return True
+        return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
     async def _flush(self) -> None:
         """Send the outbox; the word that the crawl is finished goes first, or a restart would believe it."""
@@ -423,7 +439,8 @@ class Node:
             if not view.owned:
                 self.ownership.lose(mine)
                 continue
-            unfolded += max(0, view.count("appended_urls") - view.count("folded_urls"))
+            mine.unfolded_urls = max(0, view.count("appended_urls") - view.count("folded_urls"))
+            unfolded += mine.unfolded_urls
             mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
             if view.next_due_ms >= 0:
                 due_ms = sent_ms + max(0, view.next_due_ms - view.now_ms)

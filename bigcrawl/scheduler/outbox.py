@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 # Redis with AOF everysec forgets one second at most, two when its disk is slow; the third is the margin.
 KEEP_SENT_MS = 3_000
-RECENT_KEYS = 1 << 17  # keys remembered as sent lately: most links of a page lead where others just led
+# Keys remembered as sent lately, the older half at once forgotten: most links lead where others just led.
+RECENT_KEYS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Outbox:
         self._unsent: deque[_Batch] = deque()
         self._sent: deque[tuple[int, _Batch]] = deque()
         self._numbers: dict[int, int] = {}
-        self._recent: dict[int, None] = {}
+        self._young: set[int] = set()
+        self._old: set[int] = set()
         self._flushed_partitions: set[int] = set()
         self.offered = 0
         self.flushed = 0
@@ -78,12 +80,12 @@ class Outbox:
         A True drops the URL: its first sighting is in the outbox or in Redis already, and an
         acknowledgement waits for both alike. Source: Mercator's cache of popular URLs.
         """
-        if key in self._recent:
+        if key in self._young or key in self._old:
             self.dropped_recent += 1
             return True
-        self._recent[key] = None
-        if len(self._recent) > RECENT_KEYS:
-            del self._recent[next(iter(self._recent))]
+        self._young.add(key)
+        if len(self._young) >= RECENT_KEYS // 2:
+            self._old, self._young = self._young, set()
         return False
 
     async def flush(self, client: RedisClient) -> int:

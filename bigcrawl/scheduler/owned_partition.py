@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
+STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
+LOW_STEP_MS = 1_000
+UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
 PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
 
@@ -45,6 +48,7 @@ class OwnedPartition:
         self.stepped_ms = 0
         self.durable_ms = 0
         self.inbox_moved = True
+        self.unfolded_urls = 0  # in the inbox when Redis was last asked
         self._hot_max = max(HOT_URLS_MIN, hot_urls)
         self._connections = connections
         self.admitted = 0  # the last admit batch that Redis has confirmed
@@ -67,12 +71,24 @@ class OwnedPartition:
         """URLs that may be admitted now."""
         return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
 
-    def wants_step(self, now_ms: int, step_ms: int) -> bool:
-        """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk."""
-        runs_low = self.disk.waiting > 0 and self.hot_urls <= self._hot_max // 2
+    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False) -> bool:
+        """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
+
+        A step costs about the same for ten keys as for a thousand, so keys are let gather: `step_ms` long while
+        the hot set is well filled, a second when it is not or when many have gathered, and hardly at all when
+        the node is `starved` and this partition has next to nothing to fetch.
+        """
+        hot = self.hot_urls
+        runs_low = self.disk.waiting > 0 and hot <= self._hot_max // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
-        runs_low = runs_low and (self._stalled_at is None or self.hot_urls < self._stalled_at)
-        return (self.inbox_moved or runs_low) and now_ms - self.stepped_ms >= step_ms
+        runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
+        if not (self.inbox_moved or runs_low):
+            return False
+        if starved and hot < self._hot_max // 8:
+            step_ms = min(step_ms, STARVED_STEP_MS)
+        elif hot <= self._hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
+            step_ms = min(step_ms, LOW_STEP_MS)
+        return now_ms - self.stepped_ms >= step_ms
 
     def wants_durable(self, now_ms: int, durable_ms: int) -> bool:
         """Whether the files should be forced to the disk, or trimming is owed for the last time they were.
@@ -139,6 +155,7 @@ class OwnedPartition:
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
         """The calls that tell Redis of a committed step."""
         self.stepped_ms = now_ms
+        self.unfolded_urls = 0
         if self._asked:
             self.inbox_moved = inbox_entries >= self._asked
         self._asked = 0

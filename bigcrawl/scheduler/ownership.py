@@ -40,7 +40,6 @@ INBOX_ENTRIES_AT_ONCE = 2_048  # over all partitions of a round: bounds what it 
 INBOX_ENTRIES_EACH = 256
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
 RELEASED, NOT_OURS = 1, 0  # replies of release_partition
-STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 
 
 class Ownership:
@@ -197,8 +196,9 @@ class Ownership:
         """
         await self._admit_pending()
         now_ms = self._clock.monotonic_ms()
-        step_ms = STARVED_STEP_MS if starved else self._config.frontier.step_ms
-        due = [mine for mine in self.owned.values() if mine.wants_step(now_ms, step_ms)][:STEPS_AT_ONCE]
+        step_ms = self._config.frontier.step_ms
+        due = [mine for mine in self.owned.values() if mine.wants_step(now_ms, step_ms, starved=starved)]
+        due = due[:STEPS_AT_ONCE]
         if not due:
             return 0
         inboxes = await self._read_inboxes(due)

@@ -30,14 +30,15 @@ from bigcrawl.politeness.dns_shared import shared_dns
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.scheduler.codec import decode_request, encode_links, encode_request, pack_member
+from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder, pack_member
 from bigcrawl.scheduler.engine_probe import EngineProbe
+from bigcrawl.scheduler.garbage import tame_garbage_collector
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.outcome import UrlRefusedError, error_outcome
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, canonicalize
-from bigcrawl.url.key import request_key
+from bigcrawl.url.key import request_key, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,6 +108,7 @@ class Scheduler(BaseScheduler):
         except BigcrawlError as error:
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
+        tame_garbage_collector()
         self._look_out()
         if self.node.finished:
             logger.info(
@@ -232,10 +234,12 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return 0
+        encode, is_recent = links_encoder(links, depth), node.outbox.is_recent
         offered = 0
-        for url, _ in encode_links(links, list(urls), depth):
-            if not node.outbox.is_recent(url.key):
-                node.offer(url)
+        for url in urls:
+            key = url_key(url)
+            if not is_recent(key):
+                node.offer(encode(key, url))
                 offered += 1
         return offered
 
@@ -289,6 +293,10 @@ class Scheduler(BaseScheduler):
                 await asyncio.sleep(1)
 
     # --- words from and to the downloader
+
+    def is_handed_out(self, request: Request) -> bool:
+        """Whether a request came from the frontier, and so has its host's turn."""
+        return request in self._started
 
     def refusal_of(self, request: Request) -> UrlRefusedError | None:
         """Why a handed-out request must not be fetched; None when it may."""

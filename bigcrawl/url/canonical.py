@@ -15,6 +15,7 @@ Changing anything here changes keys of crawls that exist: raise CANONICAL_VERSIO
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import ada_url
 
@@ -42,9 +43,11 @@ _HAS_NO_HOST = re.compile(r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?
 # scheme, nothing that needs an escape. Joining those is putting two strings together; half the time of
 # a page's links went into the general parser otherwise. A fragment is matched and left out.
 _SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
-_match_plain = re.compile(
-    rf"(/?{_SEGMENT}(?:/{_SEGMENT})*/?(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*)?)(?:#[\s\S]*)?"
-).fullmatch
+_PLAIN_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*/?(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*)?"
+_match_plain = re.compile(rf"(/?{_PLAIN_PATH})(?:#[\s\S]*)?").fullmatch
+# The same behind scheme and host, which are known to be canonical or not (`_is_canonical_origin`).
+_match_absolute = re.compile(rf"((https?://[a-z0-9.:-]+)/(?:{_PLAIN_PATH})?)(?:#[\s\S]*)?").fullmatch
+_ORIGINS_REMEMBERED = 1 << 16
 
 
 class UrlError(BigcrawlError, ValueError):
@@ -107,7 +110,8 @@ def join(base: str, reference: str) -> str | None:
 class Joiner:
     """Joins the references of one page with its base URL; the same answers as `join`, sooner.
 
-    Cost: 0.6 µs for a plain path such as `/a/b.html?c=d`, else that of `join`.
+    Cost: 0.6 µs for a plain path such as `/a/b.html?c=d`, 0.9 with a scheme and a host before it, else that of
+    `join`.
     """
 
     __slots__ = ("_base", "_directory", "_origin")
@@ -129,10 +133,22 @@ class Joiner:
     def __call__(self, reference: str) -> str | None:
         """Return the canonical URL, or None as `join` does."""
         plain = _match_plain(reference)
-        if plain is None:
-            return join(self._base, reference)
-        path = plain[1]
-        return self._origin + path if path[0] == "/" else self._directory + path
+        if plain is not None:
+            path = plain[1]
+            return self._origin + path if path[0] == "/" else self._directory + path
+        absolute = _match_absolute(reference)
+        if absolute is not None and _is_canonical_origin(absolute[2]):
+            return absolute[1]
+        return join(self._base, reference)
+
+
+@lru_cache(_ORIGINS_REMEMBERED)
+def _is_canonical_origin(origin: str) -> bool:
+    """Whether scheme, host and port are written as they would be in a canonical URL."""
+    try:
+        return canonicalize(origin) == origin + "/"
+    except UrlError:
+        return False
 
 
 def host_of(canonical: str) -> str:

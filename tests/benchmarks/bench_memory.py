@@ -19,9 +19,10 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
-from bigcrawl.scheduler.codec import encode_links, order_of, pack_member
+from bigcrawl.scheduler.codec import links_encoder, order_of, pack_member
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.queued_url import encode_batch
+from bigcrawl.url.key import url_key
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def host_name(number: int) -> str:
 
 def queued_urls(hosts: int) -> list[QueuedUrl]:
     urls = [f"http://{host_name(i % hosts)}/library/path/item-{i}.html" for i in range(URLS)]
-    return [url for url, _ in encode_links(Links(()), urls, 3)]
+    encode = links_encoder(Links(()), 3)
+    return [encode(url_key(url), url) for url in urls]
 
 
 async def used_bytes(client: RedisClient) -> int:

@@ -20,8 +20,9 @@ from bigcrawl.config import read_config
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache, getaddrinfo_resolver
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.scheduler.codec import encode_links
+from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.node import Node
+from bigcrawl.url.key import url_key
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     await node.start()
     started, peak = time.perf_counter(), rss_mb()
     for urls in pages():
-        for queued, _ in encode_links(Links(urls, canonical=True), urls, 1):
-            node.offer(queued)
+        encode = links_encoder(Links(urls, canonical=True), 1)
+        for url in urls:
+            node.offer(encode(url_key(url), url))
         while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(0.01)
         peak = max(peak, rss_mb())

@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"drum", "redisdb", "simweb", "url", "warc"}),
     frozenset({"links", "politeness"}),
     frozenset({"scheduler"}),
-    frozenset({"addon", "commands", "downloader", "extensions", "middlewares", "pipelines", "spiders"}),
+    frozenset({"addon", "commands", "downloads", "extensions", "middlewares", "pipelines", "spiders"}),
     frozenset({"main_job", "settings"}),
 )
 # Neighbours in these layers do not know each other: each can be read, tested and replaced alone.
@@ -25,7 +25,7 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
-    "addon.py", "commands/", "downloader.py", "exceptions.py", "extensions/", "items.py", "middlewares/",
+    "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
     "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
     "scheduler/registry.py", "scheduler/robots_fetch.py",
     "scheduler/scheduler.py", "settings.py", "spiders/",

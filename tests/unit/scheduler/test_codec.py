@@ -21,8 +21,8 @@ from bigcrawl.scheduler.codec import (
     Member,
     decode_body,
     decode_request,
-    encode_links,
     encode_request,
+    links_encoder,
     look_at_body,
     order_of,
     pack_member,
@@ -249,15 +249,15 @@ def test_what_the_downloader_left_in_meta_is_not_stored(spider: ShopSpider) -> N
 
 def test_links_are_requests_in_little(spider: ShopSpider) -> None:
     """A link of a batch is a GET of the spider's `parse`, or of what the batch names; its text is short."""
-    (plain, canonical), _ = encode_links(Links([]), [URL, "http://b.example/"], depth=3)
-    assert (plain.key, plain.host, canonical) == (url_key(URL), "a.example", URL)
+    plain = links_encoder(Links([]), depth=3)(url_key(URL), URL)
+    assert (plain.key, plain.host) == (url_key(URL), "a.example")
     assert len(plain.body) <= len(URL) + 5
     assert decode_body(plain.body) == (URL, 3, None)
     found = decode_request(plain.body, spider)
     assert (found.url, found.method, found.callback, found.meta["depth"]) == (URL, "GET", None, 3)
 
     links = Links([], callback=spider.parse_page, errback="failed", priority=2, cb_kwargs={"a": (1,)}, meta={"b": {2}})
-    ((rich, _),) = encode_links(links, [URL], depth=1)
+    rich = links_encoder(links, depth=1)(url_key(URL), URL)
     found = decode_request(rich.body, spider)
     assert (found.callback, found.errback) == (spider.parse_page, spider.failed)
     assert (found.cb_kwargs, found.meta["b"], found.meta["depth"], rich.priority) == ({"a": (1,)}, {2}, 1, 2)
@@ -270,7 +270,7 @@ def test_link_that_cannot_be_stored_is_named(spider: ShopSpider) -> None:
         ({"meta": {"a": [_Local()]}}, "meta['a'][0]"),
     ):
         with pytest.raises(RequestNotStorableError) as caught:
-            list(encode_links(Links([URL], **fields), [URL], depth=0))
+            links_encoder(Links([URL], **fields), depth=0)
         assert caught.value.key_path == key_path
 
 

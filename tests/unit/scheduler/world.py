@@ -12,9 +12,10 @@ from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.scheduler.codec import encode_links
+from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.robots import Fetched
+from bigcrawl.url.key import url_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -44,7 +45,8 @@ def make_config(tmp_path: Path, crawl: str, redis_url: str | None = None, **sett
 
 def queued(*urls: str) -> list[QueuedUrl]:
     """URLs as a batch of links brings them."""
-    return [url for url, _ in encode_links(Links(list(urls)), list(urls), 0)]
+    encode = links_encoder(Links(()), 0)
+    return [encode(url_key(url), url) for url in urls]
 
 
 class Web:

@@ -1,0 +1,136 @@
+"""Scrapy's downloader with two promises added, and most of its cost taken away.
+
+The `DOWNLOADER` setting is Scrapy's public place for it. The promises: a fetch ends after
+BIGCRAWL_FETCH_DEADLINE whatever the server does, because a host whose node died is left alone for just that
+long; and it can be given up, because SIGTERM must not wait for a slow server.
+
+What the frontier handed out has its host's turn already: it needs none of Scrapy's slots and queues, and is
+fetched in one task, through the middlewares (middleware.py) to the project's download handlers. Everything
+else (media pipelines, a callback's `engine.download_async`, robots.txt) goes Scrapy's own way, slots and all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.core.downloader import Downloader as ScrapyDownloader
+from scrapy.exceptions import DownloadTimeoutError
+from twisted.internet.defer import Deferred
+
+from bigcrawl.downloads.middleware import MiddlewareChain
+from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.scheduler.outcome import FetchAbortedError
+from bigcrawl.scheduler.registry import frontier_of
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from bigcrawl.scheduler.scheduler import Scheduler
+
+
+class Downloader(ScrapyDownloader):
+    """See the module."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._crawler = crawler
+        self._signalling = Signalling(crawler)
+        self._chain = MiddlewareChain(self.middleware)
+        self._frontier: Scheduler | None = None
+        self.handlers: Any = LimitedHandlers(crawler, self.handlers)
+
+    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
+        """Download through the middlewares; fires with a response, or with a request that takes its place."""
+        self._frontier = self._frontier or frontier_of(self._crawler)
+        if self._frontier is None or not self._frontier.is_handed_out(request):
+            return super().fetch(request)
+        task = asyncio.ensure_future(self._fetch_now(request))
+        return Deferred.fromFuture(task)
+
+    def abort(self) -> int:
+        """Give up all running fetches; return how many there were."""
+        return self.handlers.abort()  # type: ignore[no-any-return]
+
+    async def _fetch_now(self, request: Request) -> Response | Request:
+        self.active.add(request)
+        try:
+            return await self._chain.run(self._transfer, request)
+        finally:
+            self.active.remove(request)
+
+    async def _transfer(self, request: Request) -> Response:
+        """What Scrapy does between its queue and the download handler, without the queue."""
+        request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
+        send, spider = self._signalling.send, self._crawler.spider
+        send(signals.request_reached_downloader, request=request, spider=spider)
+        try:
+            response: Response = await self.handlers.download_request_async(request)
+            send(signals.response_downloaded, response=response, request=request, spider=spider)
+            return response
+        finally:
+            send(signals.request_left_downloader, request=request, spider=spider)
+
+
+class LimitedHandlers:
+    """The project's download handlers, with a deadline, an abort, and a report to the frontier."""
+
+    def __init__(self, crawler: Crawler, handlers: Any) -> None:
+        self._crawler = crawler
+        self._handlers = handlers
+        self._deadline_s = crawler.settings.getfloat("BIGCRAWL_FETCH_DEADLINE", 180)
+        self._running: set[asyncio.Task[Any]] = set()
+        self._aborted = False
+
+    async def download_request_async(self, request: Request) -> Response:
+        """Download, unless the frontier refused it, and tell the frontier how it went."""
+        frontier = frontier_of(self._crawler)
+        if frontier is None:
+            return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
+        started = monotonic()
+        try:
+            response = await self._limited(frontier, request)
+        except BaseException as error:
+            frontier.note_failure(request, error, round((monotonic() - started) * 1000))
+            raise
+        frontier.note_response(request, response, round((monotonic() - started) * 1000))
+        return response
+
+    async def _limited(self, frontier: Scheduler, request: Request) -> Response:
+        refusal = frontier.refusal_of(request)
+        if refusal is not None:
+            raise refusal
+        if self._aborted:
+            raise FetchAbortedError("the node stops")
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
+        try:
+            async with asyncio.timeout(self._deadline_s) as limit:
+                return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
+        except TimeoutError as error:
+            if limit.expired():
+                message = f"{request.url} ran into BIGCRAWL_FETCH_DEADLINE, {self._deadline_s:g} s"
+                raise DownloadTimeoutError(message) from error
+            raise
+        except asyncio.CancelledError as error:
+            if self._aborted:
+                raise FetchAbortedError("the node stops") from error
+            raise
+        finally:
+            self._running.discard(task)
+
+    def abort(self) -> int:
+        """Give up all running fetches, and refuse new ones."""
+        self._aborted = True
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        return len(running)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handlers, name)

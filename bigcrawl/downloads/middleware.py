@@ -1,0 +1,109 @@
+"""The downloader middlewares a project has enabled, called with less ado.
+
+Scrapy awaits each method of each middleware, though nearly all of them are plain functions that return at
+once: 40 awaits a page with its defaults. Here a method is called, and its result awaited only if it must be.
+Order, arguments, allowed results and errors are Scrapy's (docs: Downloader Middleware).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import _InvalidOutput
+from scrapy.http import Request, Response
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.python import global_object_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+
+_METHODS = ("process_request", "process_response", "process_exception")
+
+
+class MiddlewareChain:
+    """Runs the middlewares of Scrapy's own manager, which made them and knows their order."""
+
+    def __init__(self, manager: DownloaderMiddlewareManager) -> None:
+        self._manager = manager
+        self._bound: dict[str, list[Callable[..., Any]]] | None = None
+
+    async def run(
+        self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+    ) -> Response | Request:
+        """Send a request down the chain, through `download`, and what comes of it up again."""
+        if self._bound is None:  # not before now: a method may want the spider, which comes late
+            self._bound = {name: self._bind(name) for name in _METHODS}
+        try:
+            result = await self._down(download, request)
+        except Exception as error:  # noqa: BLE001 - it is for the middlewares to say what it is
+            # As in Scrapy: what came in with the error, on other connections, is handled before it.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            result = await self._around(error, request)
+        return result if isinstance(result, Request) else await self._up(result, request)
+
+    async def _down(
+        self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
+    ) -> Response | Request:
+        assert self._bound is not None
+        for method in self._bound["process_request"]:
+            outcome = method(request=request)
+            if outcome is not None:
+                result = await _settled(method, outcome, may_be_none=True)
+                if result is not None:
+                    return result
+        return await download(request)
+
+    async def _up(self, response: Response, request: Request) -> Response | Request:
+        assert self._bound is not None
+        for method in self._bound["process_response"]:
+            outcome = method(request=request, response=response)
+            # The common case first: a method that looks at a response and hands it on.
+            if outcome is not response:
+                result = await _settled(method, outcome, may_be_none=False)
+                if isinstance(result, Request):
+                    return result
+                assert result is not None
+                response = result
+        return response
+
+    async def _around(self, error: Exception, request: Request) -> Response | Request:
+        assert self._bound is not None
+        for method in self._bound["process_exception"]:
+            outcome = method(request=request, exception=error)
+            if outcome is not None:
+                result = await _settled(method, outcome, may_be_none=True)
+                if result is not None:
+                    return result
+        raise error
+
+    def _bind(self, name: str) -> list[Callable[..., Any]]:
+        """The methods of a name in their order; those that still want the spider get it."""
+        return [self._with_spider(method) for method in self._manager.methods[name] if method is not None]
+
+    def _with_spider(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        parameter = inspect.signature(method).parameters.get("spider")
+        if parameter is None or parameter.default is not inspect.Parameter.empty:
+            return method
+        assert self._manager.crawler is not None
+        return partial(method, spider=self._manager.crawler.spider)
+
+
+async def _settled(method: Callable[..., Any], outcome: Any, *, may_be_none: bool) -> Response | Request | None:
+    """What a method came to, awaited if need be.
+
+    Raises:
+        _InvalidOutput: it is nothing a middleware may return.
+    """
+    if not isinstance(outcome, Response | Request):
+        outcome = await ensure_awaitable(outcome, _warn=global_object_name(method))
+    if isinstance(outcome, Response | Request) or (may_be_none and outcome is None):
+        return outcome
+    name = getattr(method, "__qualname__", repr(method))
+    allowed = "None, Response or Request" if may_be_none else "Response or Request"
+    raise _InvalidOutput(f"Middleware {name} must return {allowed}, got {type(outcome)}")

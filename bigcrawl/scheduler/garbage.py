@@ -1,0 +1,21 @@
+"""Python's garbage collector, set for a process that runs for days on a heap that hardly changes."""
+
+from __future__ import annotations
+
+import gc
+
+# Objects made and not freed between two collections of the young: some 200 pages' worth. Python's own 700
+# come with every third page, and each tenth and hundredth of those looks at the frontier's tables again.
+YOUNG_MAX = 50_000
+PYTHONS_THRESHOLD = (700, 10, 10)
+
+
+def tame_garbage_collector() -> None:
+    """Leave what there is by now out of collections, and collect less often; not where a project has chosen.
+
+    Cost: what a cycle holds lives up to 200 pages longer, a few MB. Gain: an eighth of a page's CPU.
+    """
+    if gc.get_threshold() == PYTHONS_THRESHOLD:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(YOUNG_MAX, 20, 100)
