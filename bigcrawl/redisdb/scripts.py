@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_key
@@ -60,8 +60,7 @@ class Refusal:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class TakenUrl:
+class TakenUrl(NamedTuple):
     """A URL handed out: its host, when it may be fetched (server ms), and its member."""
 
     host: str
@@ -78,8 +77,7 @@ class Taken:
     urls: list[TakenUrl]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try."""
 
     seq: int
@@ -111,6 +109,27 @@ class PartitionView:
         return int(self.state.get(field, 0))
 
 
+_FOR_MANY = """
+local function script(KEYS, ARGV)
+<script>
+end
+local replies, key, arg = {}, 0, 1 + 2 * tonumber(ARGV[1])
+for i = 1, tonumber(ARGV[1]) do
+  local keys, args = {}, {}
+  for j = 1, tonumber(ARGV[2 * i]) do
+    keys[j] = KEYS[key + j]
+  end
+  for j = 1, tonumber(ARGV[2 * i + 1]) do
+    args[j] = ARGV[arg + j]
+  end
+  key, arg = key + #keys, arg + #args
+  local _, reply = pcall(script, keys, args)
+  replies[i] = type(reply) == 'string' and {err = reply} or reply
+end
+return replies
+"""
+
+
 @cache
 def names() -> tuple[str, ...]:
     """Every script's name."""
@@ -125,9 +144,28 @@ def source(name: str) -> str:
 
 
 @cache
+def source_for_many(name: str) -> str:
+    """The text under which Redis has a script: it runs the script once for each of several calls.
+
+    KEYS are those of all calls; ARGV is the number of calls, keys and arguments of each, and all arguments. The
+    reply has one of each call, an error reply where one failed. A call costs Redis and its client more than what
+    it does: half of 35 us for the server alone.
+    """
+    return _FOR_MANY.replace("<script>", source(name))
+
+
+@cache
 def digest(name: str) -> str:
-    """The SHA-1 that Redis knows a script by."""
-    return hashlib.sha1(source(name).encode(), usedforsecurity=False).hexdigest()
+    """The SHA-1 that Redis knows a script by, in its form for many calls."""
+    return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
+
+
+def evalsha(calls: Sequence[Call[Any]]) -> tuple[Value, ...]:
+    """The command that runs calls of one script, in order."""
+    sizes = [size for call in calls for size in (len(call.keys), len(call.args))]
+    keys = [key for call in calls for key in call.keys]
+    args = [arg for call in calls for arg in call.args]
+    return ("EVALSHA", digest(calls[0].name), len(keys), *keys, len(calls), *sizes, *args)
 
 
 def _owned(partition: PartitionKeys) -> Callable[[Any], int]:

@@ -15,8 +15,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
 from scrapy import Item, Request
@@ -45,8 +44,7 @@ _pack = msgpack.Packer().pack
 _PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """An admitted URL as Redis holds it, read again."""
 
     seq: int
@@ -97,14 +95,22 @@ def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | None]:
     return url, depth, payload
 
 
-def look_at_body(body: bytes) -> tuple[str, bool]:
-    """Return (url, whether it has an errback) of a body, and make nothing else of it.
+class Glance(NamedTuple):
+    """What can be told of a body without making anything of it."""
+
+    url: str
+    is_canonical: bool
+    has_errback: bool
+
+
+def look_at_body(body: bytes) -> Glance:
+    """Look at a body.
 
     Raises:
         ValueError: the body is damaged.
     """
     url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
-    return url, bool(payload and payload.get("errback"))
+    return Glance(url, payload is None, bool(payload and payload.get("errback")))
 
 
 def decode_request(body: bytes, spider: Spider) -> Request:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
@@ -167,15 +166,15 @@ def _since_its_end(held: HeldUrl, end: Ended, now_ms: int) -> Ended:
     waited_ms = now_ms - held.ended_ms - 2
     if not held.ended_ms or not end.delay_ms or waited_ms <= 0:
         return end
-    return replace(end, delay_ms=max(0, end.delay_ms - waited_ms))
+    return end._replace(delay_ms=max(0, end.delay_ms - waited_ms))
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
     """A taken URL as the node holds it; without `url` when it cannot be read, which must stop nobody."""
     try:
         fields = unpack_member(url.member)
-        text, has_errback = look_at_body(fields.body)
-        authority = authority_of(canonicalize(text, URL_BYTES_MAX))
+        text, is_canonical, has_errback = look_at_body(fields.body)
+        authority = authority_of(text if is_canonical else canonicalize(text, URL_BYTES_MAX))
     except Exception:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
         seq = int(url.member.partition(b":")[0])

@@ -115,13 +115,15 @@ class HeldUrls:
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
         """Drop URLs whose end Redis has heard; how they ended is remembered for a few seconds."""
         gone = {id(held) for held in ends}
-        kept: deque[_Barrier] = deque()
-        for barrier in self._ended:
-            if id(barrier.held) not in gone:
-                kept.append(barrier)
-            else:
+        kept: list[_Barrier] = []
+        while gone and self._ended:
+            barrier = self._ended.popleft()
+            if id(barrier.held) in gone:
+                gone.remove(id(barrier.held))
                 self._lately.append((now_ms, barrier.held, barrier.end))
-        self._ended = kept
+            else:
+                kept.append(barrier)
+        self._ended.extendleft(reversed(kept))
         for held in ends:
             self._held.pop((held.partition, held.seq), None)
         while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:

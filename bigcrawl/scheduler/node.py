@@ -54,6 +54,8 @@ PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engi
 PUMP_IDLE_S = 0.25
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
+FOLD_S = 0.1  # between two looks for partitions whose step is due
+FOLD_STARVED_S = 0.02
 RETRY_S = 0.5  # after Redis did not answer
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
@@ -376,7 +378,7 @@ class Node:
             await self.ownership.make_durable_due()
         if admitted:
             self.wake()
-        return 0.02
+        return FOLD_STARVED_S if starved else FOLD_S
 
     async def _beat(self) -> float:
         if self._restarted:
@@ -405,7 +407,7 @@ class Node:
 
     def _is_idle(self) -> bool:
         quiet = not len(self.handout.held) and not self.outbox.waiting
-        return quiet and all(not mine.inbox_moved and not mine.disk.waiting for mine in self.ownership.owned.values())
+        return quiet and all(not mine.inbox_moved and not mine.waiting for mine in self.ownership.owned.values())
 
     async def _heartbeat(self) -> None:
         report = {

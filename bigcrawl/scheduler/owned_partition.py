@@ -42,7 +42,9 @@ class OwnedPartition:
         self.keys = keys
         self.who = who
         self.disk = disk
-        self.hot: Counter[str] = Counter()
+        self.hot: Counter[str] = Counter()  # by host
+        self.hot_urls = 0  # URLs of this partition in Redis, taken ones included
+        self.waiting = disk.waiting  # URLs on disk when a step last ended
         self.draining = False
         self.due_ms: int | None = None  # monotonic; when a host of the partition may next be taken
         self.stepped_ms = 0
@@ -62,11 +64,6 @@ class OwnedPartition:
         return f"<OwnedPartition {self.keys.partition} epoch={self.who.epoch} hot={self.hot_urls} disk={self.disk!r}>"
 
     @property
-    def hot_urls(self) -> int:
-        """URLs of this partition in Redis, taken ones included."""
-        return self.hot.total()
-
-    @property
     def room(self) -> int:
         """URLs that may be admitted now."""
         return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
@@ -79,7 +76,7 @@ class OwnedPartition:
         the node is `starved` and this partition has next to nothing to fetch.
         """
         hot = self.hot_urls
-        runs_low = self.disk.waiting > 0 and hot <= self._hot_max // 2
+        runs_low = self.waiting > 0 and hot <= self._hot_max // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
         if not (self.inbox_moved or runs_low):
@@ -128,7 +125,7 @@ class OwnedPartition:
         hosts = list({*ready, *hot})
         counts = await client.commands([("ZCARD", self.keys.back + host) for host in hosts])
         hot.update({host: int(count) for host, count in zip(hosts, counts, strict=True) if count})
-        self.hot = hot
+        self.hot, self.hot_urls = hot, hot.total()
 
     # --- stepping
 
@@ -149,6 +146,7 @@ class OwnedPartition:
         """
         before = self.disk.manifest_number
         step = self.disk.step(inbox, room, hot)
+        self.waiting = self.disk.waiting
         self._stalled_at = sum(hot.values()) if self.disk.manifest_number == before else None
         return step
 
@@ -164,6 +162,7 @@ class OwnedPartition:
             return calls
         if step.batch is not None:
             self.hot.update(url.host for url in step.batch.urls)
+            self.hot_urls += len(step.batch.urls)
             calls.append(self._admission(step.batch))
         calls.append(self.publish())
         return calls
@@ -177,7 +176,7 @@ class OwnedPartition:
         state: dict[str, Value] = {
             "folded": self.disk.inbox_id,
             "manifest": self.disk.manifest_number,
-            "waiting": self.disk.waiting,
+            "waiting": self.waiting,
             "seen": self.disk.seen,
             "duplicates": self.disk.duplicates,
             "rejected": self.disk.rejected,
@@ -201,9 +200,10 @@ class OwnedPartition:
 
     def note_ended(self, host: str) -> None:
         """A URL of the host is acknowledged and no longer in Redis."""
-        self.hot[host] -= 1
-        if self.hot[host] <= 0:
-            del self.hot[host]
+        count = self.hot.pop(host, 0)
+        self.hot_urls -= count > 0
+        if count > 1:
+            self.hot[host] = count - 1
 
     def _admission(self, batch: AdmitBatch) -> scripts.Call[bool]:
         rows = [

@@ -37,7 +37,7 @@ class ScriptRunner:
         self.client: Any = client
         everywhere = {"target_nodes": "primaries"} if isinstance(client, redis.RedisCluster) else {}
         for name in names:
-            self.client.execute_command("SCRIPT LOAD", scripts.source(name), **everywhere)
+            self.client.execute_command("SCRIPT LOAD", scripts.source_for_many(name), **everywhere)
 
     def run(self, call: Call[Any]) -> Any:
         """Run one call; its parsed reply."""
@@ -47,10 +47,8 @@ class ScriptRunner:
         """Run calls in one pipeline; their parsed replies."""
         pipeline = self._pipeline()
         for call in calls:
-            digest = scripts.digest(call.name)
-            pipeline.execute_command("EVALSHA", digest, len(call.keys), *call.keys, *call.args)
-        replies = pipeline.execute()
-        return [call.parse(reply) for call, reply in zip(calls, replies, strict=True)]
+            pipeline.execute_command(*scripts.evalsha([call]))
+        return [call.parse(reply) for call, [reply] in zip(calls, pipeline.execute(), strict=True)]
 
     def _pipeline(self) -> Any:
         if isinstance(self.client, redis.RedisCluster):

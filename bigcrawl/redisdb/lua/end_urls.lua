@@ -12,7 +12,7 @@
 -- Returns: URLs ended; -1 when another node owns the partition.
 -- Guarantee: an acknowledged URL is gone, a returned or failed one is at its old place, which is the head of its
 --            host's queue among equals; a host with URLs waiting is ready or busy. Never earlier than said before,
---            and its record lives for a minute longer than that.
+--            and its record lives for one to two minutes longer than that.
 -- Lost reply: a URL that is not taken any more is passed over, so a repeat changes nothing.
 -- Cost: O(URLs * log hosts).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
@@ -25,7 +25,7 @@ if now == 0 then
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 local connections = tonumber(ARGV[4])
-local ended, returned, hot = 0, 0, 0
+local ended, returned, hot, counts = 0, 0, 0, {}
 for i = 5, #ARGV, 5 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
@@ -45,17 +45,20 @@ for i = 5, #ARGV, 5 do
       hot = hot + redis.call('ZADD', KEYS[6] .. host, order, ARGV[i + 2] == '=' and member or ARGV[i + 2])
     end
     if ARGV[i + 3] ~= '' then
-      redis.call('HINCRBY', KEYS[2], ARGV[i + 3], 1)
-      redis.call('HINCRBY', KEYS[2], 'bytes', ARGV[i + 4])
+      counts[ARGV[i + 3]] = (counts[ARGV[i + 3]] or 0) + 1
+      counts.bytes = (counts.bytes or 0) + tonumber(ARGV[i + 4])
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
-    if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 60000 then
-      redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 60000)
+    if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 60000 then -- renewed every minute, not for each URL
+      redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 120000)
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
       redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
     end
   end
+end
+for counter, count in pairs(counts) do
+  redis.call('HINCRBY', KEYS[2], counter, count)
 end
 if ended > 0 then
   redis.call('HINCRBY', KEYS[2], 'ended', ended)

@@ -277,8 +277,9 @@ def test_link_that_cannot_be_stored_is_named(spider: ShopSpider) -> None:
 def test_body_is_looked_at_without_making_anything_of_it(spider: ShopSpider) -> None:
     """URL and errback can be told of a body whose values nobody here knows."""
     odd = msgpack.packb((URL, 0, {"errback": "failed", "meta": {"x": msgpack.ExtType(99, b"")}}))
-    assert look_at_body(odd) == (URL, True)
-    assert look_at_body(stored(Request(URL), spider).body) == (URL, False)
+    assert look_at_body(odd) == (URL, False, True)
+    assert look_at_body(stored(Request(URL), spider).body) == (URL, False, False)
+    assert look_at_body(links_encoder(Links([]), 0)(url_key(URL), URL).body) == (URL, True, False)
     with pytest.raises(ValueError, match="unknown extension type 99"):
         decode_request(odd, spider)
 
