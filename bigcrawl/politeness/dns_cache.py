@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -175,6 +175,7 @@ class DnsCache:
         return _Entry(tuple(addresses), reason, self._clock.monotonic_ms() + kept_ms)
 
 
+@lru_cache(1 << 14)
 def _literal(host: str) -> str | None:
     """Return a host that is an IP address, else None."""
     # Only a host with a colon, or that ends in a digit, can be one: names are told apart cheaply.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
+TAKE_MAX = 64
 URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
 
 
@@ -68,7 +69,7 @@ class Exchange:
         ends = self._ends() if acknowledge else {}
         takes = self._takes(urls_max) if urls_max > 0 else []
         calls: list[scripts.Call[Any]] = [self._end_call(mine, rows) for mine, rows in ends.items()]
-        calls += [call for _, call in takes]
+        calls += [call for _, _, call in takes]
         if not calls:
             return False
         self.is_taking = bool(takes)
@@ -78,8 +79,8 @@ class Exchange:
         failed: BigcrawlError | None = None
         for (mine, rows), result in zip(ends.items(), results[: len(ends)], strict=True):
             failed = self._after_end(mine, rows, result, now_ms) or failed
-        for (mine, _), result in zip(takes, results[len(ends) :], strict=True):
-            failed = self._after_take(mine, result, now_ms) or failed
+        for (mine, share, _), result in zip(takes, results[len(ends) :], strict=True):
+            failed = self._after_take(mine, share, result, now_ms) or failed
         if failed is not None:
             raise failed
         return True
@@ -115,8 +116,8 @@ class Exchange:
         self._handout.held.forget([held for held, _ in rows], now_ms)
         return None
 
-    def _takes(self, room: int) -> list[tuple[OwnedPartition, scripts.Call[Taken]]]:
-        """The calls that take what is due, together no more than there is room for."""
+    def _takes(self, room: int) -> list[tuple[OwnedPartition, int, scripts.Call[Taken]]]:
+        """The calls that take what is due, and how many URLs of whom; together no more than there is room for."""
         now_ms = self._clock.monotonic_ms()
         due = [
             mine
@@ -125,19 +126,20 @@ class Exchange:
         ]
         due.sort(key=lambda mine: mine.due_ms or 0)
         takes = []
-        for i, mine in enumerate(due):
-            share = -(-room // (len(due) - i))
+        for mine in due:
+            # As many as it gave last time, and a little more: few calls, each with several URLs.
+            share = min(room, mine.take_share)
             if share <= 0:
                 break
             room -= share
-            takes.append((mine, self._take_call(mine, share)))
+            takes.append((mine, share, self._take_call(mine, share)))
         return takes
 
     def _take_call(self, mine: OwnedPartition, urls_max: int) -> scripts.Call[Taken]:
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.take_urls(mine.keys, mine.who, urls_max, HORIZON_MS, connections, delay_ms)
 
-    def _after_take(self, mine: OwnedPartition, result: Any, now_ms: int) -> BigcrawlError | None:
+    def _after_take(self, mine: OwnedPartition, share: int, result: Any, now_ms: int) -> BigcrawlError | None:
         if isinstance(result, OwnershipLostError):
             self._ownership.lose(mine)
             return None
@@ -146,6 +148,7 @@ class Exchange:
             return result
         if self._ownership.owned.get(mine.keys.partition) is not mine:
             return None  # lost while the reply was under way; its new owner has them
+        mine.take_share = min(TAKE_MAX, 2 * share if len(result.urls) == share else len(result.urls) + 1)
         has_next = result.next_due_ms >= 0
         mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
         for url in result.urls:

@@ -371,7 +371,7 @@ class Node:
     async def _fold(self) -> float:
         if self._restarted or self._doubtful:
             return RETRY_S
-        starved = self.handout.buffered == 0
+        starved = len(self.handout.held) < self.config.frontier.in_process_max // 2
         async with self._folding:
             self._note_inboxes()
             admitted = await self.ownership.step_due(starved=starved)

@@ -47,6 +47,7 @@ class OwnedPartition:
         self.waiting = disk.waiting  # URLs on disk when a step last ended
         self.draining = False
         self.due_ms: int | None = None  # monotonic; when a host of the partition may next be taken
+        self.take_share = 4  # URLs to ask for: about what its due hosts have
         self.stepped_ms = 0
         self.durable_ms = 0
         self.inbox_moved = True
