@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from bigcrawl.config import read_config
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.downloads.downloader import Downloader
-from bigcrawl.downloads.http import HttpDownloadHandler
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
@@ -76,8 +75,9 @@ class Addon:
         settings.set("BIGCRAWL_HOST_DELAY", config.politeness.host_delay_ms / 1000, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
         settings.set("DOWNLOADER", Downloader, "addon")
-        for scheme in ("http", "https"):
-            settings["DOWNLOAD_HANDLERS"].setdefault(scheme, HttpDownloadHandler)
+        if importlib.util.find_spec("pycurl"):
+            for scheme in ("http", "https"):
+                settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)

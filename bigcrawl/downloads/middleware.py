@@ -101,9 +101,14 @@ async def _settled(method: Callable[..., Any], outcome: Any, *, may_be_none: boo
         _InvalidOutput: it is nothing a middleware may return.
     """
     if not isinstance(outcome, Response | Request):
-        outcome = await ensure_awaitable(outcome, _warn=global_object_name(method))
+        outcome = await ensure_awaitable(outcome, _warn=global_object_name(_unbound(method)))
     if isinstance(outcome, Response | Request) or (may_be_none and outcome is None):
         return outcome
-    name = getattr(method, "__qualname__", repr(method))
+    name = getattr(_unbound(method), "__qualname__", repr(method))
     allowed = "None, Response or Request" if may_be_none else "Response or Request"
     raise _InvalidOutput(f"Middleware {name} must return {allowed}, got {type(outcome)}")
+
+
+def _unbound(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method itself of one that is given the spider."""
+    return method.func if isinstance(method, partial) else method

@@ -1,0 +1,205 @@
+"""What comes in of one answer, and what Scrapy makes of it: limits, signals, losses, the response.
+
+libcurl calls `header` with each line of a head and `body` with each piece of the body. Neither may raise
+through C: what goes wrong is kept in `error`, and the transfer broken off.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from functools import lru_cache
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import signals
+from scrapy.exceptions import DownloadCancelledError, StopDownload
+from scrapy.http import Headers
+from scrapy.responsetypes import responsetypes
+from twisted.python.failure import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from bigcrawl.downloads.signalling import Signalling
+
+logger = logging.getLogger(__name__)
+
+# Of the connection and not of the answer; Scrapy's default handler shows them to nobody either.
+_HOP_BY_HOP: Final = frozenset(
+    {b"Connection", b"Keep-Alive", b"Proxy-Connection", b"Te", b"Trailers", b"Transfer-Encoding", b"Upgrade"}
+)
+_BODYLESS: Final = frozenset({204, 304})
+BREAK_OFF: Final = 0  # a callback that says it took nothing ends its transfer
+_SWITCHING = 101
+
+
+class Reception:
+    """One answer on its way in."""
+
+    def __init__(self, request: Request, signalling: Signalling, spider: Any, maxsize: int, warnsize: int) -> None:
+        self.request = request
+        self.status = 0
+        self.protocol = "HTTP/1.1"
+        self.headers: dict[bytes, list[bytes]] = {}
+        self.is_head_whole = False
+        self.error: Exception | None = None
+        self.stopped: StopDownload | None = None
+        self.flags: list[str] = []
+        self._signalling = signalling
+        self._spider = spider
+        self._maxsize = maxsize
+        self._warnsize = warnsize
+        self._is_heard = signalling.is_heard(signals.bytes_received)
+        self._started = monotonic()
+        self._chunks: list[bytes] = []
+        self._size = 0
+
+    def header(self, line: bytes) -> int | None:
+        """Take a line of the head, its end included."""
+        if self.is_head_whole:
+            return None  # trailers of a chunked body
+        try:
+            return self._take_line(line.rstrip(b"\r\n"))
+        except Exception as error:  # noqa: BLE001 - it is raised again where it can be
+            self.error = error
+            return BREAK_OFF
+
+    def body(self, chunk: bytes) -> int | None:
+        """Take a piece of the body."""
+        try:
+            return self._take_chunk(chunk)
+        except Exception as error:  # noqa: BLE001 - it is raised again where it can be
+            self.error = error
+            return BREAK_OFF
+
+    def response(self, peer: str, certificate: Any) -> Response:
+        """What has come, as a response.
+
+        Raises:
+            StopDownload: a receiver stopped the download and wants it to count as failed.
+        """
+        headers = self._shown_headers()
+        body = b"".join(self._chunks)
+        kind = _kind_by_type(headers.get(b"Content-Type"), headers.get(b"Content-Encoding"))
+        url = self.request.url.partition("#")[0]
+        if kind is None:
+            kind = responsetypes.from_args(headers=headers, url=url, body=body)
+        if self._ends_with_connection():
+            self.flags.append("partial")
+        if self.stopped is not None:
+            self.flags.append("download_stopped")
+        response: Response = kind(
+            url=url,
+            status=self.status,
+            body=body,
+            flags=self.flags,
+            certificate=certificate,
+            ip_address=_address(peer) if peer else None,
+            protocol=self.protocol,
+        )
+        response.headers = headers  # the constructor would copy them, name by name
+        if self.stopped is not None and self.stopped.fail:
+            self.stopped.response = response
+            raise self.stopped
+        return response
+
+    def _shown_headers(self) -> Headers:
+        """The answer's headers without the connection's, and with one true length or none."""
+        shown = {name: values for name, values in self.headers.items() if name not in _HOP_BY_HOP}
+        if b"Transfer-Encoding" in self.headers:
+            shown.pop(b"Content-Length", None)
+        elif b"Content-Length" in shown:
+            shown[b"Content-Length"] = shown[b"Content-Length"][-1:]
+        headers = Headers()
+        dict.update(headers, shown)
+        return headers
+
+    def _take_line(self, line: bytes) -> int | None:
+        if line.startswith(b"HTTP/"):
+            version, _, rest = line.partition(b" ")
+            self.protocol = version.decode("latin-1")
+            self.status = int(rest[:3])
+            self.headers = {}
+        elif line:
+            name, colon, value = line.partition(b":")
+            if colon:
+                self.headers.setdefault(_title(name.strip()), []).append(value.strip(b" \t"))
+        elif self.status >= 200 or self.status == _SWITCHING:
+            self.is_head_whole = True
+            self.request.meta["download_latency"] = monotonic() - self._started
+            return self._look_at_head()
+        return None
+
+    def _look_at_head(self) -> int | None:
+        length = self.headers.get(b"Content-Length", (b"",))[-1]
+        expected = int(length) if length.isdigit() else None
+        if self._signalling.is_heard(signals.headers_received):
+            headers = self._shown_headers()
+            if self._is_stopped(signals.headers_received, headers=headers, body_length=expected):
+                return BREAK_OFF
+        if expected:
+            self._check_size("Expected to receive", expected)
+        return None
+
+    def _take_chunk(self, chunk: bytes) -> int | None:
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        if self._is_heard and self._is_stopped(signals.bytes_received, data=chunk):
+            return BREAK_OFF
+        if self._size > self._maxsize > 0 or self._size > self._warnsize > 0:
+            self._check_size("Received", self._size)
+        return None
+
+    def _check_size(self, verb: str, size: int) -> None:
+        if size > self._maxsize > 0:
+            self._chunks.clear()
+            message = _too_large(verb, size, "max", self._maxsize, self.request)
+            logger.warning("%(message)s", {"message": message})
+            raise DownloadCancelledError(message)
+        if size > self._warnsize > 0:
+            message = _too_large(verb, size, "warn", self._warnsize, self.request)
+            logger.warning("%(message)s", {"message": message})
+            self._warnsize = 0
+
+    def _is_stopped(self, signal: object, **fields: Any) -> bool:
+        """Send a signal; whether one of its receivers wants no more of this answer."""
+        for _, result in self._signalling.send(signal, request=self.request, spider=self._spider, **fields):
+            if isinstance(result, Failure) and isinstance(result.value, StopDownload):
+                self.stopped = result.value
+                return True
+        return False
+
+    def _ends_with_connection(self) -> bool:
+        """Whether only the connection's end says where the body ends, so that nobody knows if it is whole."""
+        framed = b"Content-Length" in self.headers or b"Transfer-Encoding" in self.headers
+        return not framed and self.status not in _BODYLESS and self.stopped is None and self.protocol < "HTTP/2"
+
+
+@lru_cache(4_096)
+def _title(name: bytes) -> bytes:
+    return name.title()
+
+
+@lru_cache(256)
+def _kind_by_type(content_type: bytes | None, content_encoding: bytes | None) -> Callable[..., Response] | None:
+    """The class of a response whose headers settle it; None when its URL or body must be looked at."""
+    if content_type is None:
+        return None
+    named = {b"Content-Type": content_type}
+    if content_encoding is not None:
+        named[b"Content-Encoding"] = content_encoding
+    kind = responsetypes.from_args(headers=Headers(named))
+    return kind if issubclass(kind, responsetypes.from_mimetype("text/plain")) else None
+
+
+@lru_cache(10_000)
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(text.partition("%")[0])
+
+
+def _too_large(verb: str, size: int, what: str, limit: int, request: Request) -> str:
+    return f"{verb} {size} bytes which is larger than download {what} size ({limit}) in request {request}."
