@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.core.downloader import Downloader as ScrapyDownloader
 from scrapy.exceptions import DownloadTimeoutError
+from scrapy.http import Response
 from twisted.internet.defer import Deferred
 
 from bigcrawl.downloads.middleware import MiddlewareChain
@@ -28,7 +29,6 @@ from bigcrawl.scheduler.registry import frontier_of
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from bigcrawl.scheduler.scheduler import Scheduler
 
@@ -49,17 +49,19 @@ class Downloader(ScrapyDownloader):
         self._frontier = self._frontier or frontier_of(self._crawler)
         if self._frontier is None or not self._frontier.is_handed_out(request):
             return super().fetch(request)
-        task = asyncio.ensure_future(self._fetch_now(request))
-        return Deferred.fromFuture(task)
+        self.active.add(request)  # now, not when the task begins: the engine goes on handing out in this turn
+        return Deferred.fromFuture(asyncio.ensure_future(self._fetch_now(self._frontier, request)))
 
     def abort(self) -> int:
         """Give up all running fetches; return how many there were."""
         return self.handlers.abort()  # type: ignore[no-any-return]
 
-    async def _fetch_now(self, request: Request) -> Response | Request:
-        self.active.add(request)
+    async def _fetch_now(self, frontier: Scheduler, request: Request) -> Response | Request:
         try:
-            return await self._chain.run(self._transfer, request)
+            result = await self._chain.run(self._transfer, request)
+            if isinstance(result, Response):
+                frontier.note_received(request, result)
+            return result
         finally:
             self.active.remove(request)
 

@@ -19,7 +19,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.defer import deferred_from_coro
 
@@ -89,7 +89,6 @@ class Scheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         frontier = cls(crawler)
         register(crawler, frontier)
-        crawler.signals.connect(frontier.note_received, signals.response_received)
         return frontier
 
     def __repr__(self) -> str:
@@ -312,7 +311,7 @@ class Scheduler(BaseScheduler):
             held.download_ms = download_ms
 
     def note_received(self, request: Request, response: Response) -> None:
-        """A handed-out request has a response, maybe one that was never downloaded: from Scrapy's HTTP cache."""
+        """A handed-out request has a response, maybe one that a middleware had: Scrapy's HTTP cache, for instance."""
         held = self._started.get(request)
         if held is not None and not held.outcome:
             held.outcome = f"status:{response.status}"
