@@ -6,6 +6,8 @@
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random
+#   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
+#   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs.
 
@@ -22,7 +24,7 @@ STAMP := $(VENV)/.installed
 CORPORA := build/corpora
 
 .DELETE_ON_ERROR:
-.PHONY: help venv crawl test check lint check-system test-fault clean
+.PHONY: help venv crawl test check lint check-system test-fault bench bench-frontier bench-memory clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -61,6 +63,9 @@ check-system: $(STAMP)
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
+
+bench bench-frontier bench-memory: $(STAMP)
+	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 clean:
 	@rm -rf $(VENV) build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

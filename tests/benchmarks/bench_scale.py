@@ -75,8 +75,8 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     started, peak = time.perf_counter(), rss_mb()
     for urls in pages():
         encode = links_encoder(Links(urls, canonical=True), 1)
-        for url in urls:
-            node.offer(encode(url_key(url), url))
+        for canonical in urls:
+            node.offer(encode(url_key(canonical), canonical))
         while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(0.01)
         peak = max(peak, rss_mb())

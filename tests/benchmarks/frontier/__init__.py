@@ -1,0 +1,10 @@
+"""`make bench-frontier`: CPU a scheduled page costs, at 100 to 100,000 hosts; no network and no pages.
+
+What is counted is taking a URL, releasing its host and acknowledging it, with Redis' share; the way of links to
+the queues is apart. Held fixed: every URL waits in the hot set before the clock starts, 64 are in flight, hosts
+and servers need no rest, robots.txt is ignored (rules are looked at in `make bench`).
+
+    ours      a real node with its loops against a real Redis, the engine's side simulated
+    peers     Scrapy's DownloaderAwarePriorityQueue, and scrapy-redis' priority queue against a real Redis
+    __main__  options and the table
+"""

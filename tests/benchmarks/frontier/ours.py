@@ -1,0 +1,167 @@
+"""bigcrawl's own frontier: a node, its loops and a Redis are real; fetching and parsing take no time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.config import read_config
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.scheduler.node import Node
+from tests.benchmarks.crawl import procfs
+from tests.support.redis_server import PrivateRedis
+from tests.unit.scheduler.world import Web, queued, resolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.exceptions import BigcrawlError
+    from bigcrawl.scheduler.held import HeldUrl
+    from tests.benchmarks.crawl.profiler import Sampler
+
+IN_FLIGHT: Final = 64
+WARM_UP_PAGES: Final = 2_000
+FILL_S_MAX: Final = 300.0
+STALL_S_MAX: Final = 20.0
+REST_S: Final = 0.01  # the engine looks again, when nothing wakes it sooner
+
+
+class Cost(NamedTuple):
+    """Of one scheduled page: CPU in microseconds, of the client and of Redis; round trips."""
+
+    client_us: float
+    redis_us: float = 0.0
+    round_trips: float = 0.0
+
+
+def measure(hosts: int, pages: int, directory: Path, sampler: Sampler | None = None) -> Cost:
+    """Schedule so many pages of so many hosts; `directory` holds the node's state, `sampler` sees what is measured."""
+    with PrivateRedis() as redis:
+        procfs.pin(redis.pid, procfs.ORIGIN_CORE)
+        return asyncio.run(_measure(hosts, pages, directory, redis, sampler))
+
+
+async def _measure(hosts: int, pages: int, directory: Path, redis: PrivateRedis, sampler: Sampler | None) -> Cost:
+    client = RedisClient(redis.url)
+    node = _node(client, redis.url, directory, pages + WARM_UP_PAGES)
+    engine = _Engine(node)
+    try:
+        await node.start()
+        await _fill(node, hosts, max(hosts, pages + WARM_UP_PAGES + IN_FLIGHT))
+        await engine.run(WARM_UP_PAGES)
+        cpu_s, redis_s, trips = time.process_time(), procfs.cpu_seconds(redis.pid), client.round_trips
+        if sampler:
+            sampler.start()
+        ended = await engine.run(pages)
+        if sampler:
+            sampler.stop()
+        cpu_s, redis_s = time.process_time() - cpu_s, procfs.cpu_seconds(redis.pid) - redis_s
+        return Cost(cpu_s * 1e6 / ended, redis_s * 1e6 / ended, (client.round_trips - trips) / ended)
+    finally:
+        await node.close()
+        await client.close()
+
+
+def _node(client: RedisClient, url: str, directory: Path, urls: int) -> Node:
+    settings = {
+        "BIGCRAWL_CRAWL": "bench",
+        "BIGCRAWL_STATE_DIR": str(directory),
+        "BIGCRAWL_REDIS_URL": url,
+        "BIGCRAWL_WARC_DIR": "",
+        "BIGCRAWL_HOST_DELAY": 0,
+        "BIGCRAWL_SERVER_DELAY": 0,
+        "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
+        "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
+        # All of them hot: what comes from disk is the links' way.
+        "BIGCRAWL_HOT_URLS": 100 * urls,
+        "BIGCRAWL_HOST_HOT_URLS": urls,
+        "BIGCRAWL_OUTBOX_URLS_MAX": 10_000_000,
+        "BIGCRAWL_DURABLE_SECONDS": 600,
+        "CONCURRENT_REQUESTS": IN_FLIGHT,
+    }
+    clock = SystemClock()
+    return Node(
+        read_config(settings),
+        client,
+        DnsCache(resolve, clock),
+        clock,
+        Web(),
+        poll_ended=lambda: None,
+        may_take=lambda: True,
+        may_acknowledge=lambda: True,
+        on_fatal=_fail,
+    )
+
+
+def _fail(error: BigcrawlError) -> None:
+    raise RuntimeError("the node gave up") from error
+
+
+async def _fill(node: Node, hosts: int, urls: int) -> None:
+    """Let the frontier learn the URLs, host after host, and wait until all of them are hot."""
+    names = [f"http://www.example{host}.com/page/" for host in range(hosts)]
+    for start in range(0, urls, 1_000):
+        texts = [f"{names[number % hosts]}{number}" for number in range(start, min(start + 1_000, urls))]
+        for url in queued(*texts):
+            node.offer(url)
+        await asyncio.sleep(0)
+    deadline = time.monotonic() + FILL_S_MAX
+    while True:
+        seen = await node.survey()
+        if seen.counts.get("seen", 0) >= urls and not seen.urls_disk and not node.outbox.waiting:
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{urls} URLs were not queued within {FILL_S_MAX} s: {seen}")
+        await asyncio.sleep(0.2)
+
+
+class _Engine:
+    """Scrapy's engine as the frontier knows it: it pops, and after a while says that a URL has ended."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._in_flight: deque[HeldUrl] = deque()
+        self._wake = asyncio.Event()
+        node.handout.wake_engine = self._wake.set
+
+    async def run(self, pages: int) -> int:
+        """End so many pages, oldest first, half of what is in flight at a time; return how many ended."""
+        ended = 0
+        deadline = time.monotonic() + STALL_S_MAX
+        while ended < pages:
+            self._wake.clear()
+            done = min(len(self._in_flight), IN_FLIGHT // 2)
+            for _ in range(done):
+                held = self._in_flight.popleft()
+                held.outcome = "status:200"
+                self._node.handout.end_fetched(held)
+            ended += done
+            if self._take() or done:
+                deadline = time.monotonic() + STALL_S_MAX
+            elif time.monotonic() > deadline:
+                raise RuntimeError(f"nothing to fetch for {STALL_S_MAX} s: {self._node!r}")
+            await self._rest()
+        return ended
+
+    def _take(self) -> int:
+        """Fill up; as Scrapy's face of the frontier does, wake the node when there is nothing."""
+        taken = 0
+        while len(self._in_flight) < IN_FLIGHT:
+            held = self._node.handout.pop()
+            if held is None:
+                self._node.wake()
+                break
+            self._in_flight.append(held)
+            taken += 1
+        return taken
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(REST_S):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
