@@ -290,8 +290,8 @@ def _each(group: list[Call[Any]], reply: Any) -> list[Any]:
 
 def _parsed(call: Call[Any], reply: Any) -> Any:
     try:
-        with translated():
-            if isinstance(reply, Exception):
+        if isinstance(reply, Exception):
+            with translated():
                 raise reply
         return call.parse(reply)
     except BigcrawlError as error:

@@ -22,8 +22,7 @@ T = TypeVar("T")
 Value = str | bytes | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class Call(NamedTuple, Generic[T]):
     """One script call, ready to be sent: name, keys, arguments and how to read the reply."""
 
     name: str
