@@ -7,18 +7,20 @@ Here, and only here, a spider may be made to wait: while the outbox is full, `pr
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.extensions.tally import Tally
 from bigcrawl.links import Links
 from bigcrawl.scheduler.registry import frontier_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -28,12 +30,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_HOSTS_REMEMBERED = 1 << 14
+
 
 class LinksMiddleware:
     """Takes `Links` out of a spider's output, and holds the spider back when the frontier is full."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._tally = Tally(crawler)
         self._url_bytes_max = crawler.settings.getint("BIGCRAWL_URL_BYTES_MAX", 8192)
         self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
 
@@ -86,18 +91,22 @@ class LinksMiddleware:
 
     def _offer(self, frontier: Scheduler, links: Links, response: Response | None) -> None:
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
-        stats = self._crawler.stats
-        assert stats is not None
         if self._depth_max and depth > self._depth_max:
-            stats.inc_value("bigcrawl/dropped/depth", len(links.urls))
+            self._tally.inc_value("bigcrawl/dropped/depth", len(links.urls))
             return
-        stats.inc_value("bigcrawl/links/found", len(links.urls))
+        self._tally.inc_value("bigcrawl/links/found", len(links.urls))
         offered = frontier.offer_links(links, self._canonical(links), depth)
-        stats.inc_value("bigcrawl/links/sent", offered)
+        self._tally.inc_value("bigcrawl/links/sent", offered)
 
-    def _canonical(self, links: Links) -> Iterator[str]:
+    def _canonical(self, links: Links) -> Iterable[str]:
         """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
         allowed = tuple(getattr(self._spider, "allowed_domains", None) or ())
+        # Most often there is nothing to do, and that is told without a look at each URL.
+        if links.canonical and not allowed and max(map(len, links.urls), default=0) <= self._url_bytes_max:
+            return links.urls
+        return self._crawlable(links, allowed)
+
+    def _crawlable(self, links: Links, allowed: tuple[str, ...]) -> Iterator[str]:
         url_bytes_max = self._url_bytes_max
         for url in links.urls:
             canonical = url if links.canonical else self._one(url, links)
@@ -105,7 +114,7 @@ class LinksMiddleware:
                 self._count("url")
             elif len(canonical) > url_bytes_max:
                 self._count("url-too-long")
-            elif allowed and not _is_within(host_of(canonical), allowed):
+            elif allowed and not _is_within(canonical[: canonical.index("/", 8)], allowed):
                 self._count("offsite")
             else:
                 yield canonical
@@ -119,9 +128,11 @@ class LinksMiddleware:
             return None
 
     def _count(self, reason: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
+        self._tally.inc_value(f"bigcrawl/dropped/{reason}")
 
 
-def _is_within(host: str, domains: tuple[str, ...]) -> bool:
+@lru_cache(_HOSTS_REMEMBERED)
+def _is_within(origin: str, domains: tuple[str, ...]) -> bool:
+    """Whether the host of a canonical URL is one of the domains or below one; `origin` ends before its path."""
+    host = host_of(origin + "/")
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)

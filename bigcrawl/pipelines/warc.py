@@ -26,6 +26,7 @@ import os
 import socket
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -39,13 +40,14 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.registry import register_storage
 from bigcrawl.warc.records import Exchange, Truncation
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from ipaddress import IPv4Address, IPv6Address
     from typing import Self
 
     from scrapy import Request
@@ -85,7 +87,7 @@ class WarcPipeline:
         self._has_paused_engine = False
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
-        self._stats = crawler.stats
+        self._tally = Tally(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -135,6 +137,7 @@ class WarcPipeline:
         await run_in_thread(self._sealer.shutdown)
         if self._recovery is not None:
             await maybe_deferred_to_future(self._recovery)
+        self._tally.tell()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Write what has come; no exception leaves."""
@@ -146,7 +149,7 @@ class WarcPipeline:
             if len(self._unwritten) == 1:
                 self._write_waiting()
         except Exception:
-            self._stats.inc_value("bigcrawl/warc/write_errors")
+            self._tally.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
 
     def _write_waiting(self) -> None:
@@ -155,7 +158,7 @@ class WarcPipeline:
             try:
                 written = self._writer.write(self._unwritten[0])
             except TransientStoreError as error:
-                self._stats.inc_value("bigcrawl/warc/write_errors")
+                self._tally.inc_value("bigcrawl/warc/write_errors")
                 self._wait_for_room(error)
                 return
             except Exception:
@@ -163,8 +166,8 @@ class WarcPipeline:
                 self._unwritten.popleft()
                 raise
             self._unwritten.popleft()
-            self._stats.inc_value("bigcrawl/warc/records", written.records)
-            self._stats.inc_value("bigcrawl/warc/bytes", written.bytes)
+            self._tally.inc_value("bigcrawl/warc/records", written.records)
+            self._tally.inc_value("bigcrawl/warc/bytes", written.bytes)
         self._go_on()
 
     def _wait_for_room(self, error: TransientStoreError) -> None:
@@ -180,7 +183,7 @@ class WarcPipeline:
         try:
             self._write_waiting()
         except Exception:
-            self._stats.inc_value("bigcrawl/warc/write_errors")
+            self._tally.inc_value("bigcrawl/warc/write_errors")
             logger.exception("an exchange is not stored")
             self._retry_later()
 
@@ -214,33 +217,41 @@ class WarcPipeline:
                 "%(path)s of an earlier run is closed: %(records)d records, %(cut)d bytes cut off",
                 {"path": file.path, "records": file.kept_records, "cut": file.cut_bytes},
             )
-            self._stats.inc_value("bigcrawl/warc/recovered_files")
-            self._stats.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
+            self._tally.inc_value("bigcrawl/warc/recovered_files")
+            self._tally.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
 
 
 def _exchange(request: Request, response: Response, now_ms: int) -> Exchange:
     # The handler's time to the first byte; the body's time is not known, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
-    is_direct = response.ip_address is not None and not request.meta.get("proxy")
+    ip = response.ip_address
     return Exchange(
         url=request.url,
         method=request.method,
-        request_headers=list(_pairs(request.headers)),
+        request_headers=_pairs(request.headers),
         request_body=request.body,
         status=response.status,
-        response_headers=list(_pairs(response.headers)),
+        response_headers=_pairs(response.headers),
         response_body=response.body,
         date_ms=now_ms - latency_ms,
         protocol=response.protocol,
-        ip=str(response.ip_address) if is_direct else None,
-        truncated=next((_TRUNCATIONS[flag] for flag in response.flags if flag in _TRUNCATIONS), None),
+        ip=None if ip is None or request.meta.get("proxy") else _spelled(ip),
+        truncated=_truncation(response.flags),
     )
 
 
-def _pairs(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
-    for name, values in headers.items():
-        for value in values:
-            yield name, value
+def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
+    # The dict below Scrapy's class has what its items() would look up again, name by name.
+    return [(name, value) for name, values in dict.items(headers) for value in values]
+
+
+def _truncation(flags: list[str]) -> Truncation | None:
+    return next((_TRUNCATIONS[flag] for flag in flags if flag in _TRUNCATIONS), None) if flags else None
+
+
+@lru_cache(10_000)
+def _spelled(address: IPv4Address | IPv6Address) -> str:
+    return str(address)
 
 
 def _writer(settings: BaseSettings, directory: Path, clock: Clock, sealer: ThreadPoolExecutor) -> WarcWriter:

@@ -31,10 +31,20 @@ class BroadSpider(scrapy.Spider):
     Pages of any status are kept; links of HTML pages are followed wherever they lead. Lines that are empty or
     begin with `#` do not count; other lines that are no URL are told and left out. `-a allowed_domains="a.example
     b.example"` keeps the crawl to these and their subdomains.
+
+    What a broad crawl has no use for is off, because it costs time with every page: cookies, Scrapy's counts of
+    requests and responses (bigcrawl has its own), and the following of meta refreshes in the downloader (here
+    they are links like any other). A subclass that needs one sets it again. Referer headers cost 1 µs a page, and
+    without them Scrapy warns at each start: they stay.
     """
 
     name = "broad"
-    custom_settings = {"HTTPERROR_ALLOW_ALL": True}  # noqa: RUF012 - Scrapy's own way
+    custom_settings = {  # noqa: RUF012 - Scrapy's own way
+        "HTTPERROR_ALLOW_ALL": True,
+        "COOKIES_ENABLED": False,
+        "DOWNLOADER_STATS": False,
+        "METAREFRESH_ENABLED": False,
+    }
 
     def __init__(self, seeds: str = "", allowed_domains: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)

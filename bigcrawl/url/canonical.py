@@ -16,10 +16,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import ada_url
 
 from bigcrawl.exceptions import BigcrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 CANONICAL_VERSION = 1
 """Stands in the crawl record; a node whose version differs does not start."""
@@ -39,14 +43,24 @@ _WHY = {
 _HAS_WEB_SCHEME = re.compile(r"[\x00-\x20]*https?:", re.IGNORECASE).match
 _HAS_NO_HOST = re.compile(r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?:[/\\?#\s]|$)", re.IGNORECASE).match
 
-# References that every WHATWG parser leaves as they are: no dot segments, no escapes in the path, no
-# scheme, nothing that needs an escape. Joining those is putting two strings together; half the time of
-# a page's links went into the general parser otherwise. A fragment is matched and left out.
-_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
-_PLAIN_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*/?(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*)?"
-_match_plain = re.compile(rf"(/?{_PLAIN_PATH})(?:#[\s\S]*)?").fullmatch
-# The same behind scheme and host, which are known to be canonical or not (`_is_canonical_origin`).
-_match_absolute = re.compile(rf"((https?://[a-z0-9.:-]+)/(?:{_PLAIN_PATH})?)(?:#[\s\S]*)?").fullmatch
+# References that every WHATWG parser leaves as they are: no dot segments but at the start, nothing that needs
+# an escape. Joining those is putting two strings together; most of the time of a page's links went into the
+# general parser otherwise. A segment may not begin with a % either: %2e is a dot. Repetitions are possessive,
+# so that what does not match is given up at once.
+_SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@:-]*+"
+_FIRST_SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@-]*+"  # a colon would end a scheme
+_QUERY = r"\?[A-Za-z0-9_.~!$&()*+,;=:@/?%\[\]|-]*+"
+_FROM_ROOT = rf"/(?:{_SEGMENT}/?+)*+(?:{_QUERY})?+"
+_FROM_DIRECTORY = rf"{_FIRST_SEGMENT}(?:/(?:{_SEGMENT}/?+)*+)?+(?:{_QUERY})?+"
+# No name that DNS knows is longer than 253 characters; most that are remembered should be short.
+_ORIGIN = r"(?:[hH][tT][tT][pP][sS]?+:)?+//[A-Za-z0-9.:-]{1,100}+"
+_match_plain = re.compile(
+    rf"(?:({_FROM_ROOT})|({_ORIGIN})({_FROM_ROOT})?+|({_FROM_DIRECTORY})"
+    rf"|((?:\.\.?+/)++)((?:{_FROM_DIRECTORY}|{_QUERY})?+)|({_QUERY}))(?:#[\s\S]*+)?+"
+).fullmatch
+# The groups of that pattern, by the last one that took part in a match.
+_ROOT, _ORIGIN_ALONE, _ORIGIN_PATH, _DIRECTORY, _DOTS_PATH = 1, 2, 3, 4, 6
+_STRIPPED = "".join(map(chr, range(0x21)))
 _ORIGINS_REMEMBERED = 1 << 16
 
 
@@ -110,11 +124,11 @@ def join(base: str, reference: str) -> str | None:
 class Joiner:
     """Joins the references of one page with its base URL; the same answers as `join`, sooner.
 
-    Cost: 0.6 µs for a plain path such as `/a/b.html?c=d`, 0.9 with a scheme and a host before it, else that of
-    `join`.
+    Cost: 0.4 µs for a plain path such as `/a/b.html?c=d`, 0.7 to 1.3 with a host, `../` or blanks before it,
+    else that of `join`.
     """
 
-    __slots__ = ("_base", "_directory", "_origin")
+    __slots__ = ("_base", "_directory", "_origin", "_path")
 
     def __init__(self, base: str) -> None:
         """Take the base URL, canonical or not.
@@ -124,31 +138,72 @@ class Joiner:
         """
         self._base = canonicalize(base, url_max_bytes=max(len(base) * 12, URL_MAX_BYTES))
         self._origin = self._base[: self._base.index("/", 8)]
-        path = self._base.partition("?")[0]
-        self._directory = path[: path.rindex("/") + 1]
+        self._path = self._base.partition("?")[0]
+        self._directory = self._path[: self._path.rindex("/") + 1]
 
     def __repr__(self) -> str:
         return f"Joiner({self._base!r})"
 
     def __call__(self, reference: str) -> str | None:
         """Return the canonical URL, or None as `join` does."""
-        plain = _match_plain(reference)
-        if plain is not None:
-            path = plain[1]
-            return self._origin + path if path[0] == "/" else self._directory + path
-        absolute = _match_absolute(reference)
-        if absolute is not None and _is_canonical_origin(absolute[2]):
-            return absolute[1]
-        return join(self._base, reference)
+        plain = _match_plain(reference) or _match_plain(reference.strip(_STRIPPED))
+        return (plain and self._put_together(plain)) or join(self._base, reference)
+
+    def join_all(self, references: Iterable[str], respell: Callable[[str], str | None]) -> list[str]:
+        """Return the canonical URLs of many references, in order, each once; those that are none are left out.
+
+        Args:
+            references: as they stand on the page.
+            respell: called with a reference that is not plain (one with blanks around it or non-ASCII
+                characters, say): returns what is to be joined in its place, or None to leave it out.
+        """
+        origin = self._origin
+        urls: dict[str, None] = {}
+        for reference in references:
+            plain = _match_plain(reference)
+            if plain is None:
+                spelled = respell(reference)
+                url = None if spelled is None else self(spelled)
+            elif plain.lastindex == _ROOT:  # most are
+                url = origin + plain[_ROOT]
+            else:
+                url = self._put_together(plain) or join(self._base, reference)
+            if url is not None:
+                urls[url] = None
+        return list(urls)
+
+    def _put_together(self, plain: re.Match[str]) -> str | None:
+        """The URL of a plain reference; None when its host must be asked for from the parser."""
+        kind = plain.lastindex
+        if kind == _ROOT:
+            return self._origin + plain[_ROOT]
+        if kind == _DIRECTORY:
+            return self._directory + plain[_DIRECTORY]
+        if kind in (_ORIGIN_ALONE, _ORIGIN_PATH):
+            written = plain[_ORIGIN_ALONE]
+            origin = _canonical_origin(self._base[: self._base.index("/")] + written if written[0] == "/" else written)
+            return origin and origin + (plain[_ORIGIN_PATH] or "/")
+        if kind == _DOTS_PATH:
+            return self._above(plain[_DOTS_PATH - 1].count("../")) + plain[_DOTS_PATH]
+        return self._path + plain[kind or 0]
+
+    def _above(self, levels: int) -> str:
+        """The directory that many levels up; there is nothing above the root."""
+        directory, root_bytes = self._directory, len(self._origin) + 1
+        for _ in range(levels):
+            if len(directory) == root_bytes:
+                break
+            directory = directory[: directory.rindex("/", 0, -1) + 1]
+        return directory
 
 
 @lru_cache(_ORIGINS_REMEMBERED)
-def _is_canonical_origin(origin: str) -> bool:
-    """Whether scheme, host and port are written as they would be in a canonical URL."""
+def _canonical_origin(written: str) -> str | None:
+    """Scheme, host and port as they stand in a canonical URL; None when there is no such host."""
     try:
-        return canonicalize(origin) == origin + "/"
+        return canonicalize(written)[:-1]
     except UrlError:
-        return False
+        return None
 
 
 def host_of(canonical: str) -> str:

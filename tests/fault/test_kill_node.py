@@ -71,7 +71,7 @@ def test_killed_redis_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
         wait_until(lambda: len(web.exchanges()) > 100, "the crawl is under way")
         kills = 0
         for _ in range(KILLS):
-            pause(moments.uniform(0.2, 2.0))
+            pause(moments.uniform(0.2, 1.0))
             pid = EmbeddedServer(crawl.redis_directory).pid
             if crawl.process is None or crawl.process.poll() is not None or pid is None:
                 break

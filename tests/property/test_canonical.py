@@ -122,6 +122,63 @@ def test_joiner_agrees_with_the_parser_on_plain_references(base: str, reference:
         assert Joiner(base)(reference) == join(canonical_base, reference)
 
 
+DOTS = st.lists(st.sampled_from(["./", "../"]), max_size=4).map("".join)
+ORIGINS = st.builds(
+    lambda scheme, host: scheme + "//" + host,
+    st.sampled_from(["", "http:", "HTTPS:", "hTtP:"]),
+    st.one_of(
+        st.sampled_from(
+            ["example.com", "Example.COM.", "a:80", "a:443", "a:", "127.1", "1.2.3.256", "xn--a", "a..b", ":1"]
+        ),
+        st.from_regex(r"[A-Za-z0-9.:-]{1,12}", fullmatch=True),
+    ),
+)
+PATHS = st.from_regex(r"(/?[A-Za-z0-9_.~!$%&'()*+,;=@:-]{0,6}){0,4}(\?[!-~]{0,8})?(#[ -~]{0,4})?", fullmatch=True)
+BLANKS = st.text("\x00\t\n\r \x1f\x7f\u00a0", max_size=2)
+SHORT_WAYS = st.builds(
+    lambda before, start, rest, after: before + start + rest + after,
+    BLANKS,
+    st.one_of(st.just(""), st.just("/"), DOTS, ORIGINS, st.just("?")),
+    PATHS,
+    BLANKS,
+)
+
+
+@given(URLS, SHORT_WAYS)
+@example("http://h/a/b?c", "?d")
+@example("http://h/a//b", "../x")
+@example("http://h/", "../../x/../y")
+@example("http://h/a/", "../#f")
+@example("https://h/a", "//other.example")
+@example("http://h/a", "HTTP://Other.example:80/b?c#d")
+@example("http://h/a", " /b ")
+@example("http://h/a", "/%2e%2e/b")
+@example("http://h/a", "b:c")
+def test_joiner_agrees_with_the_parser_on_every_short_way(base: str, reference: str) -> None:
+    """From the root, from a directory above, with a host, as a query alone, with blanks around: what ada gives."""
+    canonical_base = canonical_or_none(base)
+    if canonical_base is not None:
+        assert Joiner(base)(reference) == join(canonical_base, reference)
+
+
+@given(URLS, st.lists(st.one_of(SHORT_WAYS, REFERENCES), max_size=12))
+def test_many_references_are_joined_as_one_by_one(base: str, references: list[str]) -> None:
+    """All at once gives what each alone gives, in order, each once; only what is not plain is spelled anew."""
+    if canonical_or_none(base) is None:
+        return
+    joiner = Joiner(base)
+    asked: list[str] = []
+
+    def respell(reference: str) -> str | None:
+        asked.append(reference)
+        return None if len(reference) % 3 == 0 else reference
+
+    found = joiner.join_all(references, respell)
+    kept = [reference for reference in references if reference not in asked or len(reference) % 3]
+    assert found == list(dict.fromkeys(url for url in map(joiner, kept) if url is not None))
+    assert all(reference.partition("#")[0].isascii() for reference in references if reference not in asked)
+
+
 @given(URLS)
 def test_host_and_authority_are_what_the_parser_says(url: str) -> None:
     """Cutting the canonical string gives the parser's own hostname, port and scheme."""

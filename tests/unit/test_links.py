@@ -26,7 +26,7 @@ def links_of(html: str | bytes, charset: str | None = None, url: str = URL) -> l
 
 
 def test_links_come_in_document_order_each_once() -> None:
-    """Links of all four elements, mixed, in the order of the page; a repeated one at its first place."""
+    """Links of all kinds of elements, mixed, in the order of the page; a repeated one at its first place."""
     assert links_of(
         "<a href=/1>x</a><map><area href=2></map><iframe src=/3></iframe><p><A HREF='HTTP://other.example#f'>"
         "</a><a href=/dir/2#x>again</a><a href=../4 rel=nofollow>y</a>"
@@ -114,6 +114,36 @@ def test_first_base_with_a_href_is_what_references_are_relative_to(base: str, ur
     assert links_of(f"<a href=x></a><p>{base}") == [url]
 
 
+@pytest.mark.parametrize(
+    ("meta", "url"),
+    [
+        ("<meta http-equiv=refresh content='0; url=x'>", "http://site.example/dir/x"),
+        ("<META HTTP-EQUIV=ReFresh CONTENT=\"600;URL='http://other.example'\">", "http://other.example/"),
+        ("<meta content='3,/&eacute;?a&amp;b' name=x http-equiv='refresh'>", "http://site.example/%C3%A9?a&b"),
+        ("<base href=/b/><meta http-equiv=&#114;efresh content='0 x'>", "http://site.example/b/x"),
+        ("<noscript><meta http-equiv=refresh content='0;/plain.html'></noscript>", "http://site.example/plain.html"),
+    ],
+)
+def test_where_a_page_refreshes_to_is_a_link(meta: str, url: str) -> None:
+    """In its place among the others, read as browsers do, in any spelling and after any delay."""
+    assert links_of(f"<head>{meta}</head><a href=/last>") == [url, "http://site.example/last"]
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        *("<meta http-equiv=refresh>", "<meta http-equiv=refresh content>", "<meta http-equiv=refresh content=30>"),
+        *("<meta http-equiv=refresh content='0;url='>", "<meta http-equiv=refresh content='0;url=#top'>"),
+        *("<meta http-equiv=refresh content='0;javascript:x'>", "<meta http-equiv=refresh content='/x'>"),
+        *("<meta http-equiv=refreshed content='0;x'>", "<meta name=refresh content='0;x'>", "<meta content='0;x'>"),
+        *("<meta http-equiv=' refresh' content='0;x'>", "<!--<meta http-equiv=refresh content='0;x'>-->"),
+    ],
+)
+def test_other_meta_elements_are_no_links(meta: str) -> None:
+    """A page that loads itself again, that says no delay, or whose meta element is about something else."""
+    assert links_of(f"{meta}<a href=/ok>") == ["http://site.example/ok"]
+
+
 def test_noscript_is_read_and_template_is_not() -> None:
     """What a browser without scripts shows counts; what no browser shows does not."""
     html = "<noscript><a href=/n>x</a></noscript><template><a href=/t>x</a></template><!-- <a href=/c> -->"
@@ -182,6 +212,9 @@ def test_tags_choose_the_elements_and_unknown_ones_are_an_error() -> None:
     """Only the elements asked for are read; an element without a known attribute is the caller's bug."""
     page = StoredPage(b"<base href=/b/><a href=x></a><iframe src=y></iframe>")
     assert extract_links(page, tags=["iframe"]) == ["http://site.example/b/y"]
+    refreshing = StoredPage(b"<meta http-equiv=refresh content='0;x'><a href=y></a>")
+    assert extract_links(refreshing, tags=["a"]) == ["http://site.example/dir/y"]
+    assert extract_links(refreshing, tags=["meta"]) == ["http://site.example/dir/x"]
     with pytest.raises(ContractError, match="img"):
         extract_links(page, tags=["img"])
 

@@ -25,7 +25,7 @@ if now == 0 then
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 local connections = tonumber(ARGV[4])
-local ended, returned, hot, counts = 0, 0, 0, {}
+local ended, returned, hot, bytes, counts = 0, 0, 0, 0, {}
 for i = 5, #ARGV, 5 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
@@ -46,7 +46,7 @@ for i = 5, #ARGV, 5 do
     end
     if ARGV[i + 3] ~= '' then
       counts[ARGV[i + 3]] = (counts[ARGV[i + 3]] or 0) + 1
-      counts.bytes = (counts.bytes or 0) + tonumber(ARGV[i + 4])
+      bytes = bytes + tonumber(ARGV[i + 4])
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
     if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 60000 then -- renewed every minute, not for each URL
@@ -59,6 +59,9 @@ for i = 5, #ARGV, 5 do
 end
 for counter, count in pairs(counts) do
   redis.call('HINCRBY', KEYS[2], counter, count)
+end
+if bytes > 0 then
+  redis.call('HINCRBY', KEYS[2], 'bytes', bytes)
 end
 if ended > 0 then
   redis.call('HINCRBY', KEYS[2], 'ended', ended)

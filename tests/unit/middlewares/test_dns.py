@@ -51,6 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     cache = DnsCache(resolve, ManualClock())
     monkeypatch.setattr(dns_module, "shared_dns", lambda: cache)
+    monkeypatch.setattr(dns_module, "is_crawling", lambda: True)
     return names
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
@@ -79,6 +79,8 @@ class Desk:
         return [output async for output in self.middleware.process_spider_output(response, given(*outputs))]
 
     def stat(self, name: str) -> Any:
+        """What the crawl's stats say at its end."""
+        self.crawler.signals.send_catch_log(signals.spider_closed)
         assert self.crawler.stats is not None
         return self.crawler.stats.get_value(f"bigcrawl/{name}")
 
@@ -118,6 +120,50 @@ def test_url_that_cannot_be_crawled_is_counted_with_its_reason() -> None:
         assert desk.frontier.events == [("links", good, 1)]
         reasons = ("url", "url-too-long", "offsite")
         assert [desk.stat(f"dropped/{reason}") for reason in reasons] == [1, 1, 1]
+
+    asyncio.run(scenario())
+
+
+def test_canonical_urls_are_not_made_canonical_again_but_measured() -> None:
+    """What came from a page goes on as it is; one that is too long goes, and takes none with it."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier(), BIGCRAWL_URL_BYTES_MAX=100)
+        short = ["http://b.example/B/../x", "http://c.example/"]  # nobody looks whether it is true
+        longest = "http://a.example/" + "x" * (100 - len("http://a.example/"))
+        await desk.page(Links([*short, longest], canonical=True))
+        await desk.page(Links([short[0], longest + "x", short[1]], canonical=True))
+        await desk.page(Links([], canonical=True))
+        assert desk.frontier is not None
+        assert desk.frontier.events == [("links", [*short, longest], 1), ("links", short, 1), ("links", [], 1)]
+        assert desk.stat("dropped/url-too-long") == 1
+        assert (desk.stat("links/found"), desk.stat("links/sent")) == (6, 5)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+def test_domains_are_of_the_host_and_of_nothing_else(canonical: bool) -> None:
+    """Port, user and the dot at the end do not count; a domain elsewhere in the URL does not either."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        desk.crawler.spider.allowed_domains = ["a.example", "::1"]  # type: ignore[union-attr]
+        good = ["http://a.example:8080/", "https://u:p@a.example/", "http://x.a.example./y", "http://[::1]:80/"]
+        bad = [
+            "http://b.example/a.example",
+            "http://a.example@b.example/",
+            "http://xa.example/",
+            "http://b.example/?a.example",
+        ]
+        links = Links([*good, *bad, *good], canonical=canonical)
+        await desk.page(links)
+        desk.crawler.spider.allowed_domains = ["b.example"]  # type: ignore[union-attr]
+        await desk.page(links)
+        assert desk.frontier is not None
+        found = [[url.replace(":80/", "/") for url in event[1]] for event in desk.frontier.events]
+        shown = [url.replace(":80/", "/") for url in good]
+        assert found == [shown * 2, [bad[0], bad[1], bad[3]]]
 
     asyncio.run(scenario())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
@@ -17,6 +18,7 @@ from bigcrawl.spiders.broad import BroadSpider
 if TYPE_CHECKING:
     from pathlib import Path
 
+OFF = ("COOKIES_ENABLED", "DOWNLOADER_STATS", "METAREFRESH_ENABLED")
 PAGE = b'<html><a href="/x">x</a><a href="http://b.example/">b</a></html>'
 
 
@@ -115,3 +117,23 @@ def test_edited_file_is_another_set_of_start_requests(tmp_path: Path) -> None:
 def test_links_are_followed_on_html_pages_of_any_status(response: Response, followed: bool) -> None:
     """What is HTML by its type, or looks like it and has none."""
     assert links_of(response) == (["http://a.example/x", "http://b.example/"] if followed else [])
+
+
+def test_page_that_refreshes_elsewhere_leads_there() -> None:
+    """With Scrapy's own following off, the target is a link of the page, beside the others."""
+    body = b"<html><meta http-equiv=refresh content='0;url=/moved'><a href=/x>x</a></html>"
+    page = HtmlResponse("http://a.example/", body=body, headers={"Content-Type": "text/html"})
+    assert links_of(page) == ["http://a.example/moved", "http://a.example/x"]
+
+
+def test_what_a_broad_crawl_has_no_use_for_is_off_unless_set_again() -> None:
+    """Neither cookies, nor Scrapy's counts of downloads, nor its meta refreshes; a subclass may differ."""
+
+    class CountingSpider(BroadSpider):
+        custom_settings = {**BroadSpider.custom_settings, "DOWNLOADER_STATS": True}  # noqa: RUF012 - Scrapy's own way
+
+    for spider, counts in (BroadSpider, False), (CountingSpider, True):
+        settings = get_crawler(spider).settings
+        found = {name: settings.getbool(name) for name in OFF}
+        assert found == {**dict.fromkeys(OFF, False), "DOWNLOADER_STATS": counts}
+        assert settings.getbool("HTTPERROR_ALLOW_ALL")

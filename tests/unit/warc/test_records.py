@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b32encode
 from io import BytesIO
+from uuid import RFC_4122, UUID
 
 import pytest
 from fastwarc.warc import ArchiveIterator as FastwarcIterator
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from bigcrawl.warc.records import Exchange, exchange_records, warcinfo_record
+from bigcrawl.warc.records import Exchange, exchange_records, new_record_id, warcinfo_record
 from tests.unit.warc.reading import Record, exchange, parse_record
 
 INFO_ID = b"<urn:uuid:00000000-0000-4000-8000-000000000000>"
@@ -19,6 +20,17 @@ INFO_ID = b"<urn:uuid:00000000-0000-4000-8000-000000000000>"
 def records(of: Exchange) -> tuple[Record, Record]:
     response, request = exchange_records(of, INFO_ID)
     return parse_record(response), parse_record(request)
+
+
+def test_record_ids_are_random_uuids() -> None:
+    """Version 4 of RFC 9562, as URNs in angle brackets, and never the same."""
+    ids = {new_record_id() for _ in range(1_000)}
+    assert len(ids) == 1_000
+    for record_id in ids:
+        text = record_id.decode()
+        uuid = UUID(text.removeprefix("<urn:uuid:").removesuffix(">"))
+        assert text == f"<urn:uuid:{uuid}>"
+        assert (uuid.version, uuid.variant) == (4, RFC_4122)
 
 
 def digest(data: bytes) -> str:
@@ -101,6 +113,8 @@ def test_headers_that_would_lie_about_the_body_are_renamed(changes: dict, kept: 
         ("https://a.example:80/", "https://a.example:80/", b"a.example:80", b"/"),
         ("https://a.example:443/", "https://a.example:443/", b"a.example", b"/"),
         ("http://u:p@a.example/", "http://u:p@a.example/", b"a.example", b"/"),
+        ("http://u@v@a.example:80/@x", "http://u@v@a.example:80/@x", b"a.example", b"/@x"),
+        ("HTTP://a.example:80/?q=a@b:80", "HTTP://a.example:80/?q=a@b:80", b"a.example", b"/?q=a@b:80"),
         ("http://a.example?q=/", "http://a.example?q=/", b"a.example", b"/?q=/"),
         ("http://[::1]:8080/%7e", "http://[::1]:8080/%7e", b"[::1]:8080", b"/%7e"),
         (

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy import Spider, signals
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.extensions import tally as tally_module
+from bigcrawl.extensions.tally import Tally
+
+if TYPE_CHECKING:
+    import pytest
+    from scrapy.crawler import Crawler
+
+KEY, OTHER = "bigcrawl/warc/records", "bigcrawl/warc/bytes"
+
+
+def told(crawler: Crawler, key: str) -> int:
+    assert crawler.stats is not None
+    value = crawler.stats.get_value(key, 0)
+    assert isinstance(value, int)
+    return value
+
+
+def test_counts_reach_the_stats_once_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once for the first, then not before a second has gone; nothing is counted twice."""
+    now = [100.0]
+    monkeypatch.setattr(tally_module, "monotonic", lambda: now[0])
+    crawler = get_crawler(Spider)
+    tally = Tally(crawler)
+    tally.inc_value(KEY)
+    assert told(crawler, KEY) == 1
+    tally.inc_value(KEY, 4)
+    tally.inc_value(OTHER, 7)
+    now[0] += 0.9
+    tally.inc_value(KEY)
+    assert (told(crawler, KEY), told(crawler, OTHER)) == (1, 0)
+    now[0] += 0.1
+    tally.inc_value(KEY)
+    assert (told(crawler, KEY), told(crawler, OTHER)) == (7, 7)
+
+
+def test_stats_are_complete_when_the_spider_has_closed() -> None:
+    """What is still waiting is handed on with the spider's end; two tallies of one key add up."""
+    crawler = get_crawler(Spider)
+    first, second = Tally(crawler), Tally(crawler)
+    for tally in first, second, first, second:
+        tally.inc_value(KEY, 10)
+    crawler.signals.send_catch_log(signals.spider_closed)
+    assert told(crawler, KEY) == 40
+
+
+def test_a_count_of_nothing_makes_the_key_known() -> None:
+    """As with Scrapy's own method: a crawl without links says that it found none."""
+    crawler = get_crawler(Spider)
+    tally = Tally(crawler)
+    tally.inc_value(KEY, 0)
+    tally.tell()
+    assert crawler.stats is not None
+    assert crawler.stats.get_value(KEY) == 0
