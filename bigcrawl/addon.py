@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import re
+import select
 from typing import TYPE_CHECKING
 
 from bigcrawl.config import read_config
@@ -75,7 +76,7 @@ class Addon:
         settings.set("BIGCRAWL_HOST_DELAY", config.politeness.host_delay_ms / 1000, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
         settings.set("DOWNLOADER", Downloader, "addon")
-        if importlib.util.find_spec("pycurl"):
+        if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
             for scheme in ("http", "https"):
                 settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
         settings.set("CONCURRENT_REQUESTS", 64, "addon")

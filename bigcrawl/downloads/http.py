@@ -33,6 +33,8 @@ from bigcrawl.downloads.reception import Reception
 from bigcrawl.downloads.resolution import address_of
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
+from bigcrawl.scheduler.outcome import FetchAbortedError
+from bigcrawl.scheduler.registry import frontier_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -64,7 +66,7 @@ _SPELLINGS: Final = {
     b"X-Xss-Protection": b"X-XSS-Protection",
 }
 _PROXY_AUTHORIZATION: Final = b"Proxy-Authorization"
-_NO_ACCEPT: Final = b"Accept:"  # without a value: libcurl's own is not sent
+_NOT_BY_ITSELF: Final = (b"Accept", b"User-Agent")  # sent by libcurl unless it is told not to
 _BROKEN_CHUNK: Final = "chunk"  # in what libcurl says of a body that is not framed as it should be
 CERTIFICATES_MAX: Final = 4_096
 ODD_SERVERS_MAX: Final = 4_096
@@ -90,6 +92,7 @@ class HttpDownloadHandler:
         self._has_warned_of_dataloss = False
         self._scrapys: HTTP11DownloadHandler | None = None
         self._idle: list[pycurl.Curl] = []
+        self._lost: set[str] = set()  # servers whose next request gets a new connection
         self._odd: OrderedDict[str, None] = OrderedDict()
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
         try:
@@ -134,6 +137,11 @@ class HttpDownloadHandler:
             and netloc not in self._odd
         )
 
+    def _can_return(self, request: Request) -> bool:
+        """Whether the frontier takes the request back, for its host's next turn, and nobody hears of it."""
+        frontier = frontier_of(self._crawler)
+        return frontier is not None and frontier.is_handed_out(request) and request.errback is None
+
     async def _through_scrapy(self, request: Request) -> Response:
         if self._scrapys is None:
             self._scrapys = build_from_crawler(HTTP11DownloadHandler, self._crawler)
@@ -142,15 +150,13 @@ class HttpDownloadHandler:
     def _header_lines(self, request: Request) -> list[bytes] | None:
         """The request's headers in order, each value a line; None for values that break their line."""
         lines = []
-        names = request.headers.keys()
         for name, values in dict.items(request.headers):
             if name == _PROXY_AUTHORIZATION:
                 continue
             spelled = _SPELLINGS.get(name, name)
             # libcurl takes a name with a semicolon for one that has no value.
             lines += [spelled + b": " + value if value else spelled + b";" for value in values]
-        if b"Accept" not in names:
-            lines.append(_NO_ACCEPT)
+        lines += [name + b":" for name in _NOT_BY_ITSELF if not dict.get(request.headers, name)]
         joined = b"".join(lines)
         return None if b"\n" in joined or b"\r" in joined or b"\0" in joined else lines
 
@@ -158,13 +164,23 @@ class HttpDownloadHandler:
         meta = request.meta
         maxsize = meta.get("download_maxsize", self._maxsize)
         warnsize = meta.get("download_warnsize", self._warnsize)
-        reception = Reception(request, self._signalling, self._crawler.spider, maxsize, warnsize)
+        reception = Reception(
+            request,
+            self._signalling,
+            self._crawler.spider,
+            maxsize=maxsize,
+            warnsize=warnsize,
+            may_repeat=not self._can_return(request),
+        )
         url = urlparse_cached(request)
         address = await address_of(url.hostname or "", allow_private=self._allows_private)
         curl = self._idle.pop() if self._idle else _new_curl()
         _aim(curl, request.url.partition("#")[0], address, lines)
+        curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost)
+        self._lost.discard(url.netloc)
         curl.setopt(pycurl.HEADERFUNCTION, reception.header)
         curl.setopt(pycurl.WRITEFUNCTION, reception.body)
+        curl.setopt(pycurl.PREREQFUNCTION, reception.sending)
         error: pycurl.error | None = None
         try:
             await self._transfers.run(curl)
@@ -184,6 +200,9 @@ class HttpDownloadHandler:
         request = reception.request
         if reception.error is not None:
             raise reception.error
+        if reception.is_lost:
+            self._lost.add(urlparse_cached(request).netloc)
+            raise FetchAbortedError(f"{request.url}: its connection was lost, and its host's turn is over")
         is_lost = code == pycurl.E_PARTIAL_FILE or (code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message)
         if is_lost and reception.is_head_whole:
             reception.flags.append(self._dataloss(request, error))
@@ -245,7 +264,15 @@ def _aim(curl: Any, url: str, address: str, lines: list[bytes]) -> None:
     """Set what a request has of its own; the address that was checked is the one that is connected to."""
     curl.setopt(pycurl.URL, url)
     # The bytes of the request line: libcurl would write escapes anew.
-    path = url.find("/", url.index("//") + 2)
-    curl.setopt(pycurl.REQUEST_TARGET, url[path:] if path > 0 else "/")
+    curl.setopt(pycurl.REQUEST_TARGET, _target(url))
     curl.setopt(pycurl.HTTPHEADER, lines)
     curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
+
+
+def _target(url: str) -> str:
+    """Path and query of a URL without a fragment; the path is at least a slash."""
+    rest = url[url.index("//") + 2 :]
+    slash, mark = rest.find("/"), rest.find("?")
+    if slash >= 0 and not 0 <= mark < slash:
+        return rest[slash:]
+    return "/" + rest[mark:] if mark >= 0 else "/"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+import pycurl
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, StopDownload
 from scrapy.http import Headers
@@ -35,17 +36,29 @@ _HOP_BY_HOP: Final = frozenset(
 _BODYLESS: Final = frozenset({204, 304})
 BREAK_OFF: Final = 0  # a callback that says it took nothing ends its transfer
 _SWITCHING = 101
+_SEND: Final[int] = pycurl.PREREQFUNC_OK
+_DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
 
 
 class Reception:
     """One answer on its way in."""
 
-    def __init__(self, request: Request, signalling: Signalling, spider: Any, maxsize: int, warnsize: int) -> None:
+    def __init__(
+        self,
+        request: Request,
+        signalling: Signalling,
+        spider: Any,
+        maxsize: int,
+        warnsize: int,
+        *,
+        may_repeat: bool = True,
+    ) -> None:
         self.request = request
         self.status = 0
         self.protocol = "HTTP/1.1"
         self.headers: dict[bytes, list[bytes]] = {}
         self.is_head_whole = False
+        self.is_lost = False  # with its connection, before any answer
         self.error: Exception | None = None
         self.stopped: StopDownload | None = None
         self.flags: list[str] = []
@@ -53,10 +66,21 @@ class Reception:
         self._spider = spider
         self._maxsize = maxsize
         self._warnsize = warnsize
+        self._may_repeat = may_repeat
         self._is_heard = signalling.is_heard(signals.bytes_received)
+        self._sent = False
         self._started = monotonic()
         self._chunks: list[bytes] = []
         self._size = 0
+
+    def sending(self, *_addresses: object) -> int:
+        """The request is about to be sent: for the second time, when a kept connection turned out to be dead.
+
+        The server may have had it the first time, and the host's delay would not be kept.
+        """
+        self.is_lost = self._sent and not self._may_repeat
+        self._sent = True
+        return _DO_NOT_SEND if self.is_lost else _SEND
 
     def header(self, line: bytes) -> int | None:
         """Take a line of the head, its end included."""
@@ -135,7 +159,7 @@ class Reception:
         return None
 
     def _look_at_head(self) -> int | None:
-        length = self.headers.get(b"Content-Length", (b"",))[-1]
+        length = b"" if b"Transfer-Encoding" in self.headers else self.headers.get(b"Content-Length", (b"",))[-1]
         expected = int(length) if length.isdigit() else None
         if self._signalling.is_heard(signals.headers_received):
             headers = self._shown_headers()

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import select
+from contextlib import suppress
 from typing import Final
 
 import pycurl
@@ -16,7 +18,6 @@ import pycurl
 # A broad crawl leaves an open connection behind with nearly every page: at 1,000 pages/s, more than a process
 # may have.
 IDLE_MAX: Final = 4_096
-_IN, _OUT = pycurl.POLL_IN, pycurl.POLL_OUT
 
 
 class Transfers:
@@ -29,6 +30,9 @@ class Transfers:
         self._loop = asyncio.get_running_loop()
         self._running: dict[pycurl.Curl, asyncio.Future[None]] = {}
         self._watched: dict[int, int] = {}
+        # One for all sockets: the loop is told of it once, and not of each socket with every transfer.
+        self._poll = select.epoll()
+        self._loop.add_reader(self._poll.fileno(), self._see)
         self._timer: asyncio.TimerHandle | None = None
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
@@ -56,36 +60,45 @@ class Transfers:
         """Close all connections; nothing may be running."""
         self._set_timer(-1)
         self._multi.close()
-        for fd in list(self._watched):
-            self._watch(pycurl.POLL_REMOVE, fd, None, None)
+        self._loop.remove_reader(self._poll.fileno())
+        self._poll.close()
 
     def _watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
         """libcurl wants to know other things of a socket than before."""
-        before = self._watched.get(fd, 0)
-        wanted = 0 if what == pycurl.POLL_REMOVE else what
-        if wanted & _IN and not before & _IN:
-            self._loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
-        elif before & _IN and not wanted & _IN:
-            self._loop.remove_reader(fd)
-        if wanted & _OUT and not before & _OUT:
-            self._loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
-        elif before & _OUT and not wanted & _OUT:
-            self._loop.remove_writer(fd)
-        if wanted:
-            self._watched[fd] = wanted
-        else:
-            self._watched.pop(fd, None)
+        if what == pycurl.POLL_REMOVE:
+            if self._watched.pop(fd, 0):
+                with suppress(OSError):  # closed already, and so forgotten already
+                    self._poll.unregister(fd)
+            return
+        events = (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (select.EPOLLOUT if what & pycurl.POLL_OUT else 0)
+        try:
+            self._poll.register(fd, events)
+        except FileExistsError:
+            self._poll.modify(fd, events)
+        self._watched[fd] = events
+
+    def _see(self) -> None:
+        """Sockets are ready: let libcurl work with each, and see what ended by it."""
+        for fd, events in self._poll.poll(0):
+            ready = pycurl.CSELECT_IN if events & (select.EPOLLIN | select.EPOLLHUP) else 0
+            ready |= pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0
+            self._multi.socket_action(fd, ready | (pycurl.CSELECT_ERR if events & select.EPOLLERR else 0))
+        self._end_all()
 
     def _set_timer(self, wait_ms: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if wait_ms >= 0:
-            self._timer = self._loop.call_later(wait_ms / 1000, self._act, pycurl.SOCKET_TIMEOUT, 0)
+            self._timer = self._loop.call_later(wait_ms / 1000, self._wake)
 
-    def _act(self, fd: int, event: int) -> None:
-        """Something happened: let libcurl work, and see what ended by it."""
-        self._multi.socket_action(fd, event)
+    def _wake(self) -> None:
+        """The time has come that libcurl asked for."""
+        self._timer = None
+        self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+        self._end_all()
+
+    def _end_all(self) -> None:
         left = 1
         while left:
             left, succeeded, failed = self._multi.info_read()

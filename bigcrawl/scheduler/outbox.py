@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
 
+K = TypeVar("K", bound=int)
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 # Redis with AOF everysec forgets one second at most, two when its disk is slow; the third is the margin.
 KEEP_SENT_MS = 3_000
@@ -74,19 +77,23 @@ class Outbox:
         self._waiting.setdefault(partition, []).append(url)
         self.offered += 1
 
-    def is_recent(self, key: int) -> bool:
-        """Whether a checked URL of this key was offered lately, and note that it is now.
+    def not_recent(self, keys: Collection[K]) -> list[K]:
+        """The keys, different ones, of which no checked URL was offered lately; they count as offered now.
 
-        A True drops the URL: its first sighting is in the outbox or in Redis already, and an
+        The others are dropped: their first sighting is in the outbox or in Redis already, and an
         acknowledgement waits for both alike. Source: Mercator's cache of popular URLs.
         """
-        if key in self._young or key in self._old:
-            self.dropped_recent += 1
-            return True
-        self._young.add(key)
-        if len(self._young) >= RECENT_KEYS // 2:
-            self._old, self._young = self._young, set()
-        return False
+        young, old = self._young, self._old
+        fresh = [key for key in keys if key not in young and key not in old]
+        self.dropped_recent += len(keys) - len(fresh)
+        young.update(fresh)
+        if len(young) >= RECENT_KEYS // 2:
+            self._old, self._young = young, set()
+        return fresh
+
+    def is_recent(self, key: int) -> bool:
+        """Whether a checked URL of this key was offered lately; it counts as offered now."""
+        return not self.not_recent((key,))
 
     async def flush(self, client: RedisClient) -> int:
         """Send everything that waits; return the URLs sent.

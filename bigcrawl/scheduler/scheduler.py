@@ -37,7 +37,7 @@ from bigcrawl.scheduler.outcome import UrlRefusedError, error_outcome
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, canonicalize
-from bigcrawl.url.key import request_key, url_key
+from bigcrawl.url.key import request_key, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -232,14 +232,12 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return 0
-        encode, is_recent = links_encoder(links, depth), node.outbox.is_recent
-        offered = 0
-        for url in urls:
-            key = url_key(url)
-            if not is_recent(key):
-                node.offer(encode(key, url))
-                offered += 1
-        return offered
+        encode = links_encoder(links, depth)
+        keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
+        fresh = node.outbox.not_recent(keyed)
+        for key in fresh:
+            node.offer(encode(key, keyed[key]))
+        return len(fresh)
 
     def note_start_request(self, request: Request) -> None:
         """The next time this request is enqueued it is a start request: seen-checked whatever it says."""

@@ -65,9 +65,12 @@ class Case:
         files: URLs of files that the callback's item names, for Scrapy's FilesPipeline.
         by_engine: the requests are made with `engine.download_async` in a callback, and meet no scheduler.
         ours: what bigcrawl does otherwise on purpose: a place and the value that stands there with bigcrawl, NOTHING
-            where it has none. Places begin with `record.<step>`, `served.<request>` or, for the run that is
-            watched alone, `signals.<n>`: "record.-1.meta.download_slot".
-        why: the reason; not empty where `ours` is not.
+            where it has none, or a function that makes it of stock's. Places begin with `record.<step>` or
+            `served.<request>`: "record.-1.meta.download_slot".
+        ours_watched: as `ours`, for the run that is watched alone; its places may also begin with `signals.<n>`.
+        counted: by how much bigcrawl's stats differ because of the row; what a request that the origin saw once
+            more adds to `downloader/request_*` is counted by itself.
+        why: the reason; not empty where one of the others is not.
     """
 
     name: str
@@ -78,6 +81,8 @@ class Case:
     files: tuple[str, ...] = ()
     by_engine: bool = False
     ours: Mapping[str, Any] = field(default_factory=dict)
+    ours_watched: Mapping[str, Any] = field(default_factory=dict)
+    counted: Mapping[str, int] = field(default_factory=dict)
     why: str = ""
 
     @property

@@ -19,12 +19,14 @@ def differences(wanted: Any, found: Any, path: str = "") -> list[str]:
 
 
 def put(told: Any, path: str, value: object) -> None:
-    """Change the value at a path such as `record.-1.meta.depth`; it must be another one now."""
+    """Change the value at a path such as `record.-1.meta.depth`, or let a function do so; it must be another then."""
     last: Any
     *names, last = (int(name) if name.lstrip("-").isdigit() else name for name in path.split("."))
     for name in names:
         told = told[name]
     now = told[last] if isinstance(told, list) else told.get(last, NOTHING)
+    if callable(value):
+        value = value(now)
     assert now != value, f"{path} is {value!r} with stock Scrapy too"
     if value == NOTHING:
         del told[last]

@@ -5,6 +5,7 @@ tls             HTTPS with a certificate that signs itself
 named           HTTP under a name: localhost, on all its addresses
 proxy           answers requests in absolute form itself, and opens CONNECT tunnels
 flaky1..5       HTTP, for rows that must not rest each other's host
+odd1..3         HTTP, for rows after which bigcrawl leaves a server to Scrapy's handler
 deaf            an address where connections are refused
 """
 
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HELD_S_MAX = 20
-_ADDRESSES = {
+ADDRESSES = {
     "plain": "{net}.0.1",
     "other": "{net}.0.2",
     "tls": "{net}.0.3",
     "proxy": "{net}.0.4",
     "named": "localhost",
+    **{f"odd{number}": f"{{net}}.3.{number}" for number in range(1, 4)},
     **{f"flaky{number}": f"{{net}}.2.{number}" for number in range(1, 6)},
 }
 _DEAF = "{net}.0.5"
@@ -141,7 +143,7 @@ class Origin:
     async def _begin(self) -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self._certificate)
-        for place, template in _ADDRESSES.items():
+        for place, template in ADDRESSES.items():
             address = fill(template, self.places)
             secure = context if place == "tls" else None
             port = 0

@@ -8,7 +8,7 @@ import zlib
 import brotli  # type: ignore[import-untyped]
 from backports import zstd
 
-from tests.integration.downloads.case import Case, End, answer, page
+from tests.integration.downloads.case import NOTHING, Case, End, answer, page
 
 _HTML = ("Content-Type", "text/html; charset=utf-8")
 _NO_RETRY = {"meta": {"dont_retry": True}}
@@ -36,11 +36,22 @@ def _limited(name: str, **meta: object) -> dict[str, object]:
     return {"meta": {"dont_retry": True, f"download_{name}": 1000, **meta}}
 
 
+def _bodyless(name: str, status: bytes, header: bytes) -> Case:
+    return Case(
+        name=name,
+        answers=((b"HTTP/1.1 %b\r\n%b\r\n\r\n" % (status, header),),),
+        ours={"record.0.headers.Content-Length": NOTHING},
+        ours_watched={"signals.1.1.Content-Length": NOTHING, "signals.1.2": "unknown"},
+        counted={"downloader/response_bytes": -len("Content-Length: 0\r\n")},
+        why="the headers are those that came; Twisted's client adds a Content-Length to an answer without a body",
+    )
+
+
 FRAMINGS = (
     Case(name="plain-page"),
     Case(name="empty-body", answers=(answer(b"", _HTML),)),
-    Case(name="no-content", answers=((b"HTTP/1.1 204 No Content\r\nX-Kept: yes\r\n\r\n",),)),
-    Case(name="not-modified", answers=((b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\n\r\n',),)),
+    _bodyless("no-content", b"204 No Content", b"X-Kept: yes"),
+    _bodyless("not-modified", b"304 Not Modified", b'ETag: "a"'),
     Case(name="continue-first", answers=((b"HTTP/1.1 100 Continue\r\n\r\n", *page()),)),
     Case(name="early-hints", answers=((b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n", *page()),)),
     Case(name="http-1-0", answers=((b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<p>old</p>", End.CLOSE),)),
@@ -184,6 +195,16 @@ STATUSES = tuple(
     )
 )
 
+_FAILED = "scrapy.exceptions.DownloadFailedError"
+
+
+def _trace_of_two(trace: list[str]) -> list[str]:
+    """What the middlewares saw of a try that failed, up to the one that tries again, and then of the next."""
+    requests = [line for line in trace if " request" in line]
+    kinds = ("deferred", "async-spider", "spider")
+    return [*requests, *(f"{kind} exception DownloadFailedError" for kind in kinds), *trace]
+
+
 HEADERS = (
     Case(
         name="repeated-headers",
@@ -203,7 +224,25 @@ HEADERS = (
     ),
     Case(
         name="header-no-colon",
+        url="{odd1}/header-no-colon/",
         answers=((b"HTTP/1.1 200 OK\r\nno colon here\r\nX-Next: read\r\nContent-Length: 0\r\n\r\n",),),
+        ours={
+            "record.0.meta.retry_times": 1,
+            "record.0.priority": -1,
+            "record.0.dont_filter": True,
+            "served": lambda hits: hits * 2,
+        },
+        ours_watched={
+            "signals": lambda heard: [heard[0], heard[3], *heard],
+            "record.0.meta.trace": _trace_of_two,
+        },
+        counted={
+            "retry/count": 1,
+            f"retry/reason_count/{_FAILED}": 1,
+            "downloader/exception_count": 1,
+            f"downloader/exception_type_count/{_FAILED}": 1,
+        },
+        why="libcurl refuses such a head: the try fails, and the server's next ones go through Scrapy's handler",
     ),
     Case(name="bare-line-feeds", answers=((b"HTTP/1.1 200 OK\nX-Bare: yes\nContent-Length: 2\n\nok",),)),
     Case(name="no-reason", answers=((b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok",),)),
@@ -212,6 +251,7 @@ HEADERS = (
     ),
     Case(
         name="other-length-twice",
+        url="{odd2}/other-length-twice/",
         answers=((b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!", End.CLOSE),),
         request=_NO_RETRY,
     ),
@@ -227,6 +267,7 @@ HEADERS = (
     ),
     Case(
         name="bad-length",
+        url="{odd3}/bad-length/",
         answers=((b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok", End.CLOSE),),
         request=_NO_RETRY,
     ),

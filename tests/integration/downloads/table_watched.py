@@ -13,6 +13,7 @@ from tests.integration.downloads.table_flow import OWN_SLOT
 
 _KINDS = ("plain", "async", "spider", "async-spider", "deferred")
 _MOVED = ("exception", "request")  # from an address where nobody listens to the origin's
+STOPPED_PEER = "who answered is known when the head is there; Scrapy's handler tells it with the first byte of a body"
 _SLOW = (b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nfirst", End.HOLD)
 
 
@@ -39,7 +40,10 @@ ACTING = (
 
 def _stopping(signal: str, *, fail: bool) -> Case:
     name = f"stop-{signal}-{'fail' if fail else 'keep'}"
-    return Case(name=name, answers=(_SLOW,), request={"meta": {"stop": [signal, fail], "dont_retry": True}})
+    response = "record.0.with" if fail else "record.0"
+    ours = {f"{response}.ip_address": "127.__.0.1"} if signal == "headers" else {}
+    request = {"meta": {"stop": [signal, fail], "dont_retry": True}}
+    return Case(name=name, answers=(_SLOW,), request=request, ours=ours, why=STOPPED_PEER if ours else "")
 
 
 STOPPING = (
@@ -48,12 +52,16 @@ STOPPING = (
         name="stop-headers-empty",
         answers=(answer(b""),),
         request={"meta": {"stop": ["headers", False], "dont_retry": True}},
+        ours={"record.0.ip_address": "127.__.0.1"},
+        why=STOPPED_PEER,
     ),
     Case(
         name="stop-headers-tls",
         url="{tls}/stop-headers-tls/",
         answers=(_SLOW,),
         request={"meta": {"stop": ["headers", False], "dont_retry": True}},
+        ours={"record.0.ip_address": "127.__.0.3", "record.0.has_certificate": True},
+        why=STOPPED_PEER,
     ),
     Case(name="broken-handler", answers=(page(),), request={"meta": {"stop": ["broken", False]}}),
 )

@@ -1,0 +1,234 @@
+"""The downloader: its deadline, its abort, and which requests it takes past Scrapy's slots."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.defer import maybe_deferred_to_future
+
+from bigcrawl.downloads.downloader import Downloader
+from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.scheduler import Scheduler
+from tests.unit.downloads.crawlers import new_crawler
+from tests.unit.downloads.servers import ok, sends, serving
+from tests.unit.scheduler.test_held import held_url
+from tests.unit.scheduler.world import QUIET
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.scheduler.held import HeldUrl
+
+HANDLER = "bigcrawl.downloads.http.HttpDownloadHandler"
+STARTED = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegun"
+
+
+class Crawl:
+    """A downloader whose frontier hands out what the test says; no engine."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.frontier = Scheduler.from_crawler(crawler)
+        self.downloader = Downloader(crawler)
+
+    def hand_out(self, url: str, **request: Any) -> tuple[Request, HeldUrl]:
+        made, held = Request(url, **request), held_url(1)
+        self.frontier._started[made] = held
+        return made, held
+
+    async def fetch(self, request: Request) -> Response | Request:
+        return await maybe_deferred_to_future(self.downloader.fetch(request))
+
+
+@asynccontextmanager
+async def crawling(tmp_path: Path, **settings: Any) -> AsyncIterator[Crawl]:
+    handlers = {"http": HANDLER, "https": None, "ftp": None}
+    crawler = new_crawler(
+        **QUIET, BIGCRAWL_STATE_DIR=str(tmp_path), DOWNLOAD_HANDLERS=handlers, TELNETCONSOLE_ENABLED=False, **settings
+    )
+    crawl = Crawl(crawler)
+    try:
+        yield crawl
+    finally:
+        crawl.downloader.close()
+        await crawl.downloader.handlers._close()
+
+
+async def drip(path: str, writer: asyncio.StreamWriter) -> None:
+    """A server that is never done and never silent."""
+    writer.write(STARTED)
+    while True:
+        await asyncio.sleep(0.02)
+        writer.write(b".")
+
+
+def test_fetch_ends_by_its_deadline_whatever_the_server_sends(tmp_path: Path) -> None:
+    """BIGCRAWL_FETCH_DEADLINE holds against a server that sends a byte now and then; the frontier hears of it."""
+
+    async def scenario() -> None:
+        async with (
+            serving(drip) as server,
+            crawling(tmp_path, BIGCRAWL_FETCH_DEADLINE=1, RETRY_ENABLED=False) as crawl,
+        ):
+            crawl.downloader.handlers._deadline_s = 0.2  # the setting's least is a second
+            request, held = crawl.hand_out(server.url())
+            with pytest.raises(DownloadTimeoutError, match="BIGCRAWL_FETCH_DEADLINE"):
+                await crawl.fetch(request)
+            await server.until(lambda: server.open == 0)
+            assert held.outcome == "error:timeout"
+            assert held.download_ms >= 190
+            assert not crawl.downloader.active
+
+    asyncio.run(scenario())
+
+
+def test_timeout_of_the_request_is_not_taken_for_the_deadline(tmp_path: Path) -> None:
+    """The shorter of the two ends a fetch, under its own name."""
+
+    async def scenario() -> None:
+        settings = {"BIGCRAWL_FETCH_DEADLINE": 60, "RETRY_ENABLED": False}
+        async with serving(drip) as server, crawling(tmp_path, **settings) as crawl:
+            request, _ = crawl.hand_out(server.url(), meta={"download_timeout": 0.1})
+            with pytest.raises(DownloadTimeoutError, match=r"took longer than 0\.1 seconds"):
+                await crawl.fetch(request)
+
+    asyncio.run(scenario())
+
+
+def test_abort_gives_up_all_that_runs_and_refuses_the_rest(tmp_path: Path) -> None:
+    """Connections are broken off; no URL of them counts as failed, and nothing new is begun."""
+
+    async def scenario() -> None:
+        async with serving(sends(STARTED)) as server, crawling(tmp_path) as crawl:
+            handed = [crawl.hand_out(server.url(f"/{n}")) for n in range(3)]
+            work = [asyncio.ensure_future(crawl.fetch(request)) for request, _ in handed]
+            await server.until(lambda: len(server.paths) == 3)
+            assert crawl.downloader.abort() == 3
+            results = await asyncio.gather(*work, return_exceptions=True)
+            assert [type(result) for result in results] == [FetchAbortedError] * 3
+            assert isinstance(results[0], IgnoreRequest), "Scrapy is quiet about those"
+            assert [held.outcome for _, held in handed] == ["aborted"] * 3
+            await server.until(lambda: server.open == 0)
+            late, held = crawl.hand_out(server.url("/late"))
+            with pytest.raises(FetchAbortedError):
+                await crawl.fetch(late)
+            assert (held.outcome, crawl.downloader.abort(), "/late" in server.paths) == ("aborted", 0, False)
+
+    asyncio.run(scenario())
+
+
+def test_cancelled_fetch_is_no_abort(tmp_path: Path) -> None:
+    """Who cancels without `abort` gets its cancellation."""
+
+    async def scenario() -> None:
+        async with serving(sends(STARTED)) as server, crawling(tmp_path) as crawl:
+            request, held = crawl.hand_out(server.url())
+            work = asyncio.ensure_future(crawl.downloader._transfer(request))
+            await server.until(lambda: bool(server.paths))
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+            assert held.outcome == "aborted"
+            assert not crawl.downloader.handlers._running
+
+    asyncio.run(scenario())
+
+
+def test_refused_url_is_not_fetched_and_its_errback_hears(tmp_path: Path) -> None:
+    """The refusal goes the way of a download's error, with its reason."""
+
+    async def scenario() -> None:
+        async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
+            request, held = crawl.hand_out(server.url())
+            held.refusal = "robots"
+            with pytest.raises(UrlRefusedError, match="robots"):
+                await crawl.fetch(request)
+            assert (server.paths, held.outcome) == ([], "dropped:robots")
+
+    asyncio.run(scenario())
+
+
+def test_answer_is_told_to_the_frontier(tmp_path: Path) -> None:
+    """Status, bytes and time, before any middleware changes the response."""
+
+    async def scenario() -> None:
+        async with serving(sends(ok(b"x" * 70))) as server, crawling(tmp_path) as crawl:
+            request, held = crawl.hand_out(server.url())
+            response = await crawl.fetch(request)
+            assert isinstance(response, Response)
+            assert (held.outcome, held.fetched_bytes, len(response.body)) == ("status:200", 70, 70)
+
+    asyncio.run(scenario())
+
+
+def test_handed_out_request_waits_for_no_slot(tmp_path: Path) -> None:
+    """Its host's turn was the frontier's to give: three run at a time where Scrapy's slot has room for one."""
+    together = asyncio.Barrier(3)
+
+    async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+        await together.wait()
+        writer.write(ok())
+
+    async def scenario() -> None:
+        settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 60}
+        async with serving(answer) as server, crawling(tmp_path, **settings) as crawl:
+            requests = [crawl.hand_out(server.url(f"/{n}"))[0] for n in range(3)]
+            async with asyncio.timeout(10):
+                await asyncio.gather(*(crawl.fetch(request) for request in requests))
+            assert crawl.downloader.slots == {}
+            assert [request.meta["download_slot"] for request in requests] == ["127.0.0.1"] * 3
+
+    asyncio.run(scenario())
+
+
+def test_other_requests_go_through_scrapys_slots(tmp_path: Path) -> None:
+    """What a callback or a media pipeline asks for waits while its slot is full, and a handed-out one beside it not."""
+    may_answer = asyncio.Event()
+
+    async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+        if path == "/first":
+            await may_answer.wait()
+        writer.write(ok())
+
+    async def scenario() -> None:
+        async with serving(answer) as server, crawling(tmp_path, CONCURRENT_REQUESTS_PER_DOMAIN=1) as crawl:
+            first, second = Request(server.url("/first")), Request(server.url("/second"))
+            work = [asyncio.ensure_future(crawl.fetch(first))]
+            await server.until(lambda: server.paths == ["/first"])
+            work.append(asyncio.ensure_future(crawl.fetch(second)))
+            await crawl.fetch(crawl.hand_out(server.url("/handed-out"))[0])
+            assert crawl.downloader.active == {first, second}
+            [slot] = crawl.downloader.slots.values()
+            assert (slot.transferring, [request for request, _ in slot.queue]) == ({first}, [second])
+            may_answer.set()
+            await asyncio.gather(*work)
+            assert server.paths == ["/first", "/handed-out", "/second"]
+
+    asyncio.run(scenario())
+
+
+def test_signals_of_a_download_come_as_in_scrapy(tmp_path: Path) -> None:
+    """Both ways to download send the same ones, in the same order."""
+
+    async def scenario() -> None:
+        async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
+            heard: list[str] = []
+            names = ("request_reached_downloader", "response_downloaded", "request_left_downloader")
+            for name in names:
+                connect = crawl.crawler.signals.connect
+                connect(lambda name=name, **_: heard.append(name), getattr(signals, name), weak=False)
+            await crawl.fetch(crawl.hand_out(server.url("/ours"))[0])
+            assert heard == list(names)
+            await crawl.fetch(Request(server.url("/scrapys")))
+            assert heard == [*names, *names]
+
+    asyncio.run(scenario())

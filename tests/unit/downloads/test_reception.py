@@ -1,0 +1,270 @@
+"""What is made of an answer's lines and pieces, whatever way they are cut: no server, no libcurl."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.exceptions import DownloadCancelledError, StopDownload
+from scrapy.http import Headers, HtmlResponse
+from scrapy.responsetypes import responsetypes
+
+from bigcrawl.downloads.reception import BREAK_OFF, Reception
+from bigcrawl.downloads.signalling import Signalling
+from tests.unit.downloads.crawlers import new_crawler
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+URL = "http://a.example/page"
+_QUIET = new_crawler()  # nobody listens to its signals
+
+
+def receiving(
+    *lines: bytes, crawler: Crawler | None = None, url: str = URL, maxsize: int = 0, warnsize: int = 0
+) -> Reception:
+    """A reception that was given these lines of a head."""
+    crawler = crawler or _QUIET
+    reception = Reception(Request(url), Signalling(crawler), crawler.spider, maxsize, warnsize)
+    for line in lines:
+        reception.header(line + b"\r\n")
+    return reception
+
+
+def received(*lines: bytes, body: bytes = b"", **options: Any) -> Response:
+    reception = receiving(*lines, b"", **options)
+    if body:
+        reception.body(body)
+    assert reception.error is None
+    return reception.response("192.0.2.1", None)
+
+
+# --- heads
+
+
+def test_only_the_last_head_counts() -> None:
+    """Interim answers come before it; none of their headers is the page's."""
+    early = (b"HTTP/1.1 103 Early Hints", b"Link: </a.css>", b"X-Both: early", b"")
+    response = received(b"HTTP/1.1 100 Continue", b"", *early, b"HTTP/1.1 200 OK", b"X-Both: late", body=b"page")
+    assert (response.status, response.body) == (200, b"page")
+    assert dict(response.headers) == {b"X-Both": [b"late"]}
+
+
+@pytest.mark.parametrize("status", [b"100 Continue", b"102 Processing", b"103 Early Hints", b"199 Odd"])
+def test_interim_head_is_not_told_of(status: bytes) -> None:
+    """`headers_received` and the latency are for the head of the page."""
+    crawler = new_crawler()
+    heard: list[Any] = []
+    crawler.signals.connect(_noting(heard), signals.headers_received, weak=False)
+    reception = receiving(b"HTTP/1.1 " + status, b"Content-Length: 5", b"", crawler=crawler)
+    assert (heard, reception.is_head_whole, "download_latency" in reception.request.meta) == ([], False, False)
+    reception.header(b"HTTP/1.1 404 Not Found\r\n")
+    reception.header(b"\r\n")
+    assert (len(heard), reception.is_head_whole, reception.request.meta["download_latency"] >= 0) == (1, True, True)
+
+
+def test_switching_protocols_is_a_whole_head() -> None:
+    """No other head follows a 101."""
+    assert receiving(b"HTTP/1.1 101 Switching Protocols", b"").is_head_whole
+
+
+def test_trailers_are_no_headers() -> None:
+    """Lines after the head are a chunked body's; they change nothing and end nothing."""
+    reception = receiving(b"HTTP/1.1 200 OK", b"Transfer-Encoding: chunked", b"X-One: head", b"")
+    reception.body(b"page")
+    assert [reception.header(line) for line in (b"X-One: trailer\r\n", b"HTTP/1.1 500 No\r\n", b"\r\n")] == [None] * 3
+    response = reception.response("192.0.2.1", None)
+    assert (response.status, dict(response.headers)) == (200, {b"X-One": [b"head"]})
+
+
+def test_lines_without_a_colon_are_left_out() -> None:
+    """Junk and what is folded wrongly spoil nothing before or after them."""
+    response = received(b"HTTP/1.1 200 OK", b"X-One: 1", b"junk", b" folded junk", b"\tjunk\x00", b"X-Two: 2")
+    assert dict(response.headers) == {b"X-One": [b"1"], b"X-Two": [b"2"]}
+
+
+def test_values_of_one_name_keep_their_order_and_bytes() -> None:
+    """However the name is written; spaces around a value are not of it, those inside are."""
+    response = received(
+        b"HTTP/1.1 200 OK",
+        b"set-cookie: a=1",
+        b"SET-COOKIE:b=2",
+        b"Set-Cookie : \t c = 3 \t",
+        b"X-Empty:",
+        b"X: \xff\xc3",
+    )
+    assert response.headers.getlist("Set-Cookie") == [b"a=1", b"b=2", b"c = 3"]
+    assert response.headers[b"X-Empty"] == b""
+    assert response.headers[b"X"] == b"\xff\xc3"
+
+
+def test_headers_of_the_connection_are_left_out() -> None:
+    """A spider sees what is of the answer, as with Scrapy's default handler."""
+    names = (b"connection", b"Keep-Alive", b"proxy-connection", b"TE", b"Trailers", b"Transfer-Encoding", b"Upgrade")
+    response = received(b"HTTP/1.1 200 OK", *(name + b": x" for name in names), b"X-Kept: y")
+    assert dict(response.headers) == {b"X-Kept": [b"y"]}
+
+
+def test_length_is_one_or_none() -> None:
+    """Said twice it is shown once; beside chunks it is wrong, and not shown."""
+    twice = received(b"HTTP/1.1 200 OK", b"Content-Length: 4", b"Content-Length: 4", body=b"page")
+    chunked = received(b"HTTP/1.1 200 OK", b"Content-Length: 3", b"Transfer-Encoding: chunked", body=b"page")
+    assert twice.headers.getlist("Content-Length") == [b"4"]
+    assert "Content-Length" not in chunked.headers
+
+
+@pytest.mark.parametrize("line", [b"HTTP/1.1 2x0 OK", b"HTTP/1.1 ", b"HTTP/1.1", b"HTTP/"])
+def test_head_that_cannot_be_read_breaks_off_and_raises_nothing(line: bytes) -> None:
+    """libcurl's callbacks must not raise: the error waits for who can."""
+    reception = receiving()
+    assert reception.header(line + b"\r\n") == BREAK_OFF
+    assert isinstance(reception.error, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("head", "is_partial"),
+    [
+        ((b"HTTP/1.0 200 OK",), True),
+        ((b"HTTP/1.1 200 OK",), True),
+        ((b"HTTP/1.1 200 OK", b"Content-Length: 0"), False),
+        ((b"HTTP/1.1 200 OK", b"Transfer-Encoding: chunked"), False),
+        ((b"HTTP/1.1 204 No Content",), False),
+        ((b"HTTP/1.1 304 Not Modified",), False),
+        ((b"HTTP/2 200",), False),
+    ],
+)
+def test_body_that_only_the_connections_end_ends_is_partial(head: tuple[bytes, ...], is_partial: bool) -> None:
+    """Nobody knows whether such a body is whole; Scrapy's flag for it is `partial`."""
+    assert received(*head).flags == ["partial"] * is_partial
+
+
+def test_response_says_where_it_came_from() -> None:
+    """URL without its fragment, address, protocol, and text by the charset that the head names."""
+    page = received(b"HTTP/1.0 200 OK", b"Content-Type: text/html; charset=latin-1", url=URL + "#part", body=b"\xe9")
+    assert (type(page), page.url, page.protocol) == (HtmlResponse, URL, "HTTP/1.0")
+    assert (str(page.ip_address), page.text) == ("192.0.2.1", "é")
+
+
+@pytest.mark.parametrize("url", [URL, URL + ".html", URL + ".json", URL + ".png"])
+@pytest.mark.parametrize("coding", [None, b"gzip", b"identity"])
+@pytest.mark.parametrize(
+    "kind", [None, b"text/html", b"text/plain", b"application/json", b"text/xml", b"image/png", b"odd", b"text/odd"]
+)
+def test_class_of_a_response_is_scrapys_choice(kind: bytes | None, coding: bytes | None, url: str) -> None:
+    """The shortcut for types that settle it decides no case otherwise than Scrapy's own function."""
+    named = {b"Content-Type": kind, b"Content-Encoding": coding}
+    headers = {name: value for name, value in named.items() if value is not None}
+    lines = [name + b": " + value for name, value in headers.items()]
+    for body in (b"", b"<!DOCTYPE html><p>page", b"\x89PNG\x00\x01", b"plain words"):
+        wanted = responsetypes.from_args(headers=Headers(headers), url=url, body=body)
+        assert type(received(b"HTTP/1.1 200 OK", *lines, url=url, body=body)) is wanted
+
+
+def test_address_of_a_link_is_read_without_its_zone() -> None:
+    """libcurl may name the interface of a link-local address."""
+    reception = receiving(b"HTTP/1.1 200 OK", b"")
+    assert str(reception.response("fe80::1%eth0", None).ip_address) == "fe80::1"
+    assert reception.response("", None).ip_address is None
+
+
+# --- sizes
+
+
+def test_length_that_is_too_large_breaks_off_before_the_body(caplog: pytest.LogCaptureFixture) -> None:
+    """DOWNLOAD_MAXSIZE by Content-Length: nothing of the body is waited for."""
+    reception = receiving(b"HTTP/1.1 200 OK", b"Content-Length: 101", maxsize=100)
+    assert reception.header(b"\r\n") == BREAK_OFF
+    assert isinstance(reception.error, DownloadCancelledError)
+    assert "101 bytes which is larger than download max size (100)" in caplog.text
+
+
+def test_body_that_grows_too_large_breaks_off_and_is_forgotten() -> None:
+    """DOWNLOAD_MAXSIZE by bytes: at the limit nothing happens, with the byte beyond it the transfer ends."""
+    reception = receiving(b"HTTP/1.1 200 OK", b"", maxsize=100)
+    assert reception.body(b"x" * 100) is None
+    assert reception.body(b"x") == BREAK_OFF
+    assert isinstance(reception.error, DownloadCancelledError)
+    assert not reception._chunks
+
+
+@pytest.mark.parametrize("head", [(b"Content-Length: 300",), ()])
+def test_large_body_is_warned_of_once(head: tuple[bytes, ...], caplog: pytest.LogCaptureFixture) -> None:
+    """DOWNLOAD_WARNSIZE: one line a body, whether its length was said or found."""
+    reception = receiving(b"HTTP/1.1 200 OK", *head, b"", warnsize=99)
+    with caplog.at_level(logging.WARNING):
+        assert [reception.body(b"x" * 60) for _ in range(5)] == [None] * 5
+    assert caplog.text.count("larger than download warn size (99)") == 1
+
+
+def test_no_limit_means_none(caplog: pytest.LogCaptureFixture) -> None:
+    """0 switches a limit off."""
+    response = received(b"HTTP/1.1 200 OK", b"Content-Length: 1000000000", body=b"x" * 100_000)
+    assert (len(response.body), caplog.text) == (100_000, "")
+
+
+# --- signals
+
+
+def _noting(heard: list[Any], stop: StopDownload | None = None, **more: Any) -> Any:
+    def note(**fields: Any) -> None:
+        heard.append(fields)
+        if stop is not None:
+            raise stop
+
+    return note
+
+
+def test_headers_are_told_before_their_size_is_judged() -> None:
+    """A receiver hears of a body that is then refused; it gets what a spider gets."""
+    crawler = new_crawler()
+    heard: list[Any] = []
+    crawler.signals.connect(_noting(heard), signals.headers_received, weak=False)
+    lines = (b"HTTP/1.1 200 OK", b"Connection: close", b"Content-Length: 500", b"")
+    reception = receiving(*lines, crawler=crawler, maxsize=100)
+    assert isinstance(reception.error, DownloadCancelledError)
+    [fields] = heard
+    assert (dict(fields["headers"]), fields["body_length"]) == ({b"Content-Length": [b"500"]}, 500)
+    assert (fields["request"], fields["spider"]) == (reception.request, crawler.spider)
+
+
+@pytest.mark.parametrize("fail", [True, False])
+@pytest.mark.parametrize("signal", [signals.headers_received, signals.bytes_received])
+def test_receiver_stops_a_download(signal: object, fail: bool) -> None:
+    """What has come until then is the response: handed over, or with the error when it counts as failed."""
+    crawler = new_crawler()
+    crawler.signals.connect(_noting([], StopDownload(fail=fail)), signal, weak=False)
+    reception = receiving(b"HTTP/1.1 200 OK", crawler=crawler)
+    expected = b""
+    if signal is signals.headers_received:
+        assert reception.header(b"\r\n") == BREAK_OFF
+    else:
+        reception.header(b"\r\n")
+        assert reception.body(b"first") == BREAK_OFF
+        expected = b"first"
+    assert reception.error is None
+    if fail:
+        with pytest.raises(StopDownload) as caught:
+            reception.response("192.0.2.1", None)
+        response = caught.value.response
+    else:
+        response = reception.response("192.0.2.1", None)
+    assert response is not None
+    assert (response.body, response.flags) == (expected, ["download_stopped"])
+
+
+def test_receiver_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Its error is logged, as Scrapy does; the next receiver and the page are not hurt."""
+    crawler = new_crawler()
+    heard: list[bytes] = []
+
+    def broken(**fields: Any) -> None:
+        raise LookupError
+
+    crawler.signals.connect(broken, signals.bytes_received, weak=False)
+    crawler.signals.connect(lambda data, **_: heard.append(data), signals.bytes_received, weak=False)
+    assert received(b"HTTP/1.1 200 OK", crawler=crawler, body=b"page").body == b"page"
+    assert heard == [b"page"]
+    assert "LookupError" in caplog.text
