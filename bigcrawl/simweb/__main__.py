@@ -1,35 +1,39 @@
-"""The command line of the simulated web: serve it, list its seeds, check a crawl of it."""
+"""The command line of the simulated web: serve it, list its seeds, check a crawl of it, explain it."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import signal
 import sys
-from dataclasses import replace
+import time
+from contextlib import ExitStack
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.simweb.access_log import AccessLog, read_exchanges
+from bigcrawl.simweb.access_log import read_exchanges
 from bigcrawl.simweb.checker import Rules, check
+from bigcrawl.simweb.explain import catalogue, explain
+from bigcrawl.simweb.features import Feature, Naming, features_named
 from bigcrawl.simweb.listen import open_listeners
-from bigcrawl.simweb.server import SimServer
+from bigcrawl.simweb.running import Serving, serve_until_told
 from bigcrawl.simweb.state import SavedWeb, load, path_in, save
+from bigcrawl.simweb.uniform import UniformWeb
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from bigcrawl.simweb.running import Ports
     from bigcrawl.simweb.web import Web
 
 # Sized so that a crawl with a host delay of 0.25 s, all hosts at once, ends in less than a minute: a host has
 # about 65 URLs with its redirects and errors, and the slowest Crawl-delay is 0.8 s.
 _DEFAULTS: Final = SavedWeb(seed=7, hosts=40, pages_per_host=40, agent="bigcrawl", port=0)
-_OPTIONS: Final = ("seed", "hosts", "pages_per_host", "agent", "port")
+_OPTIONS: Final = tuple(field.name for field in fields(SavedWeb))
+_UNIFORM_OPTIONS: Final = frozenset({"seed", "hosts", "port", "shape"})
 _ANY_PARENT: Final = -1
-_PARENT_POLL_S: Final = 0.25
+_ANY_NUMBER: Final = 10**9
 _EXIT_UNUSABLE: Final = 2
 
 
@@ -55,20 +59,44 @@ def _parser() -> argparse.ArgumentParser:
     seeds = commands.add_parser("seeds", help="print the seed URLs, one a host")
     seeds.set_defaults(command=_seeds)
     seeds.add_argument("--state", type=Path, metavar="DIR", required=True)
+    menus = "uniform shape: all pages that every page of a host links to, the seeds first"
+    seeds.add_argument("--menus", action="store_true", help=menus)
     _add_check(commands.add_parser("check", help="hold an access log to the known answer; exit 1 on a fault"))
+    commands.add_parser("list", help="list everything odd that features add").set_defaults(command=_list)
+    explained = commands.add_parser("explain", help="say what a URL is, and what it answers")
+    explained.set_defaults(command=_explain)
+    explained.add_argument("url", metavar="URL")
+    _add_web(explained)
+    explained.add_argument("--at", type=int, metavar="MS", help="since the epoch; default now")
     return parser
+
+
+def _add_web(parser: argparse.ArgumentParser) -> None:
+    """The options that say which web."""
+    add = parser.add_argument
+    add("--seed", type=int, help="which web; default 7")
+    add("--hosts", type=int, help="default 40")
+    add("--pages", type=int, help="of all hosts together, heavy-tailed, and links as on the web")
+    add("--pages-per-host", type=int, help="all hosts alike; default 40")
+    add("--naming", choices=[*Naming], help="hosts by loopback address (the default), by name, or half and half")
+    names = ", ".join(Feature)
+    add("--features", metavar="LIST", help=f"plain (the default), all, or with commas between them: {names}")
+    add("--shape", choices=("web", "uniform"), help="uniform: 60 links and 21,000 bytes a page, for benchmarks")
+    add("--agent", help="product token that robots.txt files name; default bigcrawl")
+    add("--port", type=int, help="default 0: any free one")
+    add("--state", type=Path, metavar="DIR", help="keeps all of the above for the next start")
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_serve)
+    _add_web(parser)
     add = parser.add_argument
-    add("--seed", type=int, help="which web; default 7")
-    add("--hosts", type=int, help="default 40")
-    add("--pages", type=int, dest="pages_per_host", help="pages per host; default 40")
-    add("--agent", help="product token that robots.txt files name; default bigcrawl")
-    add("--port", type=int, help="default 0: any free one")
-    add("--state", type=Path, metavar="DIR", help="keeps all of the above for the next start")
     add("--log", type=Path, metavar="FILE", help="appends a line for each request")
+    add("--processes", type=int, default=1, metavar="N", help="how many serve; default 1")
+    add("--proxy-only", action="store_true", help="listen at 127.0.0.1 alone, to be used as an HTTP proxy")
+    add("--dns", metavar="ADDRESS:PORT", help="resolve the hosts' names there; port 0: any free one")
+    add("--dns-ttl", type=int, default=300, metavar="S", help="for how long an answer may be kept; default 300")
+    add("--dns-log", type=Path, metavar="FILE", help="appends a line for each look-up")
     # Without a PID, a parent that is gone before the first look goes unnoticed.
     parent = "end when the parent process does; give its PID when it may be short-lived"
     add("--with-parent", type=int, nargs="?", const=_ANY_PARENT, metavar="PID", help=parent)
@@ -86,32 +114,65 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     add("--repeats", type=int, default=0, metavar="N", help="as many may be fetched again: the crawl was killed")
     add("--unfinished", action="store_true", help="the crawl goes on: missing URLs are no fault")
     add("--no-robots", action="store_true", help="the crawl was told to ignore robots.txt")
+    add("--no-nofollow", action="store_true", help="the crawl was told to follow what says nofollow")
+    add("--sitemaps", action="store_true", help="the crawl reads sitemaps")
+    add("--retry-after", type=float, default=0.0, metavar="S", help="up to how long a Retry-After must be kept")
+    add(
+        "--endless", type=int, metavar="N", help="URLs of spaces without end that are allowed a PLD; default any number"
+    )
 
 
 def _serve(options: argparse.Namespace) -> int:
-    parent = _parent(options.with_parent)
+    serving = _serving(options)
     kept = load(options.state) if options.state else None
     saved = _chosen(options, kept)
-    web = saved.web()
-    sockets = open_listeners(list(web.addresses()), saved.port)
-    saved = replace(saved, port=sockets[0].getsockname()[1])
-    if options.state and saved != kept:
-        save(options.state, saved)
-    log = AccessLog(options.log) if options.log else None
-    try:
-        asyncio.run(_serve_until_told(web, sockets, log, parent))
-    except OSError as error:
-        raise ConfigError(f"access log {options.log} cannot be written: {error.strerror}") from error
-    finally:
-        if log:
-            log.close()
+    web = saved.shaped()
+    with ExitStack() as stack:
+        sockets = open_listeners(["127.0.0.1"] if options.proxy_only else web.addresses(), saved.port)
+        for sock in sockets:
+            stack.callback(sock.close)
+        saved = replace(saved, port=sockets[0].getsockname()[1])
+        if options.state and saved != kept:
+            save(options.state, saved)
+        serve_until_told(web, sockets, serving, lambda ports: _tell(web, ports))
     return 0
+
+
+def _tell(web: Web | UniformWeb, ports: Ports) -> None:
+    dns = "" if ports.dns is None else f" dns={ports.dns}"
+    print(f"simweb ready: port={ports.http} seeds={web.hosts} seed={web.seed}{dns}", flush=True)
+
+
+def _serving(options: argparse.Namespace) -> Serving:
+    parent = os.getppid() if options.with_parent == _ANY_PARENT else options.with_parent
+    return Serving(
+        log=options.log,
+        processes=options.processes,
+        dns=_endpoint(options.dns) if options.dns else None,
+        dns_ttl_s=options.dns_ttl,
+        lookup_log=options.dns_log,
+        parent=parent,
+    )
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    address, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ConfigError(f"--dns is {text!r}; must be ADDRESS:PORT, for example 127.0.0.1:5353")
+    return address, int(port)
 
 
 def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
     """What the options ask for; a kept web is the same for ever, so asking for another is an error."""
     asked = {name: getattr(options, name) for name in _OPTIONS if getattr(options, name) is not None}
+    if "features" in asked:
+        asked["features"] = ",".join(sorted(features_named(asked["features"].split(",")))) or "plain"
+    shape = asked.get("shape", kept.shape if kept else _DEFAULTS.shape)
+    if shape == "uniform" and asked.keys() - _UNIFORM_OPTIONS:
+        raise ConfigError(f"shape is uniform; it takes {', '.join(sorted(_UNIFORM_OPTIONS))} alone")
     if kept is None:
+        if "pages" in asked:
+            asked.setdefault("pages_per_host", 0)
         return replace(_DEFAULTS, **asked)
     if asked.get("port") == 0:
         del asked["port"]
@@ -124,71 +185,67 @@ def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
     return kept
 
 
-async def _serve_until_told(web: Web, sockets: list[socket.socket], log: AccessLog | None, parent: int | None) -> None:
-    loop = asyncio.get_running_loop()
-    told: asyncio.Future[None] = loop.create_future()
-
-    def end() -> None:
-        if not told.done():
-            told.set_result(None)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
-    server = SimServer(web, sockets, log)
-    await server.start()
-    shape = f"seeds={web.hosts} seed={web.seed} pages={web.pages_per_host}"
-    print(f"simweb ready: port={server.port} {shape}", flush=True)
-    ends = [told, server.failed]
-    if parent is not None:
-        ends.append(asyncio.ensure_future(_parent_is_gone(parent)))
-    try:
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if server.failed.done():
-            server.failed.result()
-    finally:
-        await server.stop()
+def _explain(options: argparse.Namespace) -> int:
+    saved = _chosen(options, load(options.state) if options.state else None)
+    at_ms = time.time_ns() // 1_000_000 if options.at is None else options.at
+    print("\n".join(explain(saved.web(), options.url, saved.port or 80, at_ms)))
+    return 0
 
 
-def _parent(wish: int | None) -> int | None:
-    return os.getppid() if wish == _ANY_PARENT else wish
-
-
-async def _parent_is_gone(parent: int) -> None:
-    """Return when the parent has ended.
-
-    Asked again and again, for PDEATHSIG would come when the parent's *thread* ends that started this process.
-    """
-    while os.getppid() == parent:  # noqa: ASYNC110 - no event says that a parent has ended
-        await asyncio.sleep(_PARENT_POLL_S)
+def _list(_: argparse.Namespace) -> int:
+    print("\n".join(catalogue()))
+    return 0
 
 
 def _seeds(options: argparse.Namespace) -> int:
     saved = _kept(options.state)
-    print("\n".join(saved.web().seeds(saved.port)))
+    web = saved.shaped()
+    if not options.menus:
+        urls: Iterable[str] = web.seeds(saved.port)
+    elif isinstance(web, UniformWeb):
+        urls = web.menus(saved.port)
+    else:
+        raise ConfigError(f"{web!r} has no menus; leave --menus out, or serve --shape uniform")
+    print("\n".join(urls))
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
     saved = _kept(options.state)
-    web = saved.web()
-    rules = Rules(
-        expected=web.reachable(saved.port, web.seeds(saved.port), obey_robots=not options.no_robots),
-        port=saved.port,
-        host_delay_ms=round(options.delay * 1000),
-        host_delays_ms={} if options.no_robots else web.crawl_delays_ms(),
-        server_delay_ms=round(options.server_delay * 1000),
-        tolerance_ms=options.tolerance,
-        retries=options.retries,
-        allows=None if options.no_robots else web.allows,
-    )
+    rules = _rules(saved.web(), saved.port, options)
     report = check(read_exchanges(options.log), rules)
     if options.unfinished:
         report = replace(report, missing=(), expected=None)
     if 0 < report.overlap <= options.repeats:
         print(f"fetched again after a kill: {report.overlap} URLs; {options.repeats} may have been in process")
-        report = replace(report, refetched=())
+        report = replace(report, refetched=(), over_retried=())
     print(report)
     return 0 if report.ok else 1
+
+
+def _rules(web: Web, port: int, options: argparse.Namespace) -> Rules:
+    reading = (not options.no_robots, not options.no_nofollow, options.sitemaps)
+    expected = web.expected(port, web.seeds(port), *reading)
+    nofollow: frozenset[str] = frozenset()
+    if Feature.DIRECTIVES in web.features and not options.no_nofollow:
+        followed = web.expected(port, web.seeds(port), not options.no_robots, False, options.sitemaps)
+        nofollow = frozenset(followed.keys() - expected.keys())
+    return Rules(
+        expected=expected,
+        port=port,
+        host_delay_ms=round(options.delay * 1000),
+        host_delays_ms={} if options.no_robots else web.crawl_delays_ms(),
+        pld_of=web.pld_of,
+        pld_connections=_ANY_NUMBER,
+        server_delay_ms=round(options.server_delay * 1000),
+        tolerance_ms=options.tolerance,
+        retries=options.retries,
+        retry_after_max_ms=round(options.retry_after * 1000),
+        allows=None if options.no_robots else web.allows,
+        is_endless=web.is_endless,
+        endless_max=options.endless,
+        nofollow=nofollow,
+    )
 
 
 def _kept(directory: Path) -> SavedWeb:

@@ -2,82 +2,79 @@
 
 The first line names format and columns; then, per request:
 
-    start_ms    when the head of the request had arrived, ms since the Unix epoch, rounded down
-    end_ms      just before the last bytes of the answer were handed to the kernel, likewise
-    client      address:port of the client, one for each connection
-    host        the local address of the connection: which host was asked, whatever its Host header said
-    method      "-" when the request could not be understood
-    target      path and query as they were sent; "-" as above
-    status      the answer's; 499: the client went away before it had all of it
-    bytes       of the answer with its head; 0 with a 499
+    start_ms        when the head of the request had arrived, ms since the Unix epoch, rounded down
+    end_ms          just before the last bytes of the answer were handed to the kernel, likewise; when the client
+                    was seen to be gone, with status 499 and the faults silent, stalled and endless
+    client          address:port of the client, one for each connection
+    host            which host was asked, by name or by address
+    server          the address of that host, which is the connection's own but for requests through a proxy;
+                    "-" when a proxy is asked for a name that nobody has
+    method          "-" when the request could not be understood
+    target          path and query as they were sent; "-" as above
+    status          the answer's, also when no byte of it went out; 499: the client went away before it had all
+    bytes           of the answer with its head, as far as the kernel took them
+    fault           what befell the answer: "-", the value of a `Fault`, "short" or "long" when its body is shorter
+                    or longer than its Content-Length. Only after "-" and "long" can the client have all of it.
+    retry_after_ms  what the answer's Retry-After asks for, counted from `end_ms`; 0: it has none
 
-A line is written by one write(2) in append mode when the exchange has ended, so killing the server loses no
-exchange that had. A full disk may leave half a line at the end: the reader passes over it, and the next
-server cuts it off.
+A line is written when the exchange has ended, by one write(2) in append mode, so killing the server loses no
+exchange that had.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.simweb.checker import Exchange
+from bigcrawl.simweb.exchange import Exchange
+from bigcrawl.simweb.line_file import LineFile, LineFormat, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_COLUMNS: Final = ("start_ms", "end_ms", "client", "host", "method", "target", "status", "bytes")
-_HEADER: Final = "\t".join(("# simweb log 1", *_COLUMNS)) + "\n"
-_TAIL_BYTES_MAX: Final = 65_536  # longer than any line: the server takes no head above 16 KB
 
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the log; the fields are those of the module's table."""
+class LogLine(NamedTuple):
+    """One line of the log; the fields are those of the module's table, `sent_bytes` is its `bytes`."""
 
     start_ms: int
     end_ms: int
     client: str
     host: str
+    server: str
     method: str
     target: str
     status: int
     sent_bytes: int
+    fault: str = "-"
+    retry_after_ms: int = 0
+
+
+_FORMAT: Final = LineFormat(
+    "access log",
+    "# simweb log 2",
+    ["bytes" if name == "sent_bytes" else name for name in LogLine._fields],
+)
+# As LogLine has them; a line is made some thousand times a second, and this is the quickest way.
+_LINE: Final = "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\n"
 
 
 class AccessLog:
     """Appends to a log file; makes it when there is none."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise ConfigError(f"access log {path} cannot be opened: {error.strerror}") from error
-        self._path = path
-        self._cut_torn_tail()
-        if os.fstat(self._fd).st_size == 0:
-            os.write(self._fd, _HEADER.encode())
+        self._file = LineFile(path, _FORMAT)
+        self._append = self._file.append
 
     def __repr__(self) -> str:
-        return f"AccessLog({str(self._path)!r})"
+        return f"AccessLog({self._file!r})"
 
     def write(self, line: LogLine) -> None:
         """Append one line; it is in the kernel's hands when this returns."""
-        fields = (line.start_ms, line.end_ms, line.client, line.host, line.method, line.target, line.status)
-        os.write(self._fd, ("\t".join(map(str, fields)) + f"\t{line.sent_bytes}\n").encode())
+        self._append(_LINE % line)
 
     def close(self) -> None:
         """Let go of the file."""
-        os.close(self._fd)
-
-    def _cut_torn_tail(self) -> None:
-        size = os.fstat(self._fd).st_size
-        start = max(0, size - _TAIL_BYTES_MAX)
-        tail = os.pread(self._fd, _TAIL_BYTES_MAX, start)
-        os.ftruncate(self._fd, start + tail.rfind(b"\n") + 1)
+        self._file.close()
 
 
 def read_log(path: Path) -> Iterator[LogLine]:
@@ -87,29 +84,26 @@ def read_log(path: Path) -> Iterator[LogLine]:
         ConfigError: there is no such file, or it is no log of this format.
         CorruptionError: a line is not one.
     """
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise ConfigError(f"access log {path} cannot be read: {error.strerror}") from error
-    with file:
-        offset = len(header := file.readline())
-        if header != _HEADER.encode():
-            raise ConfigError(f"{path} is not a simweb log of format 1; give the file that serve --log wrote")
-        for line in file:
-            if line.endswith(b"\n"):
-                yield _parsed(line, path, offset)
-            offset += len(line)
+    return read_lines(path, _FORMAT, _parsed)
 
 
 def read_exchanges(path: Path) -> Iterator[Exchange]:
     """The same, as the checker takes them."""
     for line in read_log(path):
-        yield Exchange(line.start_ms, line.end_ms, line.host, line.target, line.status)
+        yield Exchange(
+            line.start_ms,
+            line.end_ms,
+            line.host,
+            line.target,
+            line.status,
+            "" if line.server == line.host else line.server,
+            line.fault,
+            line.retry_after_ms,
+        )
 
 
-def _parsed(line: bytes, path: Path, offset: int) -> LogLine:
-    try:
-        start, end, client, host, method, target, status, sent = line[:-1].decode().split("\t")
-        return LogLine(int(start), int(end), client, host, method, target, int(status), int(sent))
-    except ValueError as error:
-        raise CorruptionError(path, offset, f"{len(_COLUMNS)} fields", line[:80]) from error
+def _parsed(fields: list[str]) -> LogLine:
+    start, end, client, host, server, method, target, status, sent, fault, retry_after = fields
+    return LogLine(
+        int(start), int(end), client, host, server, method, target, int(status), int(sent), fault, int(retry_after)
+    )

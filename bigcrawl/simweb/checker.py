@@ -3,276 +3,203 @@
 Any server's log will do (nginx's as well as simweb's): the checker takes exchanges, and rules to hold them
 to. A server sees a request later and ends an answer sooner than the client does, so the gaps it logs between
 an end and the next start are never shorter than those the client kept. Gaps between two starts can be, when
-the first request was slower to arrive than the second: `tolerance_ms` is for that.
+the first request was slower to arrive than the second, and so can gaps after an answer that the client broke
+off, which the server notices late: `tolerance_ms` is for both. Where a log of milliseconds cannot tell what
+came first, the crawler has the benefit of the doubt.
+
+`exchange.py` is what a log says, `rules.py` what is asked for, `findings.py` what is found; `pacing.py` looks
+at distances in time, `robots_watch.py` at robots.txt, and `ordering.py` sorts.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from typing import TYPE_CHECKING
 
+from bigcrawl.exceptions import ContractError
 from bigcrawl.simweb.addresses import origin_of
+from bigcrawl.simweb.coverage import Coverage
+from bigcrawl.simweb.exchange import ABORTED_STATUS, Exchange
+from bigcrawl.simweb.findings import Fetch, Gap, Report, StaleFetch
+from bigcrawl.simweb.ordering import by_start
+from bigcrawl.simweb.pacing import Pace, Silence, StartGap
+from bigcrawl.simweb.robots_watch import RobotsWatch
+from bigcrawl.simweb.rules import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
-ROBOTS_TARGET: Final = "/robots.txt"
-# The client went away before it had the answer; nginx logs the same number.
-ABORTED_STATUS: Final = 499
-_TOO_MANY_REQUESTS: Final = 429
-_SHOWN_MAX: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request and its answer, as a server saw them.
-
-    Attributes:
-        start_ms: when the request had arrived. Rounded down, like `end_ms`: gaps are then never understated.
-        end_ms: when the last bytes of the answer were handed to the kernel.
-        host: what the host delay is kept for, without scheme and port.
-        server: what the server gap is kept for, an address; empty: the host is its own server.
-    """
-
-    start_ms: int
-    end_ms: int
-    host: str
-    target: str
-    status: int
-    server: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What a crawl is held to; each default asks for nothing.
-
-    Attributes:
-        expected: status by canonical URL, of all that should be fetched; None: any set of pages is right.
-        port: the port of the URLs in `expected`.
-        host_delay_ms: least time between the end of one exchange of a host and the start of its next.
-        host_delays_ms: larger delays of single hosts, such as their Crawl-delay.
-        server_delay_ms: least time between two starts at one server.
-        tolerance_ms: by how much a gap may fall short of its delay.
-        retries: how often a URL may be asked for again after answers of 429 or 5xx.
-        allows: whether host and target may be fetched; None: robots.txt plays no part.
-    """
-
-    expected: Mapping[str, int] | None = None
-    port: int = 80
-    host_delay_ms: int = 0
-    host_delays_ms: Mapping[str, int] = field(default_factory=dict)
-    server_delay_ms: int = 0
-    tolerance_ms: int = 0
-    retries: int = 0
-    allows: Callable[[str, str], bool] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Two neighbours in time that are too close; a negative `gap_ms` says by how much they overlap."""
-
-    name: str
-    earlier: Exchange
-    later: Exchange
-    gap_ms: int
-    wanted_ms: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name}: {self.gap_ms} ms instead of {self.wanted_ms} ms between {self.earlier.target} "
-            f"and {self.later.target} at {self.later.start_ms}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Refetch:
-    """A URL that was asked for `times` times."""
-
-    url: str
-    times: int
-
-    def __str__(self) -> str:
-        return f"{self.url}: {self.times} times"
-
-
-@dataclass(frozen=True, slots=True)
-class StatusDifference:
-    """A URL that answered otherwise than expected."""
-
-    url: str
-    expected: int
-    found: int
-
-    def __str__(self) -> str:
-        return f"{self.url}: {self.found} instead of {self.expected}"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What the checker found; every tuple is empty after a crawl without fault."""
-
-    requests: int
-    robots_requests: int
-    hosts: int
-    expected: int | None
-    missing: tuple[str, ...]
-    unexpected: tuple[str, ...]
-    wrong_status: tuple[StatusDifference, ...]
-    refetched: tuple[Refetch, ...]
-    concurrent: tuple[Gap, ...]
-    host_too_soon: tuple[Gap, ...]
-    server_too_soon: tuple[Gap, ...]
-    disallowed: tuple[str, ...]
-    robots_not_first: tuple[str, ...]
-
-    @property
-    def coverage(self) -> float:
-        """The share of the expected URLs that were fetched; 1.0 when none were expected."""
-        return 1 - len(self.missing) / self.expected if self.expected else 1.0
-
-    @property
-    def overlap(self) -> int:
-        """Requests too many: for each URL those after the first, retries that the rules allow apart."""
-        return sum(refetch.times - 1 for refetch in self.refetched)
-
-    @property
-    def ok(self) -> bool:
-        """Whether no rule was broken."""
-        return not any(found for _, found in self._findings())
-
-    def __str__(self) -> str:
-        lines = [f"{self.requests} requests to {self.hosts} hosts, {self.robots_requests} of them for robots.txt"]
-        if self.expected is not None:
-            lines.append(f"coverage {self.coverage:.4f} of {self.expected} URLs, overlap {self.overlap}")
-        for heading, found in self._findings():
-            lines.append(f"{heading}: {len(found)}")
-            lines += [f"    {item}" for item in found[:_SHOWN_MAX]]
-            if len(found) > _SHOWN_MAX:
-                lines.append(f"    and {len(found) - _SHOWN_MAX} more")
-        lines.append("ok" if self.ok else "NOT ok")
-        return "\n".join(lines)
-
-    def _findings(self) -> list[tuple[str, tuple[object, ...]]]:
-        return [
-            ("not fetched", self.missing),
-            ("fetched, but not expected", self.unexpected),
-            ("other status than expected", self.wrong_status),
-            ("fetched more than once", self.refetched),
-            ("two requests to one host at once", self.concurrent),
-            ("host delay not kept", self.host_too_soon),
-            ("server gap not kept", self.server_too_soon),
-            ("forbidden by robots.txt", self.disallowed),
-            ("robots.txt not asked for first", self.robots_not_first),
-        ]
+__all__ = ["ABORTED_STATUS", "Checker", "Exchange", "Report", "Rules", "check"]
 
 
 def check(exchanges: Iterable[Exchange], rules: Rules) -> Report:
     """Hold a server's log, in any order, to the rules.
 
-    Cost: the exchanges are sorted in memory.
+    Cost: `by_start`'s to sort, then `Checker`'s.
     """
-    by_host: defaultdict[str, list[Exchange]] = defaultdict(list)
-    by_server: defaultdict[str, list[Exchange]] = defaultdict(list)
-    by_url: defaultdict[str, list[int]] = defaultdict(list)
-    log = sorted(exchanges, key=_in_time)
-    for exchange in log:
-        by_host[exchange.host].append(exchange)
-        by_server[exchange.server or exchange.host].append(exchange)
-        if exchange.target != ROBOTS_TARGET:
-            by_url[origin_of(exchange.host, rules.port) + exchange.target].append(exchange.status)
-    concurrent, host_too_soon = _host_gaps(by_host, rules)
-    missing, unexpected, wrong_status = _coverage(by_url, rules.expected)
-    return Report(
-        requests=len(log),
-        robots_requests=sum(exchange.target == ROBOTS_TARGET for exchange in log),
-        hosts=len(by_host),
-        expected=None if rules.expected is None else len(rules.expected),
-        missing=missing,
-        unexpected=unexpected,
-        wrong_status=wrong_status,
-        refetched=_refetched(by_url, rules.retries),
-        concurrent=concurrent,
-        host_too_soon=host_too_soon,
-        server_too_soon=_server_gaps(by_server, rules),
-        disallowed=_disallowed(log, rules),
-        robots_not_first=_robots_not_first(by_host, rules),
-    )
+    checker = Checker(rules)
+    for exchange in by_start(exchanges):
+        checker.add(exchange)
+    return checker.report()
 
 
-def _in_time(exchange: Exchange) -> tuple[int, int, bool]:
-    """Order of start; of two in the same millisecond, robots.txt is taken to be the first."""
-    return exchange.start_ms, exchange.end_ms, exchange.target != ROBOTS_TARGET
+class _Host:
+    """What has to be remembered of one host."""
+
+    __slots__ = ("is_unruled", "pace", "robots", "silence")
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.robots: RobotsWatch | None = None
+        self.silence: Silence | None = None
+        self.is_unruled = False
 
 
-def _host_gaps(by_host: Mapping[str, list[Exchange]], rules: Rules) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
-    """Neighbours that overlap, and neighbours whose gap is too small; a pair is never in both."""
-    concurrent, too_soon = [], []
-    for host, exchanges in by_host.items():
-        wanted_ms = max(rules.host_delay_ms, rules.host_delays_ms.get(host, 0))
-        latest = exchanges[0]
-        for exchange in exchanges[1:]:
-            gap_ms = exchange.start_ms - latest.end_ms
-            gap = Gap(host, latest, exchange, gap_ms, wanted_ms)
-            if gap_ms < 0:
-                concurrent.append(gap)
-            elif gap_ms < wanted_ms - rules.tolerance_ms:
-                too_soon.append(gap)
-            # A short exchange inside a long one does not end the long one.
-            latest = max(latest, exchange, key=lambda ended: ended.end_ms)
-    return tuple(concurrent), tuple(too_soon)
+class Checker:
+    """Holds exchanges to the rules as they come, in order of start.
 
+    Cost: some microseconds an exchange; keeps every distinct target, the last exchanges of each host, PLD and
+    server, and the findings.
+    """
 
-def _server_gaps(by_server: Mapping[str, list[Exchange]], rules: Rules) -> tuple[Gap, ...]:
-    wanted_ms = rules.server_delay_ms
-    return tuple(
-        Gap(server, earlier, later, later.start_ms - earlier.start_ms, wanted_ms)
-        for server, exchanges in by_server.items()
-        for earlier, later in pairwise(exchanges)
-        if later.start_ms - earlier.start_ms < wanted_ms - rules.tolerance_ms
-    )
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._coverage = Coverage(rules)
+        self._hosts: dict[str, _Host] = {}
+        self._plds: dict[str, Pace] = {}
+        self._servers: dict[str, StartGap] = {}
+        self._statuses: Counter[int] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._robots_requests = 0
+        # Exchanges of one millisecond, until the next millisecond comes: they may be in any order.
+        self._together: list[Exchange] = []
+        self._now_ms = 0
+        self._concurrent: list[Gap] = []
+        self._host_too_soon: list[Gap] = []
+        self._pld_concurrent: list[Gap] = []
+        self._pld_too_soon: list[Gap] = []
+        self._server_too_soon: list[Gap] = []
+        self._retry_after_ignored: list[Gap] = []
+        self._robots_not_first: list[Fetch] = []
+        self._robots_stale: list[StaleFetch] = []
+        self._robots_refetched: list[Gap] = []
 
+    def __repr__(self) -> str:
+        return f"Checker({self._statuses.total()} exchanges, {len(self._hosts)} hosts)"
 
-def _coverage(
-    by_url: Mapping[str, list[int]], expected: Mapping[str, int] | None
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[StatusDifference, ...]]:
-    """What was not fetched, what should not have been, and what answered otherwise."""
-    if expected is None:
-        return (), (), ()
-    answers = {url: [status for status in by_url[url] if status != ABORTED_STATUS] for url in by_url}
-    return (
-        tuple(sorted(url for url in expected if not answers.get(url))),
-        tuple(sorted(by_url.keys() - expected.keys())),
-        tuple(
-            StatusDifference(url, status, answers[url][-1])
-            for url, status in expected.items()
-            if answers.get(url) and answers[url][-1] != status
-        ),
-    )
+    def add(self, exchange: Exchange) -> None:
+        """Take the next exchange.
 
+        Raises:
+            ContractError: it started before the one before it.
+        """
+        if exchange.start_ms != self._now_ms:
+            if exchange.start_ms < self._now_ms:
+                raise ContractError(f"exchange at {exchange.start_ms} comes after one at {self._now_ms}; use check()")
+            self._take_together()
+            self._now_ms = exchange.start_ms
+        self._together.append(exchange)
 
-def _refetched(by_url: Mapping[str, list[int]], retries: int) -> tuple[Refetch, ...]:
-    found = []
-    for url, statuses in by_url.items():
-        failures = sum(status == _TOO_MANY_REQUESTS or status >= 500 for status in statuses[:-1])
-        times = len(statuses) - min(retries, failures)
-        if times > 1:
-            found.append(Refetch(url, times))
-    return tuple(found)
+    def report(self) -> Report:
+        """What was found in all that was given so far; more may follow, but nothing of the last millisecond."""
+        self._take_together()
+        coverage = self._coverage
+        return Report(
+            requests=self._statuses.total(),
+            robots_requests=self._robots_requests,
+            hosts=len(self._hosts),
+            statuses=tuple(sorted(self._statuses.items())),
+            faults=tuple(sorted(self._faults.items())),
+            expected=coverage.required(),
+            missing=coverage.missing(),
+            unexpected=tuple(coverage.unexpected),
+            wrong_status=coverage.wrong_status(),
+            refetched=coverage.refetched,
+            over_retried=coverage.over_retried,
+            concurrent=tuple(self._concurrent),
+            host_too_soon=tuple(self._host_too_soon),
+            pld_concurrent=tuple(self._pld_concurrent),
+            pld_too_soon=tuple(self._pld_too_soon),
+            server_too_soon=tuple(self._server_too_soon),
+            retry_after_ignored=tuple(self._retry_after_ignored),
+            disallowed=tuple(coverage.disallowed),
+            robots_not_first=tuple(self._robots_not_first),
+            robots_stale=tuple(self._robots_stale),
+            robots_refetched=tuple(self._robots_refetched),
+            too_deep=coverage.too_deep,
+            nofollowed=tuple(coverage.nofollowed),
+        )
 
+    def _take_together(self) -> None:
+        """Take those that started together in the order that excuses most.
 
-def _disallowed(log: list[Exchange], rules: Rules) -> tuple[str, ...]:
-    if rules.allows is None:
-        return ()
-    return tuple(
-        origin_of(exchange.host, rules.port) + exchange.target
-        for exchange in log
-        if exchange.target != ROBOTS_TARGET and not rules.allows(exchange.host, exchange.target)
-    )
+        The shortest first, robots.txt before a page as short, and a failure before what may have been its retry.
+        """
+        together, self._together = self._together, []
+        if len(together) > 1:
+            together.sort(key=self._excusing)
+        for exchange in together:
+            self._take(exchange)
 
+    def _excusing(self, exchange: Exchange) -> tuple[int, bool, bool]:
+        until_ms = exchange.busy_until_ms(self._rules.tolerance_ms)
+        return until_ms, not exchange.is_robots, not exchange.is_failure
 
-def _robots_not_first(by_host: Mapping[str, list[Exchange]], rules: Rules) -> tuple[str, ...]:
-    if rules.allows is None:
-        return ()
-    return tuple(host for host, exchanges in by_host.items() if exchanges[0].target != ROBOTS_TARGET)
+    def _take(self, exchange: Exchange) -> None:
+        self._statuses[exchange.status] += 1
+        if exchange.is_faulty:
+            self._faults[exchange.fault] += 1
+        host = self._hosts.get(exchange.host)
+        if host is None:
+            host = self._hosts[exchange.host] = _Host(self._host_pace(exchange.host))
+        host.pace.add(exchange, self._concurrent, self._host_too_soon)
+        self._look_at_neighbours(exchange)
+        self._listen(host, exchange)
+        self._look_at_robots(host, exchange)
+        if not exchange.is_robots:
+            self._coverage.add(exchange)
+
+    def _host_pace(self, host: str) -> Pace:
+        rules = self._rules
+        delay_ms = max(rules.host_delay_ms, rules.host_delays_ms.get(host, 0))
+        return Pace(host, rules.host_connections, delay_ms, rules.tolerance_ms)
+
+    def _look_at_neighbours(self, exchange: Exchange) -> None:
+        """Other hosts of the same PLD or at the same server."""
+        rules = self._rules
+        if rules.pld_of is not None:
+            pld = rules.pld_of(exchange.host)
+            if (pace := self._plds.get(pld)) is None:
+                pace = self._plds[pld] = Pace(pld, rules.pld_connections, rules.pld_delay_ms, rules.tolerance_ms)
+            pace.add(exchange, self._pld_concurrent, self._pld_too_soon)
+        if rules.server_delay_ms:
+            server = exchange.server or exchange.host
+            if (gap := self._servers.get(server)) is None:
+                gap = self._servers[server] = StartGap(server)
+            gap.add(exchange, rules, self._server_too_soon)
+
+    def _listen(self, host: _Host, exchange: Exchange) -> None:
+        """A host that never asks to be left alone costs no memory for it."""
+        if host.silence is None and exchange.wait_ms and self._rules.retry_after_max_ms:
+            host.silence = Silence()
+        if host.silence is not None:
+            host.silence.add(exchange, self._rules, self._retry_after_ignored)
+
+    def _look_at_robots(self, host: _Host, exchange: Exchange) -> None:
+        rules = self._rules
+        if exchange.is_robots:
+            self._robots_requests += 1
+            if host.robots is None:
+                host.robots = RobotsWatch()
+            host.robots.add(exchange, rules, self._robots_refetched)
+        elif rules.allows is not None:
+            age_ms = None if host.robots is None else host.robots.age_ms(exchange.start_ms, rules.tolerance_ms)
+            if age_ms is None:
+                if not host.is_unruled:
+                    self._robots_not_first.append(Fetch(self._url(exchange), exchange.start_ms))
+                host.is_unruled = True
+            elif age_ms > rules.robots_max_age_ms + rules.tolerance_ms:
+                self._robots_stale.append(StaleFetch(self._url(exchange), exchange.start_ms, age_ms))
+
+    def _url(self, exchange: Exchange) -> str:
+        return origin_of(exchange.host, self._rules.port) + exchange.target

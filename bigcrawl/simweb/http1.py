@@ -1,33 +1,68 @@
-"""As much of HTTP/1.1 as a server of GET and HEAD needs: heads in, answers out. No I/O."""
+"""As much of HTTP/1.1 as a server of GET and HEAD needs: heads of requests in, heads of answers out. No I/O."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 # Printable ASCII without the blank: the access log can hold such a target as it is.
 _TARGET: Final = re.compile(rb"[!-~]+")
+# A name or an address of either kind, and a port; the log can hold these too.
+_AUTHORITY: Final = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?")
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+_CONDITIONS: Final = {b"if-none-match": "If-None-Match", b"if-modified-since": "If-Modified-Since"}
+_HTTP_PORT: Final = 80
+# A crawler's requests to a host differ in their first line only, so the other lines are read once.
+_FIELDS_KEPT: Final = 4096
 
 
 class BadRequestError(ValueError):
     """The request cannot be understood; `status` says how."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(f"{status} {_REASONS[status]}")
+        super().__init__(f"{status} {reason_of(status)}")
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
-    """What the first lines of a request say; `target` is in origin form, `body_bytes` follow the head."""
+class RequestHead(NamedTuple):
+    """What the head of a request says.
+
+    Attributes:
+        method: as sent.
+        target: in origin form, whatever form it was sent in.
+        keep_alive: whether the connection is to stay open after the answer.
+        body_bytes: how many follow the head.
+        is_old: HTTP/1.0: such a client does not know chunks.
+        host: the name or address that is asked, lower-case, without port and final dot; "" when none is named.
+        proxy_port: the port in a target that was written as for a proxy, 80 when it has none; 0: it was not.
+        conditions: the values, as sent, of If-None-Match and If-Modified-Since, by these names.
+    """
 
     method: str
     target: str
     keep_alive: bool
     body_bytes: int
+    is_old: bool
+    host: str
+    proxy_port: int
+    conditions: Mapping[str, str]
+
+
+class _Fields(NamedTuple):
+    host: str | None
+    wishes: bytes
+    body_bytes: int
+    conditions: Mapping[str, str]
+
+
+def reason_of(status: int) -> str:
+    """The words that stand beside a status."""
+    return _REASONS.get(status, "Unknown")
 
 
 def parse_head(head: bytes) -> RequestHead:
@@ -36,56 +71,73 @@ def parse_head(head: bytes) -> RequestHead:
     Raises:
         BadRequestError: it is malformed, or asks for what this server does not do.
     """
-    request_line, *lines = head.split(b"\r\n")
+    request_line, _, lines = head.partition(b"\r\n")
     words = request_line.split(b" ")
     if len(words) != 3 or not _TARGET.fullmatch(words[1]) or not words[0].isalpha():
         raise BadRequestError(400)
     method, target, version = words
     if version not in (b"HTTP/1.1", b"HTTP/1.0"):
         raise BadRequestError(505)
-    fields = _fields(lines)
-    if version == b"HTTP/1.1" and b"host" not in fields:
+    host, wishes, body_bytes, conditions = _read_fields(lines)
+    is_old = version == b"HTTP/1.0"
+    if host is None and not is_old:
         raise BadRequestError(400)
+    keep_alive = b"keep-alive" in wishes if is_old else b"close" not in wishes
+    proxy_port = 0
+    path = target.decode()
+    if not path.startswith("/") and path != "*":
+        host, proxy_port, path = _absolute_form(path)
+    return RequestHead(method.decode(), path, keep_alive, body_bytes, is_old, host or "", proxy_port, conditions)
+
+
+@lru_cache(_FIELDS_KEPT)
+def _read_fields(lines: bytes) -> _Fields:
+    fields = {}
+    for line in lines.split(b"\r\n") if lines else ():
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name != name.strip():
+            raise BadRequestError(400)
+        fields[name.lower()] = value.strip()
     if b"transfer-encoding" in fields:
         raise BadRequestError(501)
     body_bytes = fields.get(b"content-length", b"0")
     if not body_bytes.isdigit():
         raise BadRequestError(400)
-    wishes = fields.get(b"connection", b"").lower()
-    keep_alive = b"close" not in wishes if version == b"HTTP/1.1" else b"keep-alive" in wishes
-    return RequestHead(method.decode(), _origin_form(target.decode()), keep_alive, int(body_bytes))
+    return _Fields(
+        host=_named_host(fields.get(b"host")),
+        wishes=fields.get(b"connection", b"").lower(),
+        body_bytes=int(body_bytes),
+        conditions={name: fields[key].decode("latin-1") for key, name in _CONDITIONS.items() if key in fields},
+    )
 
 
-def encode_answer(
-    status: int,
-    headers: tuple[tuple[str, str], ...],
-    body: bytes,
-    *,
-    head_only: bool,
-    keep_alive: bool,
-    date: str,
-) -> bytes:
-    """The bytes of an answer; `head_only` answers HEAD: the length is told, the body is not sent."""
-    lines = [f"HTTP/1.1 {status} {_REASONS[status]}", f"Date: {date}", "Server: simweb"]
-    lines += [f"{name}: {value}" for name, value in headers]
-    lines.append(f"Content-Length: {len(body)}")
-    lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}")
-    return "\r\n".join([*lines, "\r\n"]).encode("latin-1") + (b"" if head_only else body)
+def _named_host(value: bytes | None) -> str | None:
+    """The host of a Host header; "" when it is empty, as it may be; None when there is none."""
+    return _authority(value.decode("latin-1"))[0] if value else None if value is None else ""
 
 
-def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
-    fields = {}
-    for line in lines:
-        name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip():
-            raise BadRequestError(400)
-        fields[name.lower()] = value.strip()
-    return fields
+def _absolute_form(target: str) -> tuple[str, int, str]:
+    """Host, port, path and query of a target that a client wrote as it does to a proxy."""
+    scheme, colon, rest = target.partition("://")
+    if not colon:
+        raise BadRequestError(400)
+    if scheme.lower() != "http":
+        raise BadRequestError(421)
+    split = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
+    host, port = _authority(rest[:split])
+    path = rest[split:]
+    return host, port or _HTTP_PORT, path if path.startswith("/") else "/" + path
 
 
-def _origin_form(target: str) -> str:
-    """Path and query of a target that a client wrote as it would to a proxy."""
-    if not target.lower().startswith("http://"):
-        return target
-    slash = target.find("/", len("http://"))
-    return "/" if slash < 0 else target[slash:]
+def _authority(text: str) -> tuple[str, int]:
+    """Host and port of an authority; port 0: it has none."""
+    match = _AUTHORITY.fullmatch(text)
+    if match is None:
+        raise BadRequestError(400)
+    return match[1].lower().removesuffix("."), int(match[2] or 0)
+
+
+def encode_head(version: str, status: int, headers: Iterable[tuple[str, str]]) -> bytes:
+    """The head of an answer with the empty line that ends it; headers are encoded as Latin-1."""
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    return f"{version} {status} {reason_of(status)}\r\n{lines}\r\n".encode("latin-1")

@@ -5,31 +5,41 @@ from __future__ import annotations
 import errno
 import socket
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-BACKLOG: Final = 1024
+# Connections that nobody has accepted yet; the system's own bound (net.core.somaxconn) is the same or larger.
+BACKLOG: Final = 4096
+# As many sockets as addresses are opened, and looked at by each poll: a web of this size is still quick.
+SOCKETS_MAX: Final = 4096
 # A free port of the first address is nearly always free on the others too; twenty misses are no accident.
 _PORT_TRIES: Final = 20
 
 
-def open_listeners(addresses: Sequence[str], port: int, device: str = "lo") -> list[socket.socket]:
+def open_listeners(addresses: Iterable[str], port: int, device: str = "lo") -> list[socket.socket]:
     """Listen on one port of all addresses, all of them loopback; port 0 chooses a free one.
 
-    One socket on all addresses is enough where it can be tied to the loopback device; where the system does
-    not let us, each address has a socket of its own.
+    One socket on all addresses is enough where it can be tied to the loopback device, as Linux lets every user
+    since 5.7 and root before; the addresses are then not even looked at. Elsewhere each has a socket of its own.
 
     Raises:
-        ConfigError: the port is taken or not ours, or there are more addresses than files may be open.
+        ConfigError: the port is taken or not ours, or a socket each is too many.
     """
     try:
         wide = _tied_to_device(device)
-    except OSError:
-        return _one_each(addresses, port)
+    except OSError as error:
+        few = list(islice(addresses, SOCKETS_MAX + 1))
+        if len(few) > SOCKETS_MAX:
+            raise ConfigError(
+                f"more than {SOCKETS_MAX} addresses, and no socket for all of them, for it cannot be tied to "
+                f"{device}: {error.strerror}; lower hosts, or listen on 127.0.0.1 and crawl through it as a proxy"
+            ) from error
+        return _one_each(few, port)
     return [_listening(wide, "0.0.0.0", port)]  # noqa: S104 - tied to the loopback device before it is bound
 
 
@@ -75,6 +85,8 @@ def _plain() -> socket.socket:
 
 def _listening(sock: socket.socket, address: str, port: int) -> socket.socket:
     try:
+        # Accepted sockets have it from here: the last piece of an answer shall not wait for an acknowledgement.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A restarted server must get its port back while connections of the last one linger in TIME_WAIT.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((address, port))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from html import escape
+from itertools import accumulate
 from random import Random
 from typing import Final
 
-# A page is at least as long as its drawn size, and one paragraph and the frame around it longer: 5-25 KB.
-_BYTES_MIN, _BYTES_MAX = 5_000, 23_000
+# By quantiles: evenly 5 to 23 KB, or as skewed as on the web, 21 KB in the mean (IRLbot §7).
+EVEN_BYTES: Final = tuple(5_000 + place * 18_000 // 63 for place in range(64))
+SKEWED_BYTES: Final = tuple(round(2_700 * 1.0525**place) for place in range(64))
+
 _PARAGRAPHS: Final = 64
 _SENTENCES_MAX: Final = 7
+# More would cost memory: a template has the size of a page, and there is one for each number of links.
+_VARIANTS: Final = 4
 
 _WORDS: Final = """
 the a of and to in is that it was for on are with as by at from this which river stone garden market
@@ -31,9 +37,9 @@ _DEAD_ENDS: Final = (
 )
 
 _ANCHORS: Final = (
-    '<a href="{}">{}</a>',
-    "<a class=more href='{}'>{}</a>",
-    '<A TITLE="{1}" HREF="{0}">{1}</A>',
+    '<a href="%s">{}</a>',
+    "<a class=more href='%s'>{}</a>",
+    '<A TITLE="{0}" HREF="%s">{0}</A>',
 )
 
 
@@ -51,40 +57,72 @@ def _paragraph(rng: Random) -> str:
     return f"<p>{' '.join(sentences)}</p>\n"
 
 
-def render_page(rng: Random, title: str, base: str | None, hrefs: list[str], pool: tuple[str, ...]) -> bytes:
-    """An HTML page with the given links (not yet escaped), in order, spread over its text."""
-    areas: list[str] = []
-    parts = [_head(title, base), f"<body>\n<h1>{title}</h1>\n"]
-    for href in hrefs:
-        drawn = rng.random()
-        if drawn < 0.06:
-            areas.append(f'<area shape="rect" coords="0,0,9,9" alt="" href="{escape(href)}">\n')
-        elif drawn < 0.1:
-            parts.append(f'<iframe src="{escape(href)}" width="300" height="200"></iframe>\n')
-        else:
-            parts.append(rng.choice(_ANCHORS).format(escape(href), " ".join(rng.choices(_WORDS, k=2))))
-            parts.append("\n" if drawn < 0.6 else rng.choice(pool))
-    parts += _misleading(rng)
-    parts.append(f'<img src="/assets/map.png" usemap="#plan" alt=""><map name="plan">\n{"".join(areas)}</map>\n')
-    _fill(parts, rng, pool)
-    parts.append("</body></html>\n")
-    return "".join(parts).encode()
+class Writer:
+    """Writes the pages of one web: a page is a template of its number of links, filled, and text to its size.
 
+    Cost: a template of some 10 KB for each of the numbers of links that occur, and variant, made when first asked for.
+    """
 
-def render_frameset(rng: Random, title: str, base: str | None, hrefs: list[str], pool: tuple[str, ...]) -> bytes:
-    """A page of frames; what it says to a browser without frames holds no links."""
-    frames = "".join(f'<frame src="{escape(href)}">\n' for href in hrefs)
-    parts = [_head(title, base), f'<frameset cols="*,*">\n{frames}<noframes>\n']
-    _fill(parts, rng, pool)
-    parts.append("</noframes></frameset></html>\n")
-    return "".join(parts).encode()
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.pool = paragraph_pool(seed)
+        self._text = "".join(self.pool).encode()
+        self._starts = [0, *accumulate(len(paragraph.encode()) for paragraph in self.pool)]
+        self._templates: dict[tuple[int, int], bytes] = {}
 
+    def page(self, draw: int, title: str, base: str | None, hrefs: list[str], wanted: int) -> bytes:
+        """An HTML page with the links, not yet escaped, in their order; `wanted` bytes or up to 1,500 more."""
+        template = self._template(len(hrefs), draw % _VARIANTS)
+        # All at once: in a call each, these would cost more than the rest of the page.
+        escaped = "\0".join(hrefs).replace("&", "&amp;").encode().split(b"\0") if hrefs else ()
+        shown = title.encode()
+        page: bytes = template % (_base_element(base).encode(), shown, shown, *escaped)
+        return b"".join((page, self.filler(draw // _VARIANTS, wanted - len(page)), _PAGE_END))
 
-def render_text(rng: Random, pool: tuple[str, ...]) -> bytes:
-    """Plain text that looks like HTML: none of its links counts."""
-    parts = ['Notes. <a href="/phantom/notes.html">Not a link</a>\n']
-    _fill(parts, rng, pool)
-    return "".join(parts).encode()
+    def frameset(self, draw: int, title: str, base: str | None, hrefs: list[str], wanted: int) -> bytes:
+        """A page of frames; what it says to a browser without frames holds no links."""
+        frames = "".join(f'<frame src="{escape(href)}">\n' for href in hrefs)
+        head = _HEAD % (_base_element(base), title) + f'<frameset cols="*,*">\n{frames}<noframes>\n'
+        return head.encode() + self.filler(draw, wanted - len(head)) + b"</noframes></frameset></html>\n"
+
+    def text(self, draw: int, wanted: int) -> bytes:
+        """Plain text that looks like HTML: none of its links counts."""
+        return b'Notes. <a href="/phantom/notes.html">Not a link</a>\n' + self.filler(draw, wanted)
+
+    def filler(self, draw: int, wanted: int) -> bytes:
+        """Whole paragraphs of `wanted` bytes or a paragraph more; none when none are wanted."""
+        if wanted <= 0:
+            return b""
+        start = self._starts[draw % _PARAGRAPHS]
+        rounds, rest = divmod(start + wanted, len(self._text))
+        end = self._starts[bisect_left(self._starts, rest)]
+        if not rounds:
+            return self._text[start:end]
+        return self._text[start:] + self._text * (rounds - 1) + self._text[:end]
+
+    def _template(self, links: int, variant: int) -> bytes:
+        template = self._templates.get((links, variant))
+        if template is None:
+            rng = Random(f"{self._seed}/template/{links}/{variant}")
+            template = self._templates[links, variant] = self._made(rng, links).encode()
+        return template
+
+    def _made(self, rng: Random, links: int) -> str:
+        areas = 0
+        parts = [_HEAD, "<body>\n<h1>%s</h1>\n"]
+        for _ in range(links):
+            drawn = rng.random()
+            if drawn < 0.06:
+                areas += 1
+            elif drawn < 0.1:
+                parts.append('<iframe src="%s" width="300" height="200"></iframe>\n')
+            else:
+                parts.append(rng.choice(_ANCHORS).format(" ".join(rng.choices(_WORDS, k=2))))
+                parts.append("\n" if drawn < 0.6 else rng.choice(self.pool))
+        parts += _misleading(rng)
+        parts.append('<img src="/assets/map.png" usemap="#plan" alt=""><map name="plan">\n')
+        parts += ['<area shape="rect" coords="0,0,9,9" alt="" href="%s">\n'] * areas
+        return "".join([*parts, "</map>\n"])
 
 
 def render_notice(status: int, href: str | None = None) -> bytes:
@@ -93,12 +131,15 @@ def render_notice(status: int, href: str | None = None) -> bytes:
     return f"<!DOCTYPE html>\n<html><head><title>{status}</title></head><body>{link}</body></html>\n".encode()
 
 
-def _head(title: str, base: str | None) -> str:
-    base_element = f'<base href="{escape(base)}">\n' if base else ""
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n{base_element}'
-        f'<title>{title}</title>\n<link rel="stylesheet" href="/assets/style-0.css">\n</head>\n'
-    )
+_PAGE_END: Final = b"</body></html>\n"
+_HEAD: Final = (
+    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n%s'
+    '<title>%s</title>\n<link rel="stylesheet" href="/assets/style-0.css">\n</head>\n'
+)
+
+
+def _base_element(base: str | None) -> str:
+    return f'<base href="{escape(base)}">\n' if base else ""
 
 
 def _misleading(rng: Random) -> list[str]:
@@ -109,12 +150,3 @@ def _misleading(rng: Random) -> list[str]:
         f"<script>var more = '<a href=\"/phantom/script-{number}.html\">more<\\/a>';</script>\n",
         f'<a href="{rng.choice(_DEAD_ENDS)}">contact</a> <a name="part-{number}">here</a>\n',
     ]
-
-
-def _fill(parts: list[str], rng: Random, pool: tuple[str, ...]) -> None:
-    wanted = rng.randint(_BYTES_MIN, _BYTES_MAX)
-    # Counted in characters: the few letters of two bytes only make a page a little longer.
-    length = sum(map(len, parts))
-    while length < wanted:
-        parts.append(rng.choice(pool))
-        length += len(parts[-1])

@@ -1,15 +1,20 @@
 """What a host of the simulated web has, and under which path.
 
 A resource is a kind and a number; its path follows from them and they follow from its path, so nothing
-is stored. To add a kind: give it a path, a count, a place in `graph.py` that links to it, and an answer in
-`web.py`. Paths are canonical: what is written here is what a client sends.
+is stored. To add a kind: give it a path and a count here, a place in `graph.py` or in a page that links to it, and
+an answer in `answers.py`. Paths are canonical: what is written here is what a client sends. A kind's first
+directory, or what stands for it in `_KINDS_BY_START`, is its own but for those that share one.
 """
 
 from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 class Kind(StrEnum):
@@ -24,6 +29,18 @@ class Kind(StrEnum):
     FAILING = "failing"  # 500 or 503, for ever
     HOP = "hop"  # 301 or 302 to a page, a private page or the next hop
     LOOP = "loop"  # 302 to the other one of two
+    # What features add. The paths of the first two are in exhibits.py.
+    EXHIBIT = "exhibit"  # something odd, one row of the table in exhibits.py
+    PROOF = "proof"  # 200, a page that only the exhibit of the same number leads to
+    COPY = "copy"  # 200, the same bytes on every host
+    NEAR_COPY = "near-copy"  # 200, the same but for a sentence
+    NEWS = "news"  # 200 or 304, changes at a known rate
+    SITEMAP = "sitemap"  # 200, number 0 an index, the others lists of URLs, gzipped
+    MAPPED = "mapped"  # 200, a page that only a sitemap leads to
+    CALENDAR = "calendar"  # 200, a month; for ever
+    SESSION = "session"  # 200, a shop page whose links carry another session id each time; for ever
+    DEEPER = "deeper"  # 200, links to a directory below itself; for ever
+    OFFER = "offer"  # 200, on farms alone: a page of links to other subdomains; for ever
 
 
 class Resource(NamedTuple):
@@ -34,62 +51,126 @@ class Resource(NamedTuple):
     number: int
 
 
+PLAIN_KINDS: Final = tuple(Kind)[:9]
+ENDLESS_KINDS: Final = frozenset({Kind.CALENDAR, Kind.SESSION, Kind.DEEPER, Kind.OFFER})
 PAGES_PER_TOPIC: Final = 8
+NUMBER_MAX: Final = 10**9 - 1
+DEPTH_MAX: Final = 2_000
 # Nine digits are more than any host has pages, and keep int() cheap whatever a client sends.
-_NUMBER: Final = re.compile(r"([0-9]{1,9})(?:\.html|\.txt|\.css|/)?\Z")
+_NUMBER: Final = re.compile(r"([0-9]{1,9})(?:\.html|\.txt|\.css|\.xml\.gz|/)?\Z")
+_MONTH: Final = re.compile(r"/calendar/([0-9]{4,8})/(0[1-9]|1[0-2])/\Z")
+_SESSION: Final = re.compile(r"/shop/item-([0-9])\.html(?:;jsessionid=([0-9a-f]{8}))?\Z")
+_DEEPER: Final = re.compile(r"/deeper/((?:down/)*)\Z")
+_FIRST_YEAR: Final = 2000
 
 
+# Pages of small hosts, which tests and most hosts of any web have, are linked to again and again.
+@lru_cache(16_384)
 def _page_path(number: int) -> str:
-    topic = number // PAGES_PER_TOPIC
     if number == 0:
         return "/"
-    match number % 10:
-        case 4:
-            return f"/topic-{topic}/item-{number}/"
-        case 6:
-            return f"/topic-{topic}/pr%C3%A9cis-{number}.html"
-        case 9:
-            return f"/find?topic={topic}&item={number}"
-        case _:
-            return f"/topic-{topic}/item-{number}.html"
+    topic = number // PAGES_PER_TOPIC
+    last = number % 10
+    if last == 4:
+        return f"/topic-{topic}/item-{number}/"
+    if last == 6:
+        return f"/topic-{topic}/pr%C3%A9cis-{number}.html"
+    if last == 9:
+        return f"/find?topic={topic}&item={number}"
+    return f"/topic-{topic}/item-{number}.html"
 
 
-def path_of(kind: Kind, number: int) -> str:
-    """The path and query under which the resource is asked for."""
-    match kind:
-        case Kind.PAGE:
-            return _page_path(number)
-        case Kind.PRIVATE:
-            return f"/private/item-{number}.html"
-        case Kind.HIDDEN:
-            return f"/archive/item-{number}.html"
-        case Kind.TEXT:
-            return f"/topic-{number // PAGES_PER_TOPIC}/notes-{number}.txt"
-        case Kind.ASSET:
-            return f"/assets/style-{number}.css"
-        case Kind.MISSING:
-            return f"/topic-{number // PAGES_PER_TOPIC}/gone-{number}.html"
-        case Kind.FAILING:
-            return f"/cgi/report-{number}"
-        case Kind.HOP:
-            return f"/go/{number}"
-        case Kind.LOOP:
-            return f"/go/loop-{number}"
+def _session_path(number: int) -> str:
+    """Numbers below ten carry no session id: they are what the rest of the web links to."""
+    session, item = divmod(number, 10)
+    return f"/shop/item-{item}.html" + (f";jsessionid={session - 1:08x}" if session else "")
+
+
+def _calendar_path(number: int) -> str:
+    return f"/calendar/{_FIRST_YEAR + number // 12}/{number % 12 + 1:02d}/"
+
+
+def _sitemap_path(number: int) -> str:
+    return f"/sitemap-{number}.xml.gz" if number else "/sitemap.xml"
+
+
+PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
+    Kind.PAGE: _page_path,
+    Kind.PRIVATE: lambda number: f"/private/item-{number}.html",
+    Kind.HIDDEN: lambda number: f"/archive/item-{number}.html",
+    Kind.TEXT: lambda number: f"/topic-{number // PAGES_PER_TOPIC}/notes-{number}.txt",
+    Kind.ASSET: lambda number: f"/assets/style-{number}.css",
+    Kind.MISSING: lambda number: f"/topic-{number // PAGES_PER_TOPIC}/gone-{number}.html",
+    Kind.FAILING: lambda number: f"/cgi/report-{number}",
+    Kind.HOP: lambda number: f"/go/{number}",
+    Kind.LOOP: lambda number: f"/go/loop-{number}",
+    Kind.COPY: lambda number: f"/copy/item-{number}.html",
+    Kind.NEAR_COPY: lambda number: f"/near/item-{number}.html",
+    Kind.NEWS: lambda number: f"/news/item-{number}.html",
+    Kind.SITEMAP: _sitemap_path,
+    Kind.MAPPED: lambda number: f"/mapped/item-{number}.html",
+    Kind.CALENDAR: _calendar_path,
+    Kind.SESSION: _session_path,
+    Kind.DEEPER: lambda number: "/deeper/" + number * "down/",
+    Kind.OFFER: lambda number: f"/offer-{number}.html" if number else "/",
+}
+# Which kinds a path may be of, by what stands before its first "-", "/" or "?" after the leading slash.
+_KINDS_BY_START: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "topic": (Kind.PAGE, Kind.TEXT, Kind.MISSING),
+    "find": (Kind.PAGE,),
+    "private": (Kind.PRIVATE,),
+    "archive": (Kind.HIDDEN,),
+    "assets": (Kind.ASSET,),
+    "cgi": (Kind.FAILING,),
+    "go": (Kind.HOP, Kind.LOOP),
+    "copy": (Kind.COPY,),
+    "near": (Kind.NEAR_COPY,),
+    "news": (Kind.NEWS,),
+    "sitemap": (Kind.SITEMAP,),
+    "mapped": (Kind.MAPPED,),
+    "offer": (Kind.OFFER,),
+}
+_START: Final = re.compile(r"/([a-z]+)[-/?]")
 
 
 def named_by(target: str) -> tuple[Kind, int] | None:
-    """The kind and number whose path this is exactly; None when it is nothing's. Counts are not looked at."""
+    """The kind and number whose path this is exactly; None when it is nothing's. Counts are not looked at.
+
+    "/" is page 0, though it is offer 0 on a farm; exhibits and proofs are not among the answers.
+    """
     if target == "/":
         return Kind.PAGE, 0
+    start = _START.match(target)
+    if start is None:
+        return (Kind.SITEMAP, 0) if target == "/sitemap.xml" else None
+    kinds = _KINDS_BY_START.get(start[1])
+    if kinds is None:
+        return _endless(start[1], target)
     match = _NUMBER.search(target)
     if match is None:
         return None
     number = int(match[1])
-    return next(((kind, number) for kind in Kind if path_of(kind, number) == target), None)
+    for kind in kinds:
+        if PATHS[kind](number) == target:
+            return kind, number
+    return None
+
+
+def _endless(start: str, target: str) -> tuple[Kind, int] | None:
+    if start == "calendar" and (month := _MONTH.match(target)) and int(month[1]) >= _FIRST_YEAR:
+        number = (int(month[1]) - _FIRST_YEAR) * 12 + int(month[2]) - 1
+        found = (Kind.CALENDAR, number)
+    elif start == "shop" and (session := _SESSION.match(target)):
+        found = (Kind.SESSION, int(session[1]) + 10 * (int(session[2], 16) + 1 if session[2] else 0))
+    elif start == "deeper" and (deeper := _DEEPER.match(target)) and len(deeper[1]) <= 5 * DEPTH_MAX:
+        found = (Kind.DEEPER, len(deeper[1]) // 5)
+    else:
+        return None
+    return found if PATHS[found[0]](found[1]) == target else None
 
 
 def count_of(kind: Kind, host: int, hosts: int, pages: int) -> int:
-    """How many resources of a kind host `host` has, in a web of `hosts` hosts with `pages` pages each."""
+    """How many resources of a plain kind host `host` has, in a web of `hosts` hosts, with `pages` pages."""
     match kind:
         case Kind.PAGE:
             return pages
@@ -109,3 +190,5 @@ def count_of(kind: Kind, host: int, hosts: int, pages: int) -> int:
             return 4 + pages // 10
         case Kind.LOOP:
             return 2 if host == hosts // 2 else 0
+        case _:
+            return 0

@@ -1,71 +1,69 @@
-"""Serves a `Web` over HTTP/1.1 and logs every request. One thread, no timeouts, standard library only.
+"""Serves a web over HTTP/1.1 and logs every request. One thread, no timeouts, standard library only.
 
-Theory of operation: heads are taken from a connection as they arrive and stamped with their start; their
-answers go out one after the other. An exchange ends when its last bytes are handed to the kernel, stamped just
-before: stamped after, a client that was quicker than this process would seem to come back too soon. The
-transport's write buffer has no slack (both limits 0): "nothing buffered" and `resume_writing` mean just that.
+connection.py has what happens on one connection, sending.py how an answer goes out with everything that is wrong
+about it, http1.py the wire format. Here are the sockets that listen, which host a request is for, and the log.
 
-    state        leaves it when
-    idle         a head is complete                          -> thinking, or sending when the page is not slow
-    thinking     the page's delay is over                    -> sending
-    sending      the kernel has all of it: the line is written -> the next waiting head, idle, or closed
-    any          the client is gone: the current exchange and those waiting are logged as 499
+Which host is asked: a target written as for a proxy names it, on whatever address it came; else the Host header,
+when it is a name that leads to the address the client connected to; else that address is the host. A name that
+leads elsewhere is a client's mistake, and is asked of the address as any other would be.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
+import errno
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.simweb.access_log import LogLine
-from bigcrawl.simweb.checker import ABORTED_STATUS
-from bigcrawl.simweb.http1 import BadRequestError, RequestHead, encode_answer, parse_head
-from bigcrawl.simweb.listen import BACKLOG
-from bigcrawl.simweb.markup import render_notice
-from bigcrawl.simweb.web import Page
+from bigcrawl.simweb.addresses import index_of
+from bigcrawl.simweb.clock import now_ms
+from bigcrawl.simweb.connection import Connection
+from bigcrawl.simweb.retry_after import retry_after_ms
+from bigcrawl.simweb.sending import NO_FAULT, deliver, refusal
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bigcrawl.simweb.access_log import AccessLog
-    from bigcrawl.simweb.web import Web
+    from bigcrawl.simweb.answer import Answer
+    from bigcrawl.simweb.http1 import RequestHead
+    from bigcrawl.simweb.incoming import Arrived
+    from bigcrawl.simweb.sending import Delivery
+    from bigcrawl.simweb.served import Served
 
-_HEAD_BYTES_MAX: Final = 16_384
-# A client that sends requests without waiting for answers is read no further than this many ahead.
-_WAITING_MAX: Final = 16
+# Few enough that processes which share a socket share its connections too.
+_ACCEPTS_A_TURN: Final = 8
+# What accept(2) says when files or memory are used up: an open connection may end and make room.
+_NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_NO_ROOM_PAUSE_S: Final = 0.1
+# Names whose addresses are remembered: some ten megabytes.
+_NAMES_KEPT: Final = 65_536
 
 
-def wall_clock_ms() -> Callable[[], int]:
-    """A clock of ms since the epoch that does not jump when the machine's is set: gaps must stay true."""
-    offset_ns = time.time_ns() - time.monotonic_ns()
-    return lambda: (time.monotonic_ns() + offset_ns) // 1_000_000
+class Place(NamedTuple):
+    """Where a request goes: the log's `host` and `server`, and the port that links in the answer carry."""
 
-
-class _Arrived(NamedTuple):
-    start_ms: int
-    head: RequestHead | None
-    refusal: int
+    host: str
+    server: str
+    port: int
 
 
 class SimServer:
     """A running server: made with sockets that listen, served between `start` and `stop`."""
 
-    def __init__(self, web: Web, sockets: Sequence[socket.socket], log: AccessLog | None = None) -> None:
+    def __init__(self, web: Served, sockets: Sequence[socket.socket], log: AccessLog | None = None) -> None:
         self.web = web
         self.port: int = sockets[0].getsockname()[1]
         self.requests = 0
-        self.now_ms = wall_clock_ms()
-        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.now_ms = now_ms
+        self._loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[None] = self._loop.create_future()
         self._sockets = sockets
         self._log = log
-        self._listeners: list[asyncio.Server] = []
-        self._connections: set[_Connection] = set()
-        self._all_left = asyncio.Event()
-        self._all_left.set()
+        self._connections: set[Connection] = set()
+        self._addresses: dict[str, str | None] = {}
         self._date = (0, "")
 
     def __repr__(self) -> str:
@@ -73,190 +71,133 @@ class SimServer:
 
     async def start(self) -> None:
         """Accept connections."""
-        loop = asyncio.get_running_loop()
         for sock in self._sockets:
-            self._listeners.append(await loop.create_server(lambda: _Connection(self), sock=sock, backlog=BACKLOG))
+            self._listen(sock)
 
     async def stop(self) -> None:
         """Close everything; exchanges that have not ended are logged as 499."""
-        for listener in self._listeners:
-            listener.close()
+        for sock in self._sockets:
+            if sock.fileno() >= 0:
+                self._loop.remove_reader(sock)
+                sock.close()
         for connection in tuple(self._connections):
             connection.abandon()
-        # An aborted transport reports its loss in the loop's next turn; the log must not close before.
-        await self._all_left.wait()
 
-    def date(self) -> str:
-        """The Date header's value, written once a second."""
-        second = self.now_ms() // 1000
-        if second != self._date[0]:
-            self._date = (second, formatdate(second, usegmt=True))
-        return self._date[1]
+    def place(self, head: RequestHead | None, local: str) -> Place:
+        """Where a request goes that came on the address `local`; without `head` it could not be read."""
+        if head is not None:
+            if head.proxy_port:
+                return Place(head.host, self._address(head.host) or "-", head.proxy_port)
+            if head.host and self._address(head.host) == local:
+                return Place(head.host, local, self.port)
+        return Place(local, local, self.port)
 
-    def record(self, line: LogLine) -> None:
+    def answer(self, arrived: Arrived, place: Place, keep_alive: bool) -> tuple[Answer, Delivery]:
+        """What a request is answered, and how that goes out; `keep_alive` says what the client wants.
+
+        A bug of the web's costs one answer: it is a 500, and the loop's exception handler is told.
+        """
+        head = arrived.head
+        try:
+            answer = self._answer(arrived, place)
+            return answer, self._deliver(answer, head, keep_alive)
+        except Exception as error:  # noqa: BLE001 - as the docstring says
+            context = {"message": f"{self.web!r} fails at {head and head.target} of {place.host}", "exception": error}
+            self._loop.call_exception_handler(context)
+            answer = refusal(500)
+            return answer, self._deliver(answer, head, keep_alive)
+
+    def _answer(self, arrived: Arrived, place: Place) -> Answer:
+        start_ms, head, status = arrived
+        if head is None:
+            return refusal(status)
+        if head.method not in ("GET", "HEAD"):
+            return refusal(405, ("Allow", "GET, HEAD"))
+        if place.server == "-":
+            return refusal(421)
+        return self.web.answer(place.host, head.target, place.port, at_ms=start_ms, conditions=head.conditions)
+
+    def _deliver(self, answer: Answer, head: RequestHead | None, keep_alive: bool) -> Delivery:
+        return deliver(
+            answer,
+            head_only=head is not None and head.method == "HEAD",
+            is_old=head is not None and head.is_old,
+            keep_alive=keep_alive,
+            date=self._http_date(),
+        )
+
+    def record(
+        self,
+        arrived: Arrived,
+        end_ms: int,
+        client: str,
+        place: Place,
+        status: int,
+        sent_bytes: int = 0,
+        fault: str = NO_FAULT,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         """Log an exchange; a log that cannot be written makes `failed` fail."""
         self.requests += 1
         if self._log is None:
             return
+        head = arrived.head
+        method, target = (head.method, head.target) if head else ("-", "-")
+        pause_ms = _pause_ms(headers, end_ms) if status >= 300 else 0
+        host, server, _ = place
+        line = LogLine(
+            arrived.start_ms, end_ms, client, host, server, method, target, status, sent_bytes, fault, pause_ms
+        )
         try:
             self._log.write(line)
         except OSError as error:
             if not self.failed.done():
                 self.failed.set_exception(error)
 
-    def joined(self, connection: _Connection) -> None:
-        self._connections.add(connection)
-        self._all_left.clear()
-
-    def left(self, connection: _Connection) -> None:
+    def left(self, connection: Connection) -> None:
+        """A connection is closed."""
         self._connections.discard(connection)
-        if not self._connections:
-            self._all_left.set()
 
+    def _listen(self, sock: socket.socket) -> None:
+        if sock.fileno() >= 0:
+            self._loop.add_reader(sock, self._accept, sock)
 
-class _Connection(asyncio.Protocol):
-    """One client's connection to one host."""
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(_ACCEPTS_A_TURN):
+            try:
+                sock, peer = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                self._loop.remove_reader(listener)
+                self._loop.call_later(_NO_ROOM_PAUSE_S, self._listen, listener)
+                return
+            sock.setblocking(False)
+            self._connections.add(Connection(self, self._loop, sock, f"{peer[0]}:{peer[1]}"))
 
-    def __init__(self, server: SimServer) -> None:
-        self._server = server
-        self._buffer = b""
-        self._skip_bytes = 0
-        self._deaf = False
-        self._waiting: deque[_Arrived] = deque()
-        self._current: _Arrived | None = None
-        self._status = 0
-        self._sent_bytes = 0
-        self._keep_alive = True
-        self._eof = False
-        self._timer: asyncio.TimerHandle | None = None
+    def _http_date(self) -> str:
+        """The Date header's value, written once a second."""
+        second = self.now_ms() // 1000
+        if second != self._date[0]:
+            self._date = (second, formatdate(second, usegmt=True))
+        return self._date[1]
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=0)
-        self._host: str = transport.get_extra_info("sockname")[0]
-        peer = transport.get_extra_info("peername")
-        self._client = f"{peer[0]}:{peer[1]}" if peer else "-"
-        self._server.joined(self)
-
-    def data_received(self, data: bytes) -> None:
-        if not self._deaf:
-            self._buffer += data
-            self._take_heads()
-            self._advance()
-
-    def eof_received(self) -> bool:
-        """A client that only stopped sending still gets the answers it waits for."""
-        self._eof = True
-        return self._current is not None
-
-    def resume_writing(self) -> None:
-        if self._status:
-            self._finish(self._status, self._server.now_ms())
-            self._advance()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer:
-            self._timer.cancel()
-        now_ms = self._server.now_ms()
-        if self._current:
-            self._finish(ABORTED_STATUS, now_ms)
-        while self._waiting:
-            self._current = self._waiting.popleft()
-            self._finish(ABORTED_STATUS, now_ms)
-        self._server.left(self)
-
-    def abandon(self) -> None:
-        """Close without waiting for anything."""
-        self._transport.abort()
-
-    def _take_heads(self) -> None:
-        """Move complete heads from the buffer to the queue, and pass over request bodies."""
-        while len(self._waiting) < _WAITING_MAX and not self._deaf:
-            skipped = min(self._skip_bytes, len(self._buffer))
-            self._buffer = self._buffer[skipped:]
-            self._skip_bytes -= skipped
-            head, end, rest = self._buffer.partition(b"\r\n\r\n")
-            if len(head) > _HEAD_BYTES_MAX:
-                self._refuse(431)
-            elif end:
-                self._buffer = rest
-                self._take_head(head)
-            else:
-                break
-
-    def _take_head(self, data: bytes) -> None:
+    def _address(self, name: str) -> str | None:
+        """Where a host is, given by name or address; None: it is nowhere, or nobody can say."""
         try:
-            head = parse_head(data)
-        except BadRequestError as error:
-            self._refuse(error.status)
-            return
-        self._skip_bytes = head.body_bytes
-        self._waiting.append(_Arrived(self._server.now_ms(), head, 0))
+            return self._addresses[name]
+        except KeyError:
+            found = name if index_of(name) is not None else self.web.address_of(name)
+            if len(self._addresses) >= _NAMES_KEPT:
+                self._addresses.clear()
+            self._addresses[name] = address = found if isinstance(found, str) else None
+            return address
 
-    def _refuse(self, status: int) -> None:
-        """Answer with an error and read no more: where the next request starts is anybody's guess."""
-        self._deaf = True
-        self._buffer = b""
-        self._waiting.append(_Arrived(self._server.now_ms(), None, status))
 
-    def _advance(self) -> None:
-        """Answer what waits, one after the other, until an answer takes its time."""
-        while self._current is None and self._waiting and not self._transport.is_closing():
-            self._current = self._waiting.popleft()
-            self._take_heads()
-            page = self._page(self._current)
-            if page.delay_ms:
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(page.delay_ms / 1000, self._send_and_advance, page)
-            else:
-                self._send(page)
-        if self._eof and self._current is None:
-            self._transport.close()
-        elif len(self._waiting) < _WAITING_MAX:
-            self._transport.resume_reading()
-        else:
-            self._transport.pause_reading()
-
-    def _page(self, arrived: _Arrived) -> Page:
-        head = arrived.head
-        if head is None:
-            return Page(arrived.refusal, (), render_notice(arrived.refusal))
-        if head.method not in ("GET", "HEAD"):
-            return Page(405, (("Allow", "GET, HEAD"),), render_notice(405))
-        return self._server.web.page(self._host, head.target, self._server.port)
-
-    def _send_and_advance(self, page: Page) -> None:
-        self._timer = None
-        self._send(page)
-        self._advance()
-
-    def _send(self, page: Page) -> None:
-        assert self._current is not None
-        head = self._current.head
-        self._keep_alive = self._keep_alive and head is not None and head.keep_alive
-        answer = encode_answer(
-            page.status,
-            page.headers,
-            page.body,
-            head_only=head is not None and head.method == "HEAD",
-            keep_alive=self._keep_alive,
-            date=self._server.date(),
-        )
-        self._status = page.status
-        self._sent_bytes = len(answer)
-        end_ms = self._server.now_ms()
-        self._transport.write(answer)
-        if not self._transport.is_closing() and self._transport.get_write_buffer_size() == 0:
-            self._finish(page.status, end_ms)
-
-    def _finish(self, status: int, end_ms: int) -> None:
-        """The exchange has ended: log it, and close if it was the last."""
-        assert self._current is not None
-        start_ms, head, _ = self._current
-        method, target = (head.method, head.target) if head else ("-", "-")
-        sent_bytes = 0 if status == ABORTED_STATUS else self._sent_bytes
-        self._server.record(LogLine(start_ms, end_ms, self._client, self._host, method, target, status, sent_bytes))
-        self._current, self._status, self._sent_bytes = None, 0, 0
-        if not self._keep_alive:
-            self._transport.close()
+def _pause_ms(headers: tuple[tuple[str, str], ...], end_ms: int) -> int:
+    for name, value in headers:
+        if name == "Retry-After":
+            return retry_after_ms(value, end_ms)
+    return 0

@@ -2,226 +2,281 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.addresses import HOSTS_MAX, address_of, index_of, origin_of
-from bigcrawl.simweb.graph import Graph, is_frameset
-from bigcrawl.simweb.markup import paragraph_pool, render_frameset, render_notice, render_page, render_text
-from bigcrawl.simweb.resources import PAGES_PER_TOPIC, Kind, Resource, named_by, path_of
-from bigcrawl.simweb.robots import robots_of
-from bigcrawl.simweb.spelling import Place, relative_path, spell
+from bigcrawl.simweb.addresses import HOSTS_MAX, origin_of
+from bigcrawl.simweb.answer import Answer
+from bigcrawl.simweb.answers import Answers
+from bigcrawl.simweb.exhibit import HTML
+from bigcrawl.simweb.exhibits import ROWS_MAX, exhibits_of, proof_of, row_of
+from bigcrawl.simweb.exhibits import named_by as exhibit_named_by
+from bigcrawl.simweb.expected import Expected
+from bigcrawl.simweb.features import PLAIN, Feature, Naming
+from bigcrawl.simweb.graph import Graph
+from bigcrawl.simweb.markup import render_notice
+from bigcrawl.simweb.names import FARM_HOST, Names
+from bigcrawl.simweb.outlook import Outlooks, usual_status
+from bigcrawl.simweb.population import Population
+from bigcrawl.simweb.reach import Reach
+from bigcrawl.simweb.resources import ENDLESS_KINDS, NUMBER_MAX, Kind, Resource, named_by
+from bigcrawl.simweb.robots_kinds import RobotsFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from random import Random
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from bigcrawl.simweb.name_fault import NameFault
 
 ROBOTS_TARGET: Final = "/robots.txt"
-# The paths' numbers have up to nine digits.
-PAGES_MAX: Final = 10**9 - 1
-
-_BASE_SHARE: Final = 0.15
+PAGES_MAX: Final = 10**12
+NAMED_HOSTS_MAX: Final = 10**8
 # Long enough to be seen, short enough that a crawler which waits ten times as long is not held up.
 SLOW_MS: Final = 300
-_SLOW_HOSTS_EVERY: Final = 3
-
-_HTML: Final = ("Content-Type", "text/html; charset=utf-8")
-_PLAIN: Final = ("Content-Type", "text/plain; charset=utf-8")
-_CSS: Final = ("Content-Type", "text/css")
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """An answer: `headers` without Content-Length and the like, `delay_ms` what passes before it is sent."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    delay_ms: int = 0
+_NO_CONDITIONS: Final[Mapping[str, str]] = MappingProxyType({})
+_CACHED_MAX: Final = 65_536
+_STEP: Final = Expected(frozenset({200, 301, 404}), required=False, retriable=True)
 
 
 class Web:
-    """A simulated web on loopback addresses, the same for the same arguments.
+    """A simulated web, the same for the same arguments.
 
     Args:
         seed: any int; another seed gives other links, texts and sizes.
-        hosts: 1 to `HOSTS_MAX`; host i has the address `address_of(i)`.
-        pages_per_host: 1 to `PAGES_MAX`; other kinds come on top, half as many or less.
+        hosts: 1 to `HOSTS_MAX`, or to `NAMED_HOSTS_MAX` when all have names.
+        pages_per_host: 1 to `NUMBER_MAX`; all hosts alike, and linked to alike. Or else:
+        pages: of all hosts together, `hosts` to `PAGES_MAX`, heavy-tailed, and so are the links to a domain.
+            Other kinds come on top, half as many or less.
         agent: the product token that robots.txt files name.
         slow_ms: how long a slow page, on every third host, lets its reader wait.
+        naming: how hosts are called: by addresses of their own, by names, many at one address, or half and half.
+        features: what there is beside the plain kinds.
 
-    Cost: 64 paragraphs of memory; a page takes some hundred microseconds, `reachable` visits everything.
+    Where `host` is asked for, it is a host's address or name as URLs have it.
+
+    Cost: some MB whatever the size; a page takes some 75 µs; `reachable` visits everything.
     """
 
     def __init__(
-        self, seed: int, hosts: int, pages_per_host: int, agent: str = "bigcrawl", slow_ms: int = SLOW_MS
+        self,
+        seed: int,
+        hosts: int,
+        pages_per_host: int | None = None,
+        agent: str = "bigcrawl",
+        slow_ms: int = SLOW_MS,
+        *,
+        pages: int | None = None,
+        naming: Naming = Naming.ADDRESS,
+        features: frozenset[Feature] = PLAIN,
     ) -> None:
-        if not 1 <= hosts <= HOSTS_MAX:
-            raise ConfigError(f"hosts is {hosts}; must be between 1 and {HOSTS_MAX}")
-        if not 1 <= pages_per_host <= PAGES_MAX:
-            raise ConfigError(f"pages per host is {pages_per_host}; must be between 1 and {PAGES_MAX}")
+        _check_sizes(hosts, pages_per_host, pages, naming)
         self.seed = seed
         self.hosts = hosts
-        self.pages_per_host = pages_per_host
+        self.pages_per_host = pages_per_host or 0
+        self.pages = pages or hosts * self.pages_per_host
         self.agent = agent
-        self._slow_ms = slow_ms
-        self._graph = Graph(seed, hosts, pages_per_host)
-        self._pool = paragraph_pool(seed)
+        self.naming = naming
+        self.features = features
+        population = Population(seed, hosts, self.pages, self.pages_per_host)
+        self._names = Names(seed, population, naming, features)
+        self._host_of = lru_cache(_CACHED_MAX)(self._names.host_of)
+        self._robots = RobotsFiles(agent, features)
+        self.outlooks = Outlooks(features, self._robots, self._names)
+        self._graph = Graph(seed, population, features, self._names.farms)
+        self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names)
 
     def __repr__(self) -> str:
-        return f"Web(seed={self.seed}, hosts={self.hosts}, pages_per_host={self.pages_per_host})"
+        size = f"pages_per_host={self.pages_per_host}" if self.pages_per_host else f"pages={self.pages}"
+        return f"Web(seed={self.seed}, hosts={self.hosts}, {size})"
 
     def addresses(self) -> Iterator[str]:
-        """The address of every host."""
-        return map(address_of, range(self.hosts))
+        """Every address at which there are hosts."""
+        return self._names.addresses()
+
+    def address_of(self, name: str) -> str | NameFault | None:
+        """What a resolver says of a lower-case name: its host's address, how it fails, or None for NXDOMAIN."""
+        return self._names.resolve(name)
+
+    def name_of(self, host: int) -> str:
+        """The name or address of ordinary host `host`, 0 <= host < hosts."""
+        return self._names.name_of(host)
+
+    def pld_of(self, host: str) -> str:
+        """The pay-level domain of a host; an address is its own."""
+        return self._names.pld_of(host)
 
     def seeds(self, port: int) -> list[str]:
         """The canonical URL of every host's first page."""
-        return [origin_of(address, port) + "/" for address in self.addresses()]
+        return [origin_of(self._names.name_of(host), port) + "/" for host in range(self.hosts)]
 
-    def page(self, host: str, target: str, port: int) -> Page:
-        """What the host at address `host` answers to GET `target`; links in it carry `port`.
+    def answer(
+        self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] = _NO_CONDITIONS
+    ) -> Answer:
+        """What the host answers to GET `target`; links in it carry `port`.
 
-        An address outside the web answers 421, a target that is nothing's 404.
+        What is no host of this web answers 421, a target that is nothing's 404.
+
+        Args:
+            host: a name or address, as URLs have it.
+            target: path and query as sent.
+            port: of this web.
+            at_ms: since the epoch; what changes with time is a function of it.
+            conditions: the request's If-None-Match and If-Modified-Since.
         """
-        index = self._host(host)
-        if index is None:
-            return Page(421, (_HTML,), render_notice(421))
-        if target == ROBOTS_TARGET:
-            return self._robots_page(index)
+        index = self._host_of(host)
+        if index is None or not self._names.resolves(index):
+            return Answer(421, HTML, render_notice(421))
+        weather = self.outlooks.weather(index)
+        is_robots = target == ROBOTS_TARGET
+        if weather is not None and (weather.robots_too or not is_robots):
+            left_ms = weather.left_ms(index, at_ms)
+            if left_ms:
+                return weather.answer(left_ms, at_ms)
+        if is_robots or target.startswith("/robots/kind-"):
+            return self._robots_answer(index, host, target, port)
         resource = self._resource(index, target)
-        return Page(404, (_HTML,), render_notice(404)) if resource is None else self._answer(resource, port)
+        if resource is None:
+            return Answer(404, HTML, render_notice(404))
+        return self._answers.answer(resource, port, at_ms, conditions)
 
     def allows(self, host: str, target: str) -> bool:
         """Whether the host's robots.txt lets the agent fetch the target.
 
         True too for what is not in the web: there is no rule to ask about a link that nobody made.
         """
-        index = self._host(host)
-        resource = None if index is None else self._resource(index, target)
-        return resource is None or not robots_of(resource.host).closes(resource)
+        resource = self._asked(host, target)
+        return resource is None or not self.outlooks.closes(resource)
 
     def crawl_delays_ms(self) -> dict[str, int]:
-        """The Crawl-delay of every host that asks the agent for one, by address."""
-        delays = ((address_of(host), robots_of(host).crawl_delay_ms) for host in range(self.hosts))
-        return {address: delay_ms for address, delay_ms in delays if delay_ms}
+        """The Crawl-delay of every host that asks the agent for one."""
+        delays = ((host, self._robots.of(host).crawl_delay_ms) for host in range(self.hosts))
+        return {self._names.name_of(host): delay_ms for host, delay_ms in delays if delay_ms}
 
-    def reachable(self, port: int, seeds: Iterable[str], obey_robots: bool = True) -> dict[str, int]:
-        """Every canonical URL that links and redirects lead to from the seeds, with its status.
+    def is_endless(self, host: str, target: str) -> bool:
+        """Whether the URL lies in a space without end; see traps.py."""
+        resource = self._asked(host, target)
+        return resource is not None and resource.kind in ENDLESS_KINDS
 
-        The links are those the generator made, not read from any HTML. robots.txt files are not among them,
-        nor, with `obey_robots`, what robots.txt forbids and what only that leads to.
+    def expectation(self, url: str) -> Expected:
+        """What a right crawler may see at a URL; for one that is not in the web, a 404 that nobody needs."""
+        resource = self.resource_at(url)
+        return Expected(frozenset({404}), required=False) if resource is None else self.outlooks.of(resource).expected
+
+    def reachable(
+        self,
+        port: int,
+        seeds: Iterable[str],
+        obey_robots: bool = True,
+        obey_nofollow: bool = True,
+        read_sitemaps: bool = False,
+    ) -> dict[str, int]:
+        """Every canonical URL that links and redirects lead to from the seeds, with its usual status.
+
+        As `expected`, which says what else may be seen at them, and which of them a crawler may do without.
+        """
+        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps))
+        return {url: usual_status(expected) for url, expected in linked.items()}
+
+    def expected(
+        self,
+        port: int,
+        seeds: Iterable[str],
+        obey_robots: bool = True,
+        obey_nofollow: bool = True,
+        read_sitemaps: bool = False,
+    ) -> dict[str, Expected]:
+        """What a right crawler may see at every URL that it may fetch, from the seeds on.
+
+        The links are those the generator made, not read from any HTML. What robots.txt redirects to is among them,
+        required of nobody, and only here, not in `reachable`. robots.txt itself is not, nor are spaces without end,
+        nor hosts whose name does not resolve; nor, with `obey_robots` or `obey_nofollow`, what is forbidden and
+        what only that leads to.
 
         Raises:
             ConfigError: a seed is not a canonical URL of this web.
         """
-        waiting = [self._seeded(url, port) for url in seeds]
-        seen = set(waiting)
-        statuses: dict[str, int] = {}
-        while waiting:
-            resource = waiting.pop()
-            if obey_robots and robots_of(resource.host).closes(resource):
-                continue
-            statuses[self._url(resource, port)] = _status(resource)
-            fresh = set(self._leads_to(resource)) - seen
-            seen |= fresh
-            waiting += fresh
-        return statuses
+        linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps))
+        return linked | self._robots_steps(port) if obey_robots else linked
 
-    def _leads_to(self, resource: Resource) -> list[Resource]:
-        if resource.kind in (Kind.HOP, Kind.LOOP):
-            return [self._graph.redirect(resource)]
-        return self._graph.links(resource)
+    def _linked(self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool]) -> dict[str, Expected]:
+        starts = [self._seeded(url, port) for url in seeds]
+        found = Reach(self._graph, self.outlooks, *choices).expected(starts)
+        return {self._answers.url(resource, port): expected for resource, expected in found.items()}
 
-    def _host(self, address: str) -> int | None:
-        index = index_of(address)
-        return index if index is not None and index < self.hosts else None
+    def _robots_steps(self, port: int) -> dict[str, Expected]:
+        """What robots.txt files redirect to; who follows fewer redirects need not ask for it."""
+        steps: dict[str, Expected] = {}
+        for index in range(self.hosts):
+            at = self._neighbour(index) if self._robots.of(index).elsewhere else index
+            origin = origin_of(self._names.name_of(at), port)
+            steps |= {origin + target: _STEP for target in self._robots.steps(index)}
+        return steps
+
+    def _neighbour(self, index: int) -> int:
+        """The next host that can always be reached; where there is none, the host itself."""
+        others = ((index + step) % self.hosts for step in range(1, self.hosts))
+        return next((other for other in others if self.outlooks.is_calm(other)), index)
+
+    def _robots_answer(self, index: int, host: str, target: str, port: int) -> Answer:
+        step = None if target == ROBOTS_TARGET else self._robots.step_of(target)
+        if index >= FARM_HOST or (step is None and target != ROBOTS_TARGET):
+            return Answer(404, HTML, render_notice(404))
+        near = origin_of(self._names.name_of(self._neighbour(index)), port)
+        return self._robots.answer(index, step, origin_of(host, port), near)
+
+    def resources(self, host: int) -> Iterator[Resource]:
+        """Everything that ordinary host `host` has but spaces without end."""
+        for kind in Kind:
+            if kind not in ENDLESS_KINDS:
+                yield from (Resource(host, kind, number) for number in range(self._graph.count(kind, host)))
+        for exhibit in exhibits_of(host, self.features):
+            for place in range(row_of(exhibit).chain):
+                yield exhibit._replace(number=exhibit.number + place * ROWS_MAX)
+                proof = proof_of(exhibit._replace(number=exhibit.number + place * ROWS_MAX))
+                if proof is not None and proof.kind is Kind.PROOF:
+                    yield proof
+
+    def resource_at(self, url: str) -> Resource | None:
+        """What is at a canonical URL, whatever its port; None: nothing, or a robots.txt."""
+        authority, slash, path = url.removeprefix("http://").partition("/")
+        return self._asked(authority.partition(":")[0], slash + path)
+
+    def _asked(self, host: str, target: str) -> Resource | None:
+        index = self._host_of(host)
+        return None if index is None else self._resource(index, target)
 
     def _resource(self, host: int, target: str) -> Resource | None:
         named = named_by(target)
-        if named is None or named[1] >= self._graph.count(named[0], host):
-            return None
-        return Resource(host, *named)
+        if host >= FARM_HOST:
+            if target == "/":
+                return Resource(host, Kind.OFFER, 0)
+            return Resource(host, *named) if named and named[0] is Kind.OFFER else None
+        if named is None:
+            named = exhibit_named_by(target, host, self.features) if self.features else None
+            return Resource(host, *named) if named else None
+        kind, number = named
+        count = self._graph.count(kind, host)
+        if kind in ENDLESS_KINDS:
+            return Resource(host, kind, number) if count else None
+        return Resource(host, kind, number) if number < count else None
 
     def _seeded(self, url: str, port: int) -> Resource:
-        address, slash, path = url.removeprefix("http://").partition("/")
-        host = self._host(address.partition(":")[0])
-        target = slash + path
-        resource = None if host is None else self._resource(host, target)
-        if resource is None or self._url(resource, port) != url:
+        resource = self.resource_at(url)
+        if resource is None or self._answers.url(resource, port) != url:
             raise ConfigError(f"{url} is not a canonical URL of {self!r} on port {port}")
         return resource
 
-    def _url(self, resource: Resource, port: int) -> str:
-        return origin_of(address_of(resource.host), port) + path_of(resource.kind, resource.number)
 
-    def _answer(self, resource: Resource, port: int) -> Page:
-        status = _status(resource)
-        match resource.kind:
-            case Kind.PAGE | Kind.PRIVATE | Kind.HIDDEN:
-                return Page(status, (_HTML,), self._html(resource, port), self._delay_ms(resource))
-            case Kind.TEXT:
-                return Page(status, (_PLAIN,), render_text(self._graph.rng("text", resource), self._pool))
-            case Kind.ASSET:
-                return Page(status, (_CSS,), b"body { margin: 2em }\n")
-            case Kind.HOP | Kind.LOOP:
-                location = self._location(resource, port)
-                return Page(status, (_HTML, ("Location", location)), render_notice(status, location))
-            case Kind.MISSING | Kind.FAILING:
-                retry_after = (("Retry-After", "1"),) if status == 503 else ()
-                return Page(status, (_HTML, *retry_after), render_notice(status))
-
-    def _delay_ms(self, resource: Resource) -> int:
-        slow = resource.kind is Kind.PAGE and resource.number == 3 and resource.host % _SLOW_HOSTS_EVERY == 0
-        return self._slow_ms if slow else 0
-
-    def _robots_page(self, host: int) -> Page:
-        text = robots_of(host).text
-        if text is None:
-            return Page(404, (_HTML,), render_notice(404))
-        return Page(200, (_PLAIN,), text.replace("{agent}", self.agent).encode())
-
-    def _location(self, source: Resource, port: int) -> str:
-        """Where a redirect points, absolute, relative, or with a fragment, as servers write it."""
-        target = self._graph.redirect(source)
-        if target.host != source.host or source.number % 2 == 0:
-            return self._url(target, port)
-        fragment = "#part-1" if source.number % 8 == 5 else ""
-        path = path_of(target.kind, target.number)
-        return relative_path(path_of(source.kind, source.number), path) + fragment
-
-    def _html(self, source: Resource, port: int) -> bytes:
-        rng = self._graph.rng("text", source)
-        here = self._place(source, port)
-        base, written_base = self._base(rng, here)
-        hrefs = [spell(rng, self._place(target, port), base) for target in self._graph.links(source)]
-        title = f"{source.kind.capitalize()} {source.number} of {here.address}"
-        render = render_frameset if is_frameset(source) else render_page
-        return render(rng, title, written_base, hrefs, self._pool)
-
-    def _place(self, resource: Resource, port: int) -> Place:
-        return Place(address_of(resource.host), port, path_of(resource.kind, resource.number))
-
-    def _base(self, rng: Random, here: Place) -> tuple[Place, str | None]:
-        """The base URL of a page, and how its base element writes it; None: it has none."""
-        if rng.random() >= _BASE_SHARE:
-            return here, None
-        directory = f"/topic-{rng.randrange(1 + self.pages_per_host // PAGES_PER_TOPIC)}/"
-        address = rng.choice((here.address, here.address, address_of(rng.randrange(self.hosts))))
-        base = Place(address, here.port, directory + rng.choice(("", "index.html")))
-        return base, spell(rng, base, here)
-
-
-def _status(resource: Resource) -> int:
-    match resource.kind:
-        case Kind.MISSING:
-            return 404
-        case Kind.FAILING:
-            return 503 if resource.number % 2 else 500
-        case Kind.HOP:
-            return 302 if resource.number % 2 else 301
-        case Kind.LOOP:
-            return 302
-        case _:
-            return 200
+def _check_sizes(hosts: int, pages_per_host: int | None, pages: int | None, naming: Naming) -> None:
+    hosts_max = NAMED_HOSTS_MAX if naming is Naming.NAME else HOSTS_MAX
+    if not 1 <= hosts <= hosts_max:
+        raise ConfigError(f"hosts is {hosts}; must be between 1 and {hosts_max}")
+    if (pages_per_host is None) == (pages is None):
+        raise ConfigError("pages and pages per host are both given, or neither; give one of them")
+    if pages_per_host is not None and not 1 <= pages_per_host <= NUMBER_MAX:
+        raise ConfigError(f"pages per host is {pages_per_host}; must be between 1 and {NUMBER_MAX}")
+    if pages is not None and not hosts <= pages <= PAGES_MAX:
+        raise ConfigError(f"pages is {pages}; must be between hosts, {hosts}, and {PAGES_MAX}")
+    if pages is not None and Population(0, hosts, pages).largest() > NUMBER_MAX:
+        raise ConfigError(f"pages is {pages}; with {hosts} hosts the largest would have more than {NUMBER_MAX}")

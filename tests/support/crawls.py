@@ -31,7 +31,7 @@ class SimulatedWeb:
         self.directory = directory
         self.log = directory / "access.log"
         directory.mkdir(parents=True, exist_ok=True)
-        options = ["--hosts", str(hosts), "--pages", str(pages), "--seed", str(seed)]
+        options = ["--hosts", str(hosts), "--pages-per-host", str(pages), "--seed", str(seed)]
         command = [sys.executable, "-m", "bigcrawl.simweb", "serve", *options]
         self._process = spawn([*command, "--state", str(directory), "--log", str(self.log)], stdout=subprocess.PIPE)
         assert self._process.stdout is not None

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import http.client
-from typing import TYPE_CHECKING
 
 import ada_url
 from lxml import html
 from protego import Protego
 
-from bigcrawl.simweb.resources import Kind, Resource, count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bigcrawl.simweb.web import Web
-
 LINKS = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
-
-
-def all_resources(web: Web, host: int) -> Iterator[Resource]:
-    """Everything one host has."""
-    for kind in Kind:
-        for number in range(count_of(kind, host, web.hosts, web.pages_per_host)):
-            yield Resource(host, kind, number)
 
 
 def hrefs_in(body: bytes) -> tuple[str | None, list[str]]:

@@ -17,7 +17,12 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.simweb.__main__ import main
 from bigcrawl.simweb.access_log import AccessLog, LogLine, read_exchanges
 from bigcrawl.simweb.checker import Rules, check
+from bigcrawl.simweb.exhibits import EXHIBITS
+from bigcrawl.simweb.robots import ROBOTS
+from bigcrawl.simweb.robots_kinds import KINDS
 from bigcrawl.simweb.state import SavedWeb, load, save
+from bigcrawl.simweb.uniform import PAGE_BYTES, UniformWeb
+from bigcrawl.simweb.weather import WEATHERS
 from tests.unit.simweb.support import Crawler
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     Start = Callable[..., tuple[subprocess.Popen[str], tuple[int, ...]]]
 
 SERVE = [sys.executable, "-m", "bigcrawl.simweb", "serve"]
-READY = re.compile(r"simweb ready: port=(\d+) seeds=(\d+) seed=(\d+) pages=(\d+)\n")
+READY = re.compile(r"simweb ready: port=(\d+) seeds=(\d+) seed=(\d+)\n")
 SAVED = SavedWeb(seed=5, hosts=3, pages_per_host=9, agent="bigcrawl", port=1234)
 
 
@@ -53,7 +58,7 @@ def test_server_keeps_its_web_across_kills_and_a_crawl_of_both_lives_is_whole(
     """Port, seed and size come back from the state directory; the log goes on; SIGTERM ends with status 0."""
     state, log = tmp_path / "state", tmp_path / "access.log"
     options = ("--state", str(state), "--log", str(log))
-    process, first = start(*options, "--seed", "9", "--hosts", "2", "--pages", "8")
+    process, first = start(*options, "--seed", "9", "--hosts", "2", "--pages-per-host", "8")
     main(["seeds", "--state", str(state)])
     seeds = capsys.readouterr().out.split()
     assert seeds == [f"http://127.16.0.{host}:{first[0]}/" for host in (1, 2)]
@@ -67,7 +72,7 @@ def test_server_keeps_its_web_across_kills_and_a_crawl_of_both_lives_is_whole(
     assert check(before, Rules(expected=expected, port=first[0])).ok
 
     process, second = start(*options, "--port", "0")
-    assert second == first == (first[0], 2, 9, 8)
+    assert second == first == (first[0], 2, 9)
     process.send_signal(signal.SIGTERM)
     assert process.wait() == 0
     assert list(read_exchanges(log)) == before
@@ -125,7 +130,7 @@ def test_taken_port_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--seed", "6"), ("--hosts", "4"), ("--pages", "8"), ("--agent", "x"), ("--port", "99")],
+    [("--seed", "6"), ("--hosts", "4"), ("--pages-per-host", "8"), ("--agent", "x"), ("--port", "99")],
 )
 def test_kept_web_cannot_be_made_another(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str):
     """Asking a directory for another web than it keeps is an error that names both values."""
@@ -154,7 +159,7 @@ def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys:
         origin = f"http://{host}:{SAVED.port}"
         targets += [(url.removeprefix(origin), status) for url, status in expected.items() if url.startswith(origin)]
         for target, status in targets:
-            lines.append(LogLine(clocks[host], clocks[host] + 5, "-", host, "GET", target, status, 1))
+            lines.append(LogLine(clocks[host], clocks[host] + 5, "-", host, host, "GET", target, status, 1))
             clocks[host] += 5 + max(250, delays.get(host, 0))
 
     def status_of(log: list[LogLine], *options: str) -> int:
@@ -175,11 +180,90 @@ def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys:
     assert status_of(lines, "--delay", "0.251") == 1
     assert status_of(lines, "--delay", "0.251", "--tolerance", "1") == 0
     assert status_of(lines, "--server-delay", "0.256") == 1
-    twice = LogLine(late, late, "-", "127.16.0.1", "GET", "/", 200, 1)
+    twice = LogLine(late, late, "-", "127.16.0.1", "127.16.0.1", "GET", "/", 200, 1)
     assert status_of([*lines, twice]) == 1
-    private = LogLine(late, late, "-", "127.16.0.2", "GET", "/private/item-0.html", 200, 1)
+    private = LogLine(late, late, "-", "127.16.0.2", "127.16.0.2", "GET", "/private/item-0.html", 200, 1)
     assert status_of([*lines, private]) == 1
     assert "forbidden by robots.txt: 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--hosts", "0"), "hosts is 0; must be between 1 and"),
+        (("--pages", "5", "--pages-per-host", "5"), "pages and pages per host are both given"),
+        (("--pages", "39"), "pages is 39; must be between hosts, 40"),
+        (("--features", "robots,nonsense"), "feature is 'nonsense'; must be plain, all, or of robots"),
+        (("--shape", "uniform", "--pages", "9"), "shape is uniform; it takes hosts, port, seed, shape alone"),
+        (("--dns", "127.0.0.1"), "--dns is '127.0.0.1'; must be ADDRESS:PORT"),
+        (("--processes", "0"), "processes is 0; must be at least 1"),
+    ],
+)
+def test_bad_arguments_are_one_clear_line(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str):
+    """What cannot be served is said with its value and its bound; the status is 2."""
+    assert message in refusal(capsys, "serve", *arguments)
+
+
+def test_web_of_all_features_is_kept_and_served(start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Total pages, names and features come back from the state directory; a name is asked for by its Host header."""
+    options = ("--hosts", "30", "--pages", "300", "--naming", "name", "--features", "copies,charsets,robots")
+    process, (port, *_) = start("--state", str(tmp_path), *options)
+    saved = load(tmp_path)
+    assert saved == SavedWeb(7, 30, 0, "bigcrawl", port, 300, "web", "name", "charsets,copies,robots")
+    web = saved.web()
+    main(["seeds", "--state", str(tmp_path)])
+    seeds = capsys.readouterr().out.split()
+    assert seeds == web.seeds(port)
+    name = seeds[0][7:].partition(":")[0]
+    request = urllib.request.Request(f"http://{web.address_of(name)}:{port}/", headers={"Host": name})
+    with urllib.request.urlopen(request) as answer:
+        assert answer.read() == web.answer(name, "/", port).body
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.16.0.1/", ("resource   page 0", "robots.txt: absent", "allows it", "answer     200")),
+        ("http://127.16.0.2:81/private/item-0.html", ("resource   private 0", "forbids it")),
+        ("http://127.16.0.1/calendar/2026/11/", ("in a space without end", "not required")),
+        ("http://127.16.0.4/", ("weather: down", "answer     503", "not to be received whole (reset)")),
+        ("http://127.16.0.1/fair/gone-0.html", ("exhibit of gone", "statuses: a right crawler never asks again")),
+        ("http://127.16.0.1/phantom", ("resource   nothing", "expected   404")),
+        ("http://10.0.0.1/", ("is not in this web", "answer     421")),
+    ],
+)
+def test_explain_says_what_a_url_is(capsys: pytest.CaptureFixture[str], url: str, words: tuple[str, ...]):
+    """`explain` tells host, resource, rules and answer of any URL, also of one that is not there."""
+    assert main(["explain", url, "--hosts", "40", "--features", "all", "--at", "0"]) == 0
+    printed = capsys.readouterr().out
+    for word in words:
+        assert word in printed
+
+
+def test_list_names_everything_that_features_add(capsys: pytest.CaptureFixture[str]):
+    """`list` has a line for each row of each table."""
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(EXHIBITS) + len(ROBOTS) + len(KINDS) + len(WEATHERS)
+    assert any("/fair/gzip-bomb-0.html" in line for line in lines)
+
+
+def test_uniform_web_is_served_and_has_no_known_answer(
+    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Its seeds are a page a host, its menus more; `check` says why it cannot."""
+    process, (port, *_) = start("--state", str(tmp_path), "--shape", "uniform", "--hosts", "3")
+    main(["seeds", "--state", str(tmp_path), "--menus"])
+    menus = capsys.readouterr().out.split()
+    assert menus[:3] == UniformWeb(7, 3).seeds(port)
+    assert len(set(menus)) == 3 * 44
+    with urllib.request.urlopen(menus[-1]) as answer:
+        assert len(answer.read()) == PAGE_BYTES
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert "no end" in refusal(capsys, "check", "--state", str(tmp_path), "--log", "x")
 
 
 def test_state_is_read_as_it_was_written(tmp_path: Path):
@@ -191,7 +275,7 @@ def test_state_is_read_as_it_was_written(tmp_path: Path):
     assert [path.name for path in directory.iterdir()] == ["simweb.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 1, "seed": 1}', '{"format": 1, "seed": "x"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 2, "seed": 1}', '{"format": 2, "seed": "x"}'])
 def test_damaged_state_is_an_error_not_a_fresh_start(tmp_path: Path, text: str):
     """A file that `save` did not write is never taken for none."""
     (tmp_path / "simweb.json").write_text(text)
@@ -203,6 +287,6 @@ def test_state_of_another_format_is_refused(tmp_path: Path):
     """A later version's file is not guessed at."""
     save(tmp_path, SAVED)
     fields = json.loads((tmp_path / "simweb.json").read_text())
-    (tmp_path / "simweb.json").write_text(json.dumps({**fields, "format": 2}))
-    with pytest.raises(ConfigError, match="another format than 1"):
+    (tmp_path / "simweb.json").write_text(json.dumps({**fields, "format": 3}))
+    with pytest.raises(ConfigError, match="another format than 2"):
         load(tmp_path)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import socket
+from itertools import count
 
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.listen import open_listeners
+from bigcrawl.simweb.addresses import address_of
+from bigcrawl.simweb.listen import SOCKETS_MAX, open_listeners
 
 ADDRESSES = ["127.16.0.1", "127.16.0.2", "127.16.0.3"]
 NO_DEVICE = "no-such-device"
@@ -52,3 +54,17 @@ def test_taken_port_is_a_clear_error(device: str, taken_at: str):
         with pytest.raises(ConfigError, match=rf"port {port} of .* cannot be used: .*; stop what uses it"):
             open_listeners(ADDRESSES, port, device)
     close_all(open_listeners(ADDRESSES, port, device))
+
+
+def test_addresses_of_a_large_web_are_not_looked_at_where_one_socket_does_for_all():
+    """A web of any size is one socket; where it cannot be, too many addresses are an error, not a long wait."""
+    endless = map(address_of, count())
+    sockets = []
+    try:
+        sockets = open_listeners(endless, 0)
+        assert len(sockets) == 1
+    except ConfigError as error:
+        assert "cannot be tied to lo" in str(error)  # noqa: PT017 - either is right, each on its system
+    close_all(sockets)
+    with pytest.raises(ConfigError, match=f"more than {SOCKETS_MAX} addresses, .*; lower hosts, or .* as a proxy"):
+        open_listeners(endless, 0, NO_DEVICE)

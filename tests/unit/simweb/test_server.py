@@ -1,16 +1,41 @@
 from __future__ import annotations
 
+import asyncio
 import http.client
+import logging
 import socket
+import time
+import tracemalloc
 from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
+from bigcrawl.simweb.access_log import read_exchanges
+from bigcrawl.simweb.answer import Answer, Fault, Framing
 from bigcrawl.simweb.checker import Exchange, Rules, check
+from bigcrawl.simweb.connection import Connection
+from bigcrawl.simweb.listen import open_listeners
+from bigcrawl.simweb.server import SimServer
 from bigcrawl.simweb.web import Web
 from tests.unit.simweb.conftest import Served
+from tests.unit.simweb.scripted import (
+    A,
+    Asked,
+    B,
+    ScriptedWeb,
+    connected,
+    hear,
+    heard_bytes,
+    heard_head,
+    request,
+)
 from tests.unit.simweb.support import Crawler
 
-A, B = "127.16.0.1", "127.16.0.2"
+if TYPE_CHECKING:
+    import pytest
+
 Serve = Callable[..., Served]
+OK = Answer(200, (), b"fine")
 
 
 def get(connection: http.client.HTTPConnection, target: str, method: str = "GET") -> http.client.HTTPResponse:
@@ -20,17 +45,9 @@ def get(connection: http.client.HTTPConnection, target: str, method: str = "GET"
     return answer
 
 
-def raw(served: Served, data: bytes) -> bytes:
-    """Send bytes, stop sending, and read until the server closes."""
-    with socket.create_connection((A, served.port)) as sock:
-        sock.sendall(data)
-        sock.shutdown(socket.SHUT_WR)
-        return b"".join(iter(lambda: sock.recv(65_536), b""))
-
-
 def exchanges(served: Served) -> list[Exchange]:
-    lines = served.stopped_log()
-    return [Exchange(line.start_ms, line.end_ms, line.host, line.target, line.status) for line in lines]
+    served.stop()
+    return list(read_exchanges(served.log))
 
 
 def test_brute_force_crawl_finds_exactly_the_known_answer(serve: Serve):
@@ -64,7 +81,7 @@ def test_connection_is_kept_and_host_is_the_address_connected_to(serve: Serve):
     for target in ("/", "/robots.txt", "/nothing"):
         connection.request("GET", target, headers={"Host": A})
         answer = connection.getresponse()
-        assert answer.read() == served.web.page(B, target, served.port).body
+        assert answer.read() == served.web.answer(B, target, served.port).body
         assert answer.status == (404 if target == "/nothing" else 200)
         assert answer.headers["Connection"] == "keep-alive"
     connection.close()
@@ -127,9 +144,9 @@ def test_slow_page_takes_its_time(serve: Serve):
 def test_requests_sent_ahead_are_answered_in_order_and_seen_as_concurrent(serve: Serve):
     """Pipelined requests start when they arrive, so the checker sees that they did not wait."""
     served = serve(Web(1, 1, 20, slow_ms=20))
-    slow, quick = (f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode() for target in ("/topic-0/item-3.html", "/"))
-    answer = raw(served, slow + quick * 40)
-    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 41
+    slow, quick, last = request("/topic-0/item-3.html"), request("/"), request("/", Connection="close")
+    heard = hear(served.port, slow + quick * 39 + last)
+    assert heard.body.count(b"HTTP/1.1 200 OK\r\n") == 40
     log = exchanges(served)
     assert [exchange.target for exchange in log] == ["/topic-0/item-3.html"] + ["/"] * 40
     assert check(log, Rules()).concurrent
@@ -172,9 +189,12 @@ def test_answer_that_is_not_read_does_not_end(serve: Serve):
 def test_malformed_requests_are_answered_logged_and_the_end(serve: Serve):
     """After a request that cannot be read the connection closes: where the next starts is unknown."""
     served = serve(Web(1, 1, 20))
-    assert raw(served, b"rubbish\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-    assert raw(served, b"GET /" + b"x" * 20_000).startswith(b"HTTP/1.1 431 ")
-    assert raw(served, b"GET /unfinished HTTP/1.1\r\n") == b""
+    assert hear(served.port, b"rubbish\r\n\r\n" + request("/")).head.startswith("HTTP/1.1 400 ")
+    assert hear(served.port, b"GET /" + b"x" * 20_000).head.startswith("HTTP/1.1 431 ")
+    with connected(served.port) as sock:
+        sock.sendall(b"GET /unfinished HTTP/1.1\r\n")
+        sock.shutdown(socket.SHUT_WR)
+        assert sock.recv(1) == b""
     assert [(line.method, line.target, line.status) for line in served.stopped_log()] == [
         ("-", "-", 400),
         ("-", "-", 431),
@@ -184,12 +204,10 @@ def test_malformed_requests_are_answered_logged_and_the_end(serve: Serve):
 def test_connection_closes_when_asked_to(serve: Serve):
     """Connection: close and HTTP/1.0 end the connection after the answer."""
     served = serve(Web(1, 1, 20))
-    for request in (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"):
-        with socket.create_connection((A, served.port)) as sock:
-            sock.sendall(request)
-            answer = b"".join(iter(lambda: sock.recv(65_536), b""))
-        assert b"Connection: close\r\n" in answer
-        assert answer.endswith(b"</html>\n")
+    for data in (request("/", Connection="close"), b"GET / HTTP/1.0\r\n\r\n"):
+        heard = hear(served.port, data)
+        assert "Connection: close" in heard.head
+        assert heard.body.endswith(b"</html>\n")
 
 
 def test_socket_for_all_addresses_serves_every_host_and_no_other(serve: Serve):
@@ -204,3 +222,100 @@ def test_socket_for_all_addresses_serves_every_host_and_no_other(serve: Serve):
             statuses.append(421)  # each host has a socket of its own here
         connection.close()
     assert statuses == [200, 200, 421]
+
+
+def test_web_is_told_what_was_asked_and_when(serve: Serve):
+    """Host, target, port, time of arrival and conditional headers reach the web; the log has the same time."""
+    web = ScriptedWeb({"/a?b": OK})
+    served = serve(web)
+    conditions = {"If-None-Match": '"7"', "If-Modified-Since": "Sat, 21 Nov 2026 10:00:00 GMT"}
+    before_ms = time.time_ns() // 1_000_000
+    hear(served.port, request("/a?b", **conditions, Accept="text/html") + request("/a?b", "HEAD", Connection="close"))
+    after_ms = time.time_ns() // 1_000_000
+    first, second = served.stopped_log()
+    assert web.asked == [
+        Asked(A, "/a?b", served.port, first.start_ms, conditions),
+        Asked(A, "/a?b", served.port, second.start_ms, {}),
+    ]
+    # The server's clock does not follow the machine's where that is being corrected.
+    assert before_ms - 1000 <= first.start_ms <= first.end_ms <= after_ms + 1000
+
+
+def test_idle_connection_holds_no_answer(serve: Serve):
+    """What was sent is let go of: a kept connection costs the server nothing of the size of its last page."""
+    answer = Answer(200, (), bytes(1_000_000))
+    served = serve(ScriptedWeb({"/": answer}))
+    with ExitStack() as stack:
+        socks = [stack.enter_context(connected(served.port)) for _ in range(3)]
+        tracemalloc.start()
+        stack.callback(tracemalloc.stop)
+        for sock in socks:
+            sock.sendall(request("/"))
+            heard_head(sock)
+            heard_bytes(sock, len(answer.body))
+        # The last exchange is over when the next one on another connection is.
+        socks[0].sendall(request("/", "HEAD"))
+        heard_head(socks[0])
+        assert tracemalloc.get_traced_memory()[0] < len(answer.body)
+
+
+def test_bug_of_a_web_is_told_and_answered(serve: Serve, caplog: pytest.LogCaptureFixture):
+    """A web that raises costs one answer, 500, and leaves its traceback; the connection goes on."""
+    served = serve(ScriptedWeb({"/": OK, "/unsendable": Answer(200, (("X", "\u4e00"),), b"")}))
+    with caplog.at_level(logging.ERROR, "asyncio"), connected(served.port) as sock:
+        for target, status in (("/missing", 500), ("/unsendable", 500), ("/", 200)):
+            sock.sendall(request(target, "HEAD"))
+            assert heard_head(sock).startswith(f"HTTP/1.1 {status} ")
+    assert [line.status for line in served.stopped_log()] == [500, 500, 200]
+    assert [record.exc_info and record.exc_info[0] for record in caplog.records] == [KeyError, UnicodeEncodeError]
+
+
+def test_retry_after_is_in_the_log(serve: Serve):
+    """The pause that an answer asks for stands beside its end, in ms."""
+    served = serve(ScriptedWeb({"/": Answer(429, (("Retry-After", "3"),), b"")}))
+    hear(served.port, request("/", Connection="close"))
+    (exchange,) = exchanges(served)
+    assert (exchange.status, exchange.retry_after_ms) == (429, 3000)
+
+
+def test_what_follows_the_last_answer_is_not_answered(serve: Serve):
+    """After Connection: close the answer arrives whole, though more was sent; the rest is logged as unanswered."""
+    served = serve(ScriptedWeb({"/": Answer(200, (), b"x" * 1_000_000)}))
+    heard = hear(served.port, request("/", Connection="close") + request("/") * 5000)
+    assert (len(heard.body), heard.is_reset) == (1_000_000, False)
+    assert [line.status for line in served.stopped_log()][:2] == [200, 499]
+
+
+class BottomlessSocket(socket.socket):
+    """A socket whose peer reads quicker than we write, and goes when it has had far too much."""
+
+    sends_left = 10_000
+
+    def send(self, data: memoryview) -> int:  # type: ignore[override]
+        self.sends_left -= 1
+        if self.sends_left == 0:
+            raise BrokenPipeError
+        return len(data)
+
+
+def test_endless_body_leaves_the_others_their_turn():
+    """However quick its reader, an endless body is sent in turns: the loop goes on."""
+    web = ScriptedWeb({"/": Answer(200, (), b"x" * 9999, framing=Framing.CLOSE, fault=Fault.ENDLESS)})
+    turns = 100
+
+    async def serve_one() -> int:
+        server = SimServer(web, open_listeners([A], 0, "no-such-device"))
+        with socket.create_server((A, 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+            with listener.accept()[0] as accepted:
+                ours = BottomlessSocket(fileno=accepted.detach())
+            ours.setblocking(False)
+            connection = Connection(server, asyncio.get_running_loop(), ours, "client")
+            client.sendall(request("/"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            ended_early = server.requests
+            connection.abandon()
+        await server.stop()
+        return ended_early
+
+    assert asyncio.run(serve_one()) == 0

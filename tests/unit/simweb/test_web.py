@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -10,9 +11,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.addresses import HOSTS_MAX, address_of, origin_of
-from bigcrawl.simweb.resources import Kind, path_of
+from bigcrawl.simweb.exhibits import path_of
+from bigcrawl.simweb.features import ALL, Naming
+from bigcrawl.simweb.resources import PLAIN_KINDS, Kind
 from bigcrawl.simweb.web import Web
-from tests.unit.simweb.support import LINKS, all_resources, hrefs_in, links_in
+from tests.unit.simweb.support import LINKS, hrefs_in, links_in
 
 PORT = 8123
 
@@ -20,9 +23,9 @@ PORT = 8123
 def everything(web: Web) -> dict[str, tuple[int, bytes, tuple[tuple[str, str], ...]]]:
     pages = {}
     for host in range(web.hosts):
-        for resource in all_resources(web, host):
+        for resource in web.resources(host):
             path = path_of(resource.kind, resource.number)
-            page = web.page(address_of(host), path, PORT)
+            page = web.answer(address_of(host), path, PORT)
             pages[origin_of(address_of(host), PORT) + path] = (page.status, page.body, page.headers)
     return pages
 
@@ -39,15 +42,15 @@ def test_another_process_gives_the_same_web():
     """Nothing depends on the process, such as its hash seed."""
     code = (
         "import hashlib; from bigcrawl.simweb.web import Web; web = Web(3, 2, 9);"
-        "print(hashlib.sha256(web.page('127.16.0.2', '/', 80).body).hexdigest())"
+        "print(hashlib.sha256(web.answer('127.16.0.2', '/', 80).body).hexdigest())"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == hashlib.sha256(Web(3, 2, 9).page("127.16.0.2", "/", 80).body).hexdigest()
+    assert answer.stdout.strip() == hashlib.sha256(Web(3, 2, 9).answer("127.16.0.2", "/", 80).body).hexdigest()
 
 
 def test_another_seed_gives_another_web():
     """The seed decides links and text."""
-    assert Web(3, 4, 20).page("127.16.0.2", "/", 80).body != Web(4, 4, 20).page("127.16.0.2", "/", 80).body
+    assert Web(3, 4, 20).answer("127.16.0.2", "/", 80).body != Web(4, 4, 20).answer("127.16.0.2", "/", 80).body
 
 
 def test_pages_are_of_realistic_size_and_linkage():
@@ -97,7 +100,7 @@ def test_small_web_reaches_all_kinds_of_answers():
     web = Web(7, 8, 14)
     reachable = web.reachable(PORT, web.seeds(PORT), obey_robots=False)
     assert set(reachable.values()) == {200, 301, 302, 404, 500, 503}
-    for kind in set(Kind) - {Kind.ASSET}:
+    for kind in set(PLAIN_KINDS) - {Kind.ASSET}:
         paths = {path_of(kind, number) for number in range(14)}
         assert any(url[url.index("/", 7) :] in paths for url in reachable), kind
     pages = {path_of(Kind.PAGE, number) for number in range(14)}
@@ -151,7 +154,7 @@ def test_redirects_make_short_chains_and_one_loop():
 )
 def test_what_is_not_there_is_an_error(host: str, target: str, status: int):
     """An address outside the web is misdirected; a path of nothing is not found."""
-    assert Web(1, 2, 20).page(host, target, PORT).status == status
+    assert Web(1, 2, 20).answer(host, target, PORT).status == status
 
 
 @pytest.mark.parametrize(
@@ -186,3 +189,34 @@ def test_smallest_web_is_whole():
     reachable = web.reachable(80, web.seeds(80))
     assert reachable["http://127.16.0.1/"] == 200
     assert len(set(reachable.values())) > 3
+
+
+def test_web_of_many_pages_is_as_skewed_as_the_real_one():
+    """With pages in all, links and sizes of pages have the means of IRLbot §7, and medians far below them."""
+    web = Web(5, 3_000, pages=1_000_000)
+    links, sizes = [], []
+    for host in range(0, 3_000, 5):
+        body = web.answer(address_of(host), path_of(Kind.PAGE, 0), PORT).body
+        links.append(len(hrefs_in(body)[1]) - 1)
+        sizes.append(len(body))
+    assert 55 < sum(links) / len(links) < 65
+    assert 17_000 < sum(sizes) / len(sizes) < 24_000
+    assert sorted(links)[300] < 45
+    assert sorted(sizes)[300] < 14_000
+    assert max(links) > 150
+
+
+def test_largest_web_costs_a_few_megabytes():
+    """10^6 hosts with 10^9 pages of all kinds, at their names, are made at once, and answer without being stored."""
+    tracemalloc.start()
+    try:
+        web = Web(3, 10**6, pages=10**9, naming=Naming.NAME, features=ALL)
+        made = tracemalloc.get_traced_memory()[1]
+        names = [web.name_of(host) for host in range(0, 10**6, 9_973)]
+        statuses = {web.answer(name, "/", 80).status for name in names}
+        answered = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 200 in statuses
+    assert made < 3_000_000
+    assert answered < 16_000_000

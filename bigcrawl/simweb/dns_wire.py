@@ -1,0 +1,159 @@
+"""As much of the DNS' wire format (RFC 1035) as a server of addresses needs: questions in, replies out. No I/O."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+_HEADER: Final = struct.Struct(">6H")
+_TYPE_AND_CLASS: Final = struct.Struct(">2H")
+_RECORD: Final = struct.Struct(">3HIH")  # owner (a pointer), type, class, TTL, length of what follows
+
+_REPLY, _AUTHORITATIVE, _RECURSION_WANTED, _RECURSION_HAD = 0x8000, 0x0400, 0x0100, 0x0080
+_OPCODE: Final = 0x7800
+_QUESTION_NAME: Final = 0xC000 | _HEADER.size  # a pointer to where the question's name stands
+_CLASS_IN: Final = 1
+_TYPE_SOA: Final = 6
+_HOST_LABEL: Final = re.compile(rb"[a-z0-9_-]+")
+_NAME_BYTES_MAX: Final = 255
+_LABEL_BYTES_MAX: Final = 63
+
+TYPE_A: Final = 1
+TYPE_ANY: Final = 255
+_TYPES: Final = {1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 12: "PTR", 15: "MX", 16: "TXT", 28: "AAAA", 255: "ANY"}
+
+
+class Rcode(IntEnum):
+    """How a query was answered."""
+
+    NOERROR = 0
+    FORMERR = 1
+    SERVFAIL = 2
+    NXDOMAIN = 3
+    NOTIMP = 4
+    REFUSED = 5
+
+
+class BadQueryError(ValueError):
+    """A query to be answered with nothing but `rcode`."""
+
+    def __init__(self, rcode: Rcode) -> None:
+        super().__init__(rcode.name)
+        self.rcode = rcode
+
+
+class Query(NamedTuple):
+    """A question about one name.
+
+    Attributes:
+        number: the client's, to know the reply by.
+        flags: as sent.
+        question: name, type and class as sent: names keep their case in the reply, as clients that mix it expect.
+        name: lower-case, without the final dot; bytes that hosts do not have in names are escaped.
+        record_type: the number of the type that is asked for.
+    """
+
+    number: int
+    flags: int
+    question: bytes
+    name: str
+    record_type: int
+
+
+def is_query(message: bytes) -> bool:
+    """Whether to answer at all: not to what is too short to be told from noise, and not to replies."""
+    return len(message) >= _HEADER.size and not message[2] & (_REPLY >> 8)
+
+
+def type_name(record_type: int) -> str:
+    """What a type of record is called; TYPE<number> for rare ones."""
+    return _TYPES.get(record_type, f"TYPE{record_type}")
+
+
+def parse_query(message: bytes) -> Query:
+    """Read a query; what follows its question, such as EDNS options, is passed over.
+
+    Args:
+        message: one that `is_query`.
+
+    Raises:
+        BadQueryError: it is malformed, or no question about one name of the Internet class.
+    """
+    number, flags, questions, *_ = _HEADER.unpack_from(message)
+    if flags & _OPCODE:
+        raise BadQueryError(Rcode.NOTIMP)
+    if questions != 1:
+        raise BadQueryError(Rcode.FORMERR)
+    labels = []
+    at = _HEADER.size
+    while size := _byte(message, at):
+        label = message[at + 1 : at + 1 + size]
+        at += 1 + size
+        if size > _LABEL_BYTES_MAX or at - _HEADER.size >= _NAME_BYTES_MAX:
+            raise BadQueryError(Rcode.FORMERR)
+        labels.append(_label(label))
+    end = at + 1 + _TYPE_AND_CLASS.size
+    if end > len(message):
+        raise BadQueryError(Rcode.FORMERR)
+    record_type, record_class = _TYPE_AND_CLASS.unpack_from(message, at + 1)
+    if record_class != _CLASS_IN:
+        raise BadQueryError(Rcode.REFUSED)
+    return Query(number, flags, message[_HEADER.size : end], ".".join(labels), record_type)
+
+
+def encode_addresses(query: Query, addresses: list[str], ttl_s: int) -> bytes:
+    """A reply with A records; with none of them it says that the name has no record of the type asked for."""
+    if not addresses:
+        return _denial(query, Rcode.NOERROR, ttl_s)
+    records = [
+        _RECORD.pack(_QUESTION_NAME, TYPE_A, _CLASS_IN, ttl_s, 4) + socket.inet_aton(address) for address in addresses
+    ]
+    return _header(query.number, query.flags, Rcode.NOERROR, answers=len(records)) + query.question + b"".join(records)
+
+
+def encode_no_name(query: Query, ttl_s: int) -> bytes:
+    """A reply that says that there is no such name."""
+    return _denial(query, Rcode.NXDOMAIN, ttl_s)
+
+
+def encode_failure(query: Query) -> bytes:
+    """A reply that says that the server failed."""
+    return _header(query.number, query.flags, Rcode.SERVFAIL) + query.question
+
+
+def encode_refusal(message: bytes, rcode: Rcode) -> bytes:
+    """A reply to a query that could not be read."""
+    number, flags, *_ = _HEADER.unpack_from(message)
+    return _HEADER.pack(number, _flags(flags) | rcode, 0, 0, 0, 0)
+
+
+def _denial(query: Query, rcode: Rcode, ttl_s: int) -> bytes:
+    """With the root's SOA, which tells for how long the denial may be remembered (RFC 2308)."""
+    timers = struct.pack(">5I", 1, 3600, 600, 86_400, ttl_s)
+    source = b"\x06simweb\x00" + b"\x0ahostmaster\x06simweb\x00" + timers
+    soa = b"\x00" + _RECORD.pack(0, _TYPE_SOA, _CLASS_IN, ttl_s, len(source))[2:] + source
+    return _header(query.number, query.flags, rcode, authorities=1) + query.question + soa
+
+
+def _header(number: int, flags: int, rcode: Rcode, answers: int = 0, authorities: int = 0) -> bytes:
+    return _HEADER.pack(number, _flags(flags) | rcode, 1, answers, authorities, 0)
+
+
+def _flags(asked: int) -> int:
+    return _REPLY | _AUTHORITATIVE | _RECURSION_HAD | asked & (_OPCODE | _RECURSION_WANTED)
+
+
+def _byte(message: bytes, at: int) -> int:
+    if at >= len(message):
+        raise BadQueryError(Rcode.FORMERR)
+    return message[at]
+
+
+def _label(label: bytes) -> str:
+    label = label.lower()
+    if _HOST_LABEL.fullmatch(label):
+        return label.decode()
+    return "".join([chr(byte) if _HOST_LABEL.fullmatch(bytes((byte,))) else f"\\{byte:03}" for byte in label])

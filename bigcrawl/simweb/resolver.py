@@ -1,0 +1,199 @@
+"""A DNS server for the names of a simulated web, over UDP and TCP, on one loopback address and port.
+
+It answers for every name there is, so that nothing asked of it leaves the machine: a name that the web does not
+have does not exist. Names have A records only; whether one resolves, fails or is met with silence is the web's to
+say (`address_of`), wildcards too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.simweb.clock import now_ms
+from bigcrawl.simweb.dns_wire import (
+    TYPE_A,
+    TYPE_ANY,
+    BadQueryError,
+    encode_addresses,
+    encode_failure,
+    encode_no_name,
+    encode_refusal,
+    is_query,
+    parse_query,
+    type_name,
+)
+from bigcrawl.simweb.lookup_log import Lookup, Outcome
+from bigcrawl.simweb.name_fault import NameFault
+
+if TYPE_CHECKING:
+    from bigcrawl.simweb.dns_wire import Query
+    from bigcrawl.simweb.lookup_log import LookupLog
+    from bigcrawl.simweb.served import Served
+
+_MESSAGE_BYTES_MAX: Final = 65_535
+# What is read in one turn, so that connections over TCP and the web's own have theirs.
+_DATAGRAMS_A_TURN: Final = 64
+# For a burst of queries that comes while the process has other things to do; the system may grant less.
+_RECEIVE_BUFFER_BYTES: Final = 4 << 20
+# A port that is free for UDP is nearly always free for TCP; twenty misses are no accident.
+_PORT_TRIES: Final = 20
+
+
+class Resolver:
+    """A running resolver, between `start` and `stop`.
+
+    Args:
+        web: whose names are resolved.
+        ttl_s: for how long clients may remember an answer, or a denial; 0: not at all.
+        log: takes every look-up; None: they are only counted.
+
+    Attributes:
+        port: of UDP and TCP alike, once started.
+        outcomes: how many look-ups ended how.
+        failed: fails when the log cannot be written.
+    """
+
+    def __init__(self, web: Served, ttl_s: int = 300, log: LookupLog | None = None) -> None:
+        self.port = 0
+        self.outcomes: Counter[Outcome] = Counter()
+        self._loop = asyncio.get_running_loop()
+        self.failed: asyncio.Future[None] = self._loop.create_future()
+        self._web = web
+        self._ttl_s = ttl_s
+        self._log = log
+        self._datagrams: socket.socket | None = None
+        self._listener: asyncio.Server | None = None
+        self._connections: set[_Stream] = set()
+
+    def __repr__(self) -> str:
+        return f"Resolver(port={self.port}, lookups={self.outcomes.total()})"
+
+    async def start(self, address: str = "127.0.0.1", port: int = 0) -> None:
+        """Answer on this address; port 0 chooses a free one.
+
+        Raises:
+            ConfigError: the port is taken, or the address is not ours.
+        """
+        datagrams, listener = _bind(address, port)
+        self.port = datagrams.getsockname()[1]
+        self._datagrams = datagrams
+        self._loop.add_reader(datagrams, self._read_datagrams, datagrams)
+        self._listener = await self._loop.create_server(lambda: _Stream(self, self._connections), sock=listener)
+
+    async def stop(self) -> None:
+        """Close everything; what has not been answered is not any more."""
+        if self._datagrams and self._listener:
+            self._loop.remove_reader(self._datagrams)
+            self._datagrams.close()
+            self._listener.close()
+            for connection in tuple(self._connections):
+                connection.abandon()
+
+    def reply(self, message: bytes, client: str, transport: str) -> bytes | None:
+        """The answer to a message, which is counted and logged; None: there is none."""
+        if not is_query(message):
+            return None
+        name, record_type = "-", "-"
+        try:
+            query = parse_query(message)
+        except BadQueryError as error:
+            outcome, reply = Outcome.REFUSED, encode_refusal(message, error.rcode)
+        else:
+            outcome, reply = self._resolve(query)
+            name, record_type = query.name, type_name(query.record_type)
+        self.outcomes[outcome] += 1
+        if self._log:
+            try:
+                self._log.write(Lookup(now_ms(), client, transport, name, record_type, outcome))
+            except OSError as error:
+                if not self.failed.done():
+                    self.failed.set_exception(error)
+        return reply if outcome is not Outcome.SILENT else None
+
+    def _resolve(self, query: Query) -> tuple[Outcome, bytes]:
+        found = self._web.address_of(query.name)
+        if found is None:
+            return Outcome.NO_NAME, encode_no_name(query, self._ttl_s)
+        if found is NameFault.SILENT:
+            return Outcome.SILENT, b""
+        if found is NameFault.SERVFAIL:
+            return Outcome.SERVFAIL, encode_failure(query)
+        if query.record_type not in (TYPE_A, TYPE_ANY):
+            return Outcome.NO_DATA, encode_addresses(query, [], self._ttl_s)
+        return Outcome.FOUND, encode_addresses(query, [found], self._ttl_s)
+
+    def _read_datagrams(self, sock: socket.socket) -> None:
+        for _ in range(_DATAGRAMS_A_TURN):
+            try:
+                message, peer = sock.recvfrom(_MESSAGE_BYTES_MAX)
+            except OSError:  # nothing left to read, or word of an earlier reply that did not arrive
+                return
+            reply = self.reply(message, f"{peer[0]}:{peer[1]}", "udp")
+            if reply is not None:
+                with suppress(OSError):  # as the network does, a datagram that cannot be sent is lost
+                    sock.sendto(reply, peer)
+
+
+class _Stream(asyncio.Protocol):
+    """A client's connection over TCP: each message has its length, two bytes, before it."""
+
+    def __init__(self, resolver: Resolver, connections: set[_Stream]) -> None:
+        self._resolver = resolver
+        self._connections = connections
+        self._buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self._client = f"{peer[0]}:{peer[1]}" if peer else "-"
+        self._connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while len(self._buffer) >= 2:
+            end = 2 + int.from_bytes(self._buffer[:2])
+            if len(self._buffer) < end:
+                return
+            message, self._buffer = self._buffer[2:end], self._buffer[end:]
+            reply = self._resolver.reply(message, self._client, "tcp")
+            if reply is not None:
+                self._transport.write(len(reply).to_bytes(2) + reply)
+
+    def abandon(self) -> None:
+        """Close without waiting for anything."""
+        self._transport.abort()
+
+
+def _bind(address: str, port: int) -> tuple[socket.socket, socket.socket]:
+    """Sockets for datagrams and for connections on the same port."""
+    for _ in range(0 if port else _PORT_TRIES - 1):
+        with suppress(ConfigError):
+            return _try_bind(address, port)
+    return _try_bind(address, port)
+
+
+def _try_bind(address: str, port: int) -> tuple[socket.socket, socket.socket]:
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        datagrams.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+        datagrams.setblocking(False)
+        datagrams.bind((address, port))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, datagrams.getsockname()[1]))
+    except OSError as error:
+        datagrams.close()
+        listener.close()
+        remedy = "stop what uses it or choose another port" if error.errno == errno.EADDRINUSE else "choose another"
+        raise ConfigError(f"port {port} of {address} cannot be used: {error.strerror}; {remedy}") from error
+    return datagrams, listener

@@ -1,0 +1,260 @@
+"""The whole web with everything in it, against a reader of its pages that knows nothing of how they are made."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections import Counter
+from functools import cache
+
+import ada_url
+import pytest
+from protego import Protego
+
+from bigcrawl.simweb.answer import Fault
+from bigcrawl.simweb.exhibits import EXHIBITS
+from bigcrawl.simweb.features import ALL, Feature, Naming, features_named
+from bigcrawl.simweb.news import changed_ms_of, period_ms_of
+from bigcrawl.simweb.resources import Kind
+from bigcrawl.simweb.retry_after import retry_after_ms
+from bigcrawl.simweb.weather import WEATHERS, weather_of
+from bigcrawl.simweb.web import Web
+from tests.unit.simweb.decoding import entity, leads_in
+
+PORT = 8123
+HOSTS = 35  # as many kinds of robots.txt as there are; more than a round of the weather
+NOFOLLOW = re.compile(r"^(meta-(nofollow|none|both|own)|header-(nofollow|none|twice|own)|rel-(nofollow|among-others))$")
+NOW_MS = 1_780_000_000_000
+
+
+@cache
+def web_of(naming: Naming) -> Web:
+    return Web(4, HOSTS, pages=HOSTS * 12, naming=naming, features=ALL)
+
+
+def split(url: str) -> tuple[str, str]:
+    authority, _, path = url.removeprefix("http://").partition("/")
+    return authority.partition(":")[0], "/" + path
+
+
+class Reader:
+    """Follows what right crawlers follow, asking as often as it takes; of HTTP it has the answers alone."""
+
+    def __init__(self, web: Web, obey_nofollow: bool) -> None:
+        self._web = web
+        self._obey_nofollow = obey_nofollow
+        self.answered: dict[str, set[int]] = {}
+
+    def crawl(self) -> None:
+        waiting = self._web.seeds(PORT)
+        seen = set(waiting)
+        while waiting:
+            url = waiting.pop()
+            host, target = split(url)
+            resolved = self._web.address_of(host)
+            if not host[-1].isdigit() and not isinstance(resolved, str):
+                continue
+            if self._web.is_endless(host, target) or not self._web.allows(host, target):
+                continue
+            fresh = self._read(url) - seen
+            seen |= fresh
+            waiting += fresh
+
+    def _read(self, url: str) -> set[str]:
+        host, target = split(url)
+        answers = []
+        # Later, storms are over, and whoever was limited is not any more.
+        for wait in range(0, 31_000, 1_500):
+            answers.append(self._web.answer(host, target, PORT, at_ms=NOW_MS + wait))
+            if answers[-1].status not in (429, 503):
+                break
+        self.answered[url] = {answer.status for answer in answers}
+        answer = answers[-1]
+        slug = target.removeprefix("/fair/").rpartition("-")[0]
+        unreadable = slug in ("half-gzip", "not-gzip") or slug.endswith("-bomb")
+        if answer.fault in (Fault.RESET, Fault.SILENT) or unreadable or (self._obey_nofollow and NOFOLLOW.match(slug)):
+            return set()
+        return {link for link in leads_in(url, answer) if not link.startswith("ftp:")}
+
+
+@pytest.mark.parametrize(
+    ("naming", "obey_nofollow"), [(Naming.ADDRESS, True), (Naming.NAME, True), (Naming.BOTH, False)]
+)
+def test_known_answer_is_what_a_reader_finds(naming: Naming, obey_nofollow: bool):
+    """The reader meets no URL that was not expected, misses none that is required, and sees expected statuses."""
+    web = web_of(naming)
+    expected = web.expected(PORT, web.seeds(PORT), obey_nofollow=obey_nofollow)
+    reader = Reader(web, obey_nofollow)
+    reader.crawl()
+    assert reader.answered.keys() <= expected.keys()
+    required = {url for url, of_url in expected.items() if of_url.required}
+    assert required <= reader.answered.keys()
+    assert 0.5 < len(required) / len(expected) < 1
+    for url, statuses in reader.answered.items():
+        assert statuses <= expected[url].statuses, url
+    assert {status for statuses in reader.answered.values() for status in statuses} >= {200, 301, 404, 410, 429, 503}
+    assert web.expectation(next(iter(required))).required
+
+
+def test_nofollow_keeps_its_proofs_out():
+    """Whoever obeys nofollow does without one page for each such exhibit, and nothing else."""
+    web = web_of(Naming.ADDRESS)
+    obedient = web.reachable(PORT, web.seeds(PORT))
+    free = web.reachable(PORT, web.seeds(PORT), obey_nofollow=False)
+    left_out = {split(url)[1] for url in free.keys() - obedient.keys()}
+    assert left_out == {f"/proof/{row.slug}-0.html" for row in EXHIBITS if row.nofollow}
+
+
+def test_sitemaps_lead_to_what_nothing_else_does():
+    """robots.txt names an index, it gzipped lists, they pages; who reads them finds these and nothing else."""
+    web = web_of(Naming.ADDRESS)
+    without = web.reachable(PORT, web.seeds(PORT))
+    read = web.reachable(PORT, web.seeds(PORT), read_sitemaps=True).keys() - without.keys()
+    found = set()
+    for url in web.seeds(PORT):
+        robots = web.answer(split(url)[0], "/robots.txt", PORT, at_ms=NOW_MS)
+        for _ in range(5):
+            if robots.status == 301:
+                to = ada_url.join_url(url, dict(robots.headers)["Location"])
+                robots = web.answer(*split(to), PORT, at_ms=NOW_MS)
+        if robots.status != 200 or robots.fault is not Fault.NONE or url not in without:
+            continue
+        text = entity(robots).decode("utf-8", "replace")
+        waiting = [link for link in Protego.parse(text).sitemaps if link.startswith("http")]
+        while waiting:
+            link = waiting.pop()
+            answer = web.answer(*split(link), PORT, at_ms=NOW_MS + 40_000)
+            found.add(link)
+            if "sitemap" in link:
+                body = gzip.decompress(answer.body) if link.endswith(".gz") else answer.body
+                waiting += re.findall(r"<loc>(http[^<]*/(?:sitemap|mapped)[^<]*)</loc>", body.decode())
+    calm = {link for link in read if weather_of(web.resource_at(link).host) is None}  # type: ignore[union-attr]
+    assert calm <= found
+    assert sum("/mapped/" in link for link in read) == 6 * sum("/sitemap.xml" in link for link in read) > 0
+
+
+def test_spaces_without_end_have_no_end():
+    """From each of them, however deep, a step leads to what is endless too, was not seen, and is not reachable."""
+    web = web_of(Naming.NAME)
+    reachable = web.reachable(PORT, web.seeds(PORT), obey_robots=False)
+    starts: dict[Kind, str] = {}
+    for url in reachable:
+        if split(url)[1] == "/" and web.expectation(url).required:
+            for link in leads_in(url, web.answer(*split(url), PORT)):
+                if web.is_endless(*split(link)):
+                    starts.setdefault(web.resource_at(link).kind, link)  # type: ignore[union-attr]
+    assert set(starts) == {Kind.CALENDAR, Kind.SESSION, Kind.DEEPER, Kind.OFFER}
+    for kind, start in starts.items():
+        url, seen = start, {start}
+        for _ in range(50):
+            answer = web.answer(*split(url), PORT)
+            assert answer.status == 200
+            ahead = sorted(leads_in(url, answer) - seen)
+            url = next(link for link in ahead if web.is_endless(*split(link)))
+            assert url not in reachable
+            seen.add(url)
+        assert len(seen) == 51, kind
+        assert web.expectation(url).endless
+        assert not web.expectation(url).required
+
+
+def test_farm_pages_link_to_ever_new_subdomains():
+    """A farm page has 120 links, most to other names of its farm, all of which resolve and answer."""
+    web = web_of(Naming.NAME)
+    name = next(
+        split(link)[0]
+        for seed in web.seeds(PORT)
+        for link in leads_in(seed, web.answer(*split(seed), PORT))
+        if "-offers" in link
+    )
+    links = leads_in(f"http://{name}:{PORT}/", web.answer(name, "/", PORT))
+    assert len(links) > 110
+    plds = Counter(web.pld_of(split(link)[0]) for link in links)
+    assert len({split(link)[0] for link in links}) > 100
+    assert plds[web.pld_of(name)] >= 0.85 * len(links)
+    for link in links:
+        assert isinstance(web.address_of(split(link)[0]), str)
+        assert web.answer(*split(link), PORT).status == 200
+    assert web.answer(name, "/robots.txt", PORT).status == 404
+
+
+def test_weather_is_as_it_says():
+    """Who is down is never there; who comes and goes, storms or limits is away for its share, and says until when."""
+    web = web_of(Naming.ADDRESS)
+    met = set()
+    for host, url in enumerate(web.seeds(PORT)):
+        weather = weather_of(host)
+        if weather is None:
+            continue
+        met.add(weather)
+        name, away = split(url)[0], 0
+        for at_ms in range(NOW_MS, NOW_MS + 2 * weather.every_ms, weather.every_ms // 50):
+            answer = web.answer(name, "/", PORT, at_ms=at_ms)
+            robots = web.answer(name, "/robots.txt", PORT, at_ms=at_ms)
+            if answer.status != weather.status:
+                continue
+            away += 1
+            assert answer.fault is weather.fault
+            assert (robots.status == weather.status) >= weather.robots_too
+            if weather.retry_after:
+                told_ms = retry_after_ms(dict(answer.headers)["Retry-After"], at_ms)
+                assert web.answer(name, "/", PORT, at_ms=at_ms + told_ms).status == 200
+        assert away == pytest.approx(100 * weather.away_ms / weather.every_ms, abs=2)
+        assert not (weather.is_lasting and web.allows(name, "/"))
+    assert met == set(WEATHERS)
+
+
+def test_copies_are_the_same_on_all_hosts_and_near_copies_nearly():
+    """Copies share every byte; near copies differ from each other in their title alone."""
+    web = web_of(Naming.ADDRESS)
+    hosts = [split(url)[0] for host, url in enumerate(web.seeds(PORT)) if weather_of(host) is None]
+    copies = [{web.answer(host, f"/copy/item-{n}.html", PORT).body for host in hosts} for n in range(4)]
+    assert [len(bodies) for bodies in copies] == [1] * 4
+    assert len(set.union(*copies)) == 4
+    near = {web.answer(host, "/near/item-0.html", PORT).body for host in hosts}
+    assert len(near) == len(hosts)
+    lines = [set(body.splitlines()) for body in near]
+    assert all(len(lines[0] ^ other) <= 4 for other in lines)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_news_change_at_their_rate_and_are_told_apart(number: int):
+    """A version lasts on average as long as the rate says; its validators give 304, others 200."""
+    web = web_of(Naming.ADDRESS)
+    target, period = f"/news/item-{number}.html", period_ms_of(number)
+    versions: dict[str, bytes] = {}
+    for at_ms in range(NOW_MS, NOW_MS + 40 * period, period // 10):
+        answer = web.answer("127.16.0.1", target, PORT, at_ms=at_ms)
+        headers = dict(answer.headers)
+        assert versions.setdefault(headers["ETag"], answer.body) == answer.body
+        for conditions in (
+            {"If-None-Match": headers["ETag"]},
+            {"If-None-Match": f'"x", {headers["ETag"]}'},
+            {"If-None-Match": "*"},
+            {"If-Modified-Since": headers["Last-Modified"]},
+        ):
+            again = web.answer("127.16.0.1", target, PORT, at_ms=at_ms, conditions=conditions)
+            assert (again.status, again.body) == (304, b"")
+        for conditions in (
+            {"If-None-Match": '"x"', "If-Modified-Since": headers["Last-Modified"]},
+            {"If-Modified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"},
+            {"If-Modified-Since": "yesterday"},
+        ):
+            assert web.answer("127.16.0.1", target, PORT, at_ms=at_ms, conditions=conditions).status == 200
+        changed_ms = changed_ms_of(4, 0, number, at_ms)
+        assert at_ms - 2 * period - 1_000 <= changed_ms <= at_ms
+    assert 30 <= len(versions) <= 42
+    assert len(set(versions.values())) == len(versions)
+
+
+def test_features_are_chosen_by_name():
+    """Names add up; a feature that is left out leaves nothing behind."""
+    assert features_named(["plain"]) == frozenset()
+    assert features_named(["all"]) == ALL
+    assert features_named(["robots", "plain", "traps"]) == {Feature.ROBOTS, Feature.TRAPS}
+    web = Web(4, HOSTS, 12, features=frozenset({Feature.CHANGES}))
+    kinds = {web.resource_at(url).kind for url in web.reachable(PORT, web.seeds(PORT))}  # type: ignore[union-attr]
+    assert Kind.NEWS in kinds
+    assert not kinds & {Kind.COPY, Kind.EXHIBIT, Kind.PROOF, Kind.MAPPED}
+    assert web.answer("127.16.0.1", "/copy/item-0.html", PORT).status == 404
+    assert web.answer("127.16.0.1", "/calendar/2026/01/", PORT).status == 404
