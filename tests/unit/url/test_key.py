@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.url.key import partition_of, request_key, url_key
+from bigcrawl.url.key import partition_of, request_key, url_key, url_keys
 
 URL = "http://example.com/"
 
@@ -44,3 +44,12 @@ def test_plds_spread_evenly_over_partitions() -> None:
     for number in range(16_000):
         counts[partition_of(f"site{number}.example", 16)] += 1
     assert all(800 < count < 1_200 for count in counts)
+
+
+def test_many_keys_are_the_keys_of_each() -> None:
+    """A batch is hashed as its URLs are one by one: unsigned, with the crawl's seed, in order."""
+    urls = [f"http://h{i}.example/page-{i}.html" for i in range(200)]
+    keys = url_keys(urls)
+    assert keys == [url_key(url) for url in urls]
+    assert all(0 <= key < 1 << 64 for key in keys)
+    assert any(key >= 1 << 63 for key in keys)
