@@ -10,6 +10,7 @@ and Redis takes each number once.
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Claim, Identity, Value
     from bigcrawl.scheduler.partition import AdmitBatch, Partition, Step
+
+logger = logging.getLogger(__name__)
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
@@ -155,6 +158,11 @@ class OwnedPartition:
         """The calls that tell Redis of a committed step."""
         self.stepped_ms = now_ms
         self.unfolded_urls = 0
+        if step.rejected:
+            logger.error(
+                "%(count)d inbox entries of partition %(partition)d cannot be decoded; they are kept below %(where)s",
+                {"count": step.rejected, "partition": self.keys.partition, "where": "rejected/ in its directory"},
+            )
         if self._asked:
             self.inbox_moved = inbox_entries >= self._asked
         self._asked = 0
