@@ -50,20 +50,19 @@ class Downloader(ScrapyDownloader):
         if self._frontier is None or not self._frontier.is_handed_out(request):
             return super().fetch(request)
         self.active.add(request)  # now, not when the task begins: the engine goes on handing out in this turn
-        return Deferred.fromFuture(asyncio.ensure_future(self._fetch_now(self._frontier, request)))
+        task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
+        task.add_done_callback(lambda _: self.active.discard(request))
+        return Deferred.fromFuture(task)
 
     def abort(self) -> int:
         """Give up all running fetches; return how many there were."""
         return self.handlers.abort()  # type: ignore[no-any-return]
 
     async def _fetch_now(self, frontier: Scheduler, request: Request) -> Response | Request:
-        try:
-            result = await self._chain.run(self._transfer, request)
-            if isinstance(result, Response):
-                frontier.note_received(request, result)
-            return result
-        finally:
-            self.active.remove(request)
+        result = await self._chain.run(self._transfer, request)
+        if isinstance(result, Response):
+            frontier.note_received(request, result)
+        return result
 
     async def _transfer(self, request: Request) -> Response:
         """What Scrapy does between its queue and the download handler, without the queue."""

@@ -189,6 +189,7 @@ class HttpDownloadHandler:
         peer = curl.getinfo(pycurl.PRIMARY_IP)
         certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
+        _forget(curl)
         self._idle.append(curl)
         if error is not None and reception.stopped is None:
             self._judge(error, system_error, reception)
@@ -258,6 +259,16 @@ def _new_curl() -> Any:
     curl.setopt(pycurl.SSL_VERIFYHOST, 0)
     curl.setopt(pycurl.OPT_CERTINFO, 1)
     return curl
+
+
+def _forget(curl: Any) -> None:
+    """Let go of the last answer: an idle handle must not keep a page."""
+    for callback in (pycurl.HEADERFUNCTION, pycurl.WRITEFUNCTION, pycurl.PREREQFUNCTION):
+        curl.setopt(callback, _nothing)
+
+
+def _nothing(*_what: object) -> None:
+    """What an idle handle calls."""
 
 
 def _aim(curl: Any, url: str, address: str, lines: list[bytes]) -> None:

@@ -18,6 +18,7 @@ import pycurl
 # A broad crawl leaves an open connection behind with nearly every page: at 1,000 pages/s, more than a process
 # may have.
 IDLE_MAX: Final = 4_096
+UNLIMITED: Final = 1 << 20  # files, where the system sets no limit
 
 
 class Transfers:
@@ -120,6 +121,8 @@ class Transfers:
 def raise_file_limit() -> int:
     """Let the process open as many files as it may, and return their number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = UNLIMITED
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard

@@ -1,12 +1,14 @@
 """DRUM: a disk repository with update management, in its first form: a set of 64-bit keys.
 
-The caller's directory is one bucket. Its keys lie in few runs of growing size; `check_update` looks a
-batch up in all of them and writes the new keys as one more run, merged with small ones when too many have
-gathered. It never changes a file that exists: it returns the list of runs that would be the set from now
-on, and the caller's manifest commits that list or forgets it.
+The caller's directory is one bucket. Its keys lie in few runs of growing size, and the newest, too few to be
+worth a file, are fresh: held in memory, and kept by the caller's manifest. `check_update` looks a batch up
+in all of them and adds the new keys to the fresh ones; when those are too many they become one more run,
+merged with small ones when too many of these have gathered. It never changes a file that exists: it returns
+what would be the set from now on, and the caller's manifest commits that or forgets it.
 
 Source: IRLbot §4.3. Differs: the bucket buffer and the aux file are the caller's (the partition's inbox),
-and the cache is a few runs rather than one file, so that a small batch does not rewrite a large set.
+and the cache is a few runs rather than one file, so that a small batch does not rewrite a large set. Fresh
+keys are what LSM trees call a memory table, and the manifest its log.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bigcrawl.drum.format import BLOCK_KEYS, KEY_TYPE, RunHeader
+from bigcrawl.drum.format import KEY_BYTES, KEY_TYPE, RunHeader
 from bigcrawl.drum.run import RunReader, write_run
 from bigcrawl.exceptions import CorruptionError
 
@@ -28,32 +30,36 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.drum.run import KeyMask, RunInfo
 
-# Eight runs of a tier become one of the next: a key is rewritten once a tier, and a lookup meets at most
-# seven runs a tier (five tiers at 4 M keys a partition).
-FAN_IN = 8
+# Four runs of a tier become one of the next: a key is rewritten once a tier, 50 ns, and a lookup, 30 to 100 us
+# a run, meets at most three runs a tier (six tiers at 8 M keys a partition).
+FAN_IN = 4
 
-# Runs below one block are one tier.
-_SMALL_KEYS = BLOCK_KEYS
+# More fresh keys than this become a run. They cost 64 KiB of memory a set, and creating a file, about 0.1 ms
+# of system time, is spread over so many keys.
+FRESH_KEYS_MAX = 4096
 
-# Small runs are kept in memory once read, newest first: 64 KiB a set, which spares a step of few keys most
-# of its reads.
-_KEPT_KEYS_MAX = 8192
+# Runs below twice that are one tier.
+_SMALL_KEYS = 2 * FRESH_KEYS_MAX
 
 _RUN_NAME = re.compile(r"run-(\d+)")
 
 
 class CheckResult(NamedTuple):
-    """What `check_update` found and wrote; nothing of it holds before the caller commits `runs_after`.
+    """What `check_update` found and wrote; nothing of it holds before the caller commits runs and fresh keys.
 
     Attributes:
         new: shape of the keys asked for; True for the first arrival of each key not in the set.
-        runs_after: the runs that are the set with the new keys in it.
+        added: the new keys, ascending.
+        runs_after: the runs that hold the set from now on, together with the fresh keys.
+        fresh_after: the fresh keys from now on; see `Drum.fresh`.
         obsolete: runs that `runs_after` no longer needs; delete them only behind a durable commit.
-        written: the run that was written, if any key was new.
+        written: the run that was written, if any.
     """
 
     new: KeyMask
+    added: KeyArray
     runs_after: tuple[RunInfo, ...]
+    fresh_after: tuple[bytes, ...]
     obsolete: tuple[RunInfo, ...]
     written: RunInfo | None
 
@@ -69,22 +75,33 @@ class Drum:
     by the batch and 16 MiB.
     """
 
-    def __init__(self, directory: Path, runs: Sequence[RunInfo], files: Files) -> None:
+    def __init__(self, directory: Path, runs: Sequence[RunInfo], files: Files, fresh: Sequence[bytes] = ()) -> None:
         self._directory = directory
         self._files = files
         self._runs = tuple(runs)
-        self._small: dict[str, KeyArray] = {}
+        self._fresh = tuple(fresh)
+        # The fresh keys once more, ascending.
+        self._sorted = np.sort(np.frombuffer(b"".join(self._fresh), dtype=KEY_TYPE))
 
     def __len__(self) -> int:
-        return sum(run.keys for run in self._runs)
+        return sum(run.keys for run in self._runs) + len(self._sorted)
 
     def __repr__(self) -> str:
-        return f"<Drum {self._directory.name} keys={len(self)} runs={len(self._runs)}>"
+        return f"<Drum {self._directory.name} keys={len(self)} runs={len(self._runs)} fresh={len(self._sorted)}>"
 
     @property
     def runs(self) -> tuple[RunInfo, ...]:
         """The committed runs, oldest first."""
         return self._runs
+
+    @property
+    def fresh(self) -> tuple[bytes, ...]:
+        """The committed keys that are in no run: little-endian, a string for each batch that brought some.
+
+        A batch leaves the strings before it as they are, or none of them: a manifest that is a log needs to
+        write only the last one.
+        """
+        return self._fresh
 
     def check(self, keys: KeyArray) -> KeyMask:
         """Return which keys are in the set; any order, duplicates allowed."""
@@ -107,17 +124,23 @@ class Drum:
         new[first_places[unseen]] = True
         added = distinct[unseen]
         if not len(added):
-            return CheckResult(new, self._runs, (), None)
-        kept = len(self._runs) - runs_to_merge([run.keys for run in self._runs], len(added))
+            return CheckResult(new, added, self._runs, self._fresh, (), None)
+        if len(self._sorted) + len(added) <= FRESH_KEYS_MAX:
+            fresh = (*self._fresh, added.astype(KEY_TYPE, copy=False).tobytes())
+            return CheckResult(new, added, self._runs, fresh, (), None)
+        gathered = _merged(self._sorted, added)
+        kept = len(self._runs) - runs_to_merge([run.keys for run in self._runs], len(gathered))
         obsolete = self._runs[kept:]
-        written = self._write(added, obsolete)
-        return CheckResult(new, (*self._runs[:kept], written), obsolete, written)
+        written = self._write(gathered, obsolete)
+        return CheckResult(new, added, (*self._runs[:kept], written), (), obsolete, written)
 
     def commit(self, result: CheckResult) -> None:
-        """Let the set be `result.runs_after`: the caller's manifest says so now."""
-        self._runs = result.runs_after
-        names = {run.name for run in self._runs}
-        self._small = {name: keys for name, keys in self._small.items() if name in names}
+        """Let the set be what the result says: the caller's manifest says so now."""
+        self._runs, self._fresh = result.runs_after, result.fresh_after
+        if result.written is not None:
+            self._sorted = self._sorted[:0]
+        elif len(result.added):
+            self._sorted = _merged(self._sorted, result.added)
 
     def verify(self) -> list[CorruptionError]:
         """Read every byte of every run and return what is damaged."""
@@ -136,25 +159,16 @@ class Drum:
         numbers = [_run_number(run) for run in self._runs]
         assert numbers == sorted(numbers), "runs are listed oldest first"
         assert all(run.keys >= 1 and run.first <= run.last for run in self._runs), "no run is empty"
+        assert len(self._sorted) <= FRESH_KEYS_MAX, "fresh keys are bounded"
+        assert bool(np.all(self._sorted[:-1] < self._sorted[1:])), "a key is fresh once"
+        assert sum(map(len, self._fresh)) == len(self._sorted) * KEY_BYTES, "fresh keys are kept as they are held"
 
     def _find(self, distinct: KeyArray) -> KeyMask:
-        found = np.zeros(len(distinct), dtype=np.bool_)
+        found = _contains(self._sorted, distinct)
         for run in reversed(self._runs):
-            held = self._small_run(run)
-            if held is not None:
-                places = np.searchsorted(held, distinct)
-                places[places == len(held)] = 0
-                found |= held[places] == distinct
-            elif len(distinct):
+            if len(distinct) and run.first <= distinct[-1] and run.last >= distinct[0]:
                 found |= RunReader(self._files, self._directory, run).contains(distinct)
         return found
-
-    def _small_run(self, run: RunInfo) -> KeyArray | None:
-        held = self._small.get(run.name)
-        if held is None and run.keys + sum(map(len, self._small.values())) <= _KEPT_KEYS_MAX:
-            held = next(RunReader(self._files, self._directory, run).spans())
-            self._small[run.name] = held
-        return held
 
     def _write(self, added: KeyArray, merged: Sequence[RunInfo]) -> RunInfo:
         number = 1 + max((_run_number(run) for run in self._runs), default=0)
@@ -167,10 +181,7 @@ class Drum:
         chunks: Iterable[KeyArray] = (added,)
         if readers:
             chunks = merge_ascending([iter((added,)), *(reader.spans() for reader in readers)])
-        written = write_run(self._files, self._directory / f"run-{number}", chunks, header)
-        # A run of this name may be left from a step that failed; what it held is not what this one holds.
-        self._small.pop(written.name, None)
-        return written
+        return write_run(self._files, self._directory / f"run-{number}", chunks, header)
 
 
 def runs_to_merge(counts: Sequence[int], added: int) -> int:
@@ -218,8 +229,21 @@ def merge_ascending(sources: Sequence[Iterator[KeyArray]]) -> Iterator[KeyArray]
             if left is not None:
                 rest.append((left, source))
         heads = rest
-        # Stable sorting of 64-bit keys finds the ascending stretches and merges them.
         yield np.sort(np.concatenate(parts).astype(KEY_TYPE, copy=False), kind="stable")
+
+
+def _contains(held: KeyArray, wanted: KeyArray) -> KeyMask:
+    if not len(held):
+        return np.zeros(len(wanted), dtype=np.bool_)
+    answer: KeyMask = held.take(held.searchsorted(wanted), mode="clip") == wanted
+    return answer
+
+
+def _merged(held: KeyArray, added: KeyArray) -> KeyArray:
+    # Stable sorting of 64-bit keys finds the ascending stretches and merges them; so below.
+    both = np.concatenate((held, added))
+    both.sort(kind="stable")
+    return both
 
 
 def _run_number(run: RunInfo) -> int:

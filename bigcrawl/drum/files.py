@@ -6,6 +6,9 @@ partitions cost no file handles. Errors are plain `OSError`; the caller who know
 translates them.
 """
 
+# Making a Path costs as much as the calls that a step makes most.
+# ruff: noqa: PTH103, PTH105, PTH106, PTH108, PTH116, PTH208
+
 from __future__ import annotations
 
 import contextlib
@@ -15,7 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+    # A plain string spares the caller of many small operations the making of a Path.
+    AnyPath = str | os.PathLike[str]
 
 _MODE = 0o644
 
@@ -23,53 +28,56 @@ _MODE = 0o644
 class Files(Protocol):
     """What durable state needs from a file system; paths are whole, sizes and offsets are bytes."""
 
-    def write_new(self, path: Path, chunks: Iterable[bytes]) -> None:
+    def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
         """Write a file from its first byte; one of that name is overwritten. Not synced."""
 
-    def write_at(self, path: Path, offset: int, data: bytes) -> None:
-        """Write at an offset, creating the file if need be; bytes before it stay. Not synced."""
+    def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
+        """Write at an offset; bytes before it stay. A missing file is created, or an error. Not synced."""
 
-    def read(self, path: Path, offset: int = 0, size: int | None = None) -> bytes:
+    def truncate(self, path: AnyPath, size: int) -> None:
+        """Cut an existing file to `size` bytes. Not synced."""
+
+    def read(self, path: AnyPath, offset: int = 0, size: int | None = None) -> bytes:
         """Return up to `size` bytes from `offset`, or all to the end."""
 
-    def map(self, path: Path) -> mmap.mmap:
+    def map(self, path: AnyPath) -> mmap.mmap:
         """Return the file's bytes, read-only, without reading them yet; the file is not empty."""
 
-    def size(self, path: Path) -> int:
+    def size(self, path: AnyPath) -> int:
         """Return the file's length in bytes."""
 
-    def exists(self, path: Path) -> bool:
+    def exists(self, path: AnyPath) -> bool:
         """Return whether there is a file or directory of that name."""
 
-    def replace(self, source: Path, target: Path) -> None:
+    def replace(self, source: AnyPath, target: AnyPath) -> None:
         """Rename, over an existing target, in one step."""
 
-    def link(self, source: Path, target: Path) -> None:
+    def link(self, source: AnyPath, target: AnyPath) -> None:
         """Give the file a second name; the target must not exist."""
 
-    def unlink(self, path: Path) -> None:
+    def unlink(self, path: AnyPath) -> None:
         """Remove a name; one that is not there is no error."""
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: AnyPath) -> None:
         """Create a directory and its missing parents; an existing one is no error."""
 
-    def list_directory(self, path: Path) -> list[str]:
+    def list_directory(self, path: AnyPath) -> list[str]:
         """Return the names in a directory, unordered; empty when there is no such directory."""
 
-    def remove_directory(self, path: Path) -> None:
+    def remove_directory(self, path: AnyPath) -> None:
         """Remove an empty directory; one that is not there is no error."""
 
-    def sync_file(self, path: Path) -> None:
+    def sync_file(self, path: AnyPath) -> None:
         """Return when the file's bytes are on the medium."""
 
-    def sync_directory(self, path: Path) -> None:
+    def sync_directory(self, path: AnyPath) -> None:
         """Return when the directory's names are on the medium."""
 
 
 class DiskFiles:
     """The real file system."""
 
-    def write_new(self, path: Path, chunks: Iterable[bytes]) -> None:
+    def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
         try:
             for chunk in chunks:
@@ -77,60 +85,65 @@ class DiskFiles:
         finally:
             os.close(handle)
 
-    def write_at(self, path: Path, offset: int, data: bytes) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
+        handle = os.open(path, os.O_WRONLY | (os.O_CREAT if create else 0) | os.O_CLOEXEC, _MODE)
         try:
-            os.lseek(handle, offset, os.SEEK_SET)
-            _write_all(handle, data)
+            written = os.pwrite(handle, data, offset)
+            while written < len(data):
+                written += os.pwrite(handle, data[written:], offset + written)
         finally:
             os.close(handle)
 
-    def read(self, path: Path, offset: int = 0, size: int | None = None) -> bytes:
+    def truncate(self, path: AnyPath, size: int) -> None:
+        os.truncate(path, size)
+
+    def read(self, path: AnyPath, offset: int = 0, size: int | None = None) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return _read_all(handle, offset, os.fstat(handle).st_size - offset if size is None else size)
         finally:
             os.close(handle)
 
-    def map(self, path: Path) -> mmap.mmap:
+    def map(self, path: AnyPath) -> mmap.mmap:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
         finally:
             os.close(handle)
 
-    def size(self, path: Path) -> int:
-        return path.stat().st_size
+    def size(self, path: AnyPath) -> int:
+        return os.stat(path).st_size
 
-    def exists(self, path: Path) -> bool:
+    def exists(self, path: AnyPath) -> bool:
         return os.path.lexists(path)
 
-    def replace(self, source: Path, target: Path) -> None:
-        source.replace(target)
+    def replace(self, source: AnyPath, target: AnyPath) -> None:
+        os.replace(source, target)
 
-    def link(self, source: Path, target: Path) -> None:
-        target.hardlink_to(source)
+    def link(self, source: AnyPath, target: AnyPath) -> None:
+        os.link(source, target)
 
-    def unlink(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
+    def unlink(self, path: AnyPath) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
-    def make_directory(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+    def make_directory(self, path: AnyPath) -> None:
+        os.makedirs(path, exist_ok=True)
 
-    def list_directory(self, path: Path) -> list[str]:
+    def list_directory(self, path: AnyPath) -> list[str]:
         try:
-            return [entry.name for entry in path.iterdir()]
+            return os.listdir(path)
         except FileNotFoundError:
             return []
 
-    def remove_directory(self, path: Path) -> None:
+    def remove_directory(self, path: AnyPath) -> None:
         with contextlib.suppress(FileNotFoundError):
-            path.rmdir()
+            os.rmdir(path)
 
-    def sync_file(self, path: Path) -> None:
+    def sync_file(self, path: AnyPath) -> None:
         _sync(path, os.O_RDONLY)
 
-    def sync_directory(self, path: Path) -> None:
+    def sync_directory(self, path: AnyPath) -> None:
         _sync(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -151,7 +164,7 @@ def _read_all(handle: int, offset: int, size: int) -> bytes:
     return data
 
 
-def _sync(path: Path, flags: int) -> None:
+def _sync(path: AnyPath, flags: int) -> None:
     handle = os.open(path, flags | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -115,16 +115,17 @@ class RunReader:
     def __init__(self, files: Files, directory: Path, info: RunInfo) -> None:
         self._files = files
         self._path = directory / info.name
-        size = files.size(self._path)
         # A small run costs one read; only large ones are worth searching where they lie.
-        self._whole = memoryview(files.read(self._path)) if size <= _WHOLE_BYTES_MAX else None
-        header = decode_header(self._path, bytes(self._read(0, HEADER_BYTES)), size)
+        self._is_small = run_bytes(info.keys) <= _WHOLE_BYTES_MAX
+        data = self._open()
+        header = decode_header(self._path, bytes(data[:HEADER_BYTES]), len(data))
         if header != info[1:]:
             raise CorruptionError(self._path, 16, f"run {info}", f"{header}")
         self._count, self._first, self._last = header
-        end_of_keys = HEADER_BYTES + self._count * KEY_BYTES
-        table = self._read(end_of_keys, run_bytes(self._count) - end_of_keys)
-        self._crcs: CrcArray = decode_crc_table(self._path, bytes(table), self._count)
+        self._crcs: CrcArray = decode_crc_table(
+            self._path, bytes(data[HEADER_BYTES + self._count * KEY_BYTES :]), self._count
+        )
+        self._data = data
 
     def __repr__(self) -> str:
         return f"<RunReader {self._path.name} keys={self._count}>"
@@ -135,7 +136,7 @@ class RunReader:
         low = int(np.searchsorted(keys, np.uint64(self._first)))
         high = int(np.searchsorted(keys, np.uint64(self._last), side="right"))
         if low < high:
-            if self._whole is not None or (high - low) * _STREAM_ABOVE > blocks_of(self._count):
+            if self._is_small or (high - low) * _STREAM_ABOVE > blocks_of(self._count):
                 self._compare_all(keys, found)
             else:
                 found[low:high] = self._search(keys[low:high])
@@ -147,14 +148,18 @@ class RunReader:
             length = min(SPAN_KEYS, self._count - start)
             offset = HEADER_BYTES + start * KEY_BYTES
             view = self._read(offset, length * KEY_BYTES)
-            for block in range(start // BLOCK_KEYS, blocks_of(start + length)):
-                at = block * BLOCK_BYTES - start * KEY_BYTES
-                self._verify_block(block, view[at : at + BLOCK_BYTES])
+            self._verify_blocks(start // BLOCK_KEYS, view)
             yield np.frombuffer(view, dtype=KEY_TYPE)
 
+    def _open(self) -> memoryview:
+        if self._is_small:
+            return memoryview(self._files.read(self._path))
+        # An empty file cannot be mapped.
+        return memoryview(self._files.map(self._path) if self._files.size(self._path) else b"")
+
     def _read(self, offset: int, size: int) -> memoryview:
-        if self._whole is not None:
-            return self._whole[offset : offset + size]
+        if self._is_small:
+            return self._data[offset : offset + size]
         return memoryview(self._files.read(self._path, offset, size))
 
     def verify(self) -> None:
@@ -174,8 +179,7 @@ class RunReader:
                 found[low:high] = span[np.searchsorted(span, wanted)] == wanted
 
     def _search(self, keys: KeyArray) -> KeyMask:
-        mapped = memoryview(self._files.map(self._path))
-        held = np.frombuffer(mapped, dtype=KEY_TYPE, count=self._count, offset=HEADER_BYTES)
+        held = np.frombuffer(self._data, dtype=KEY_TYPE, count=self._count, offset=HEADER_BYTES)
         places = np.searchsorted(held, keys)
         # Each search ends between two neighbours that it has read. If both are sound it was not misled, by
         # whatever damage on its way; no key is above the header's last, so none ends behind the last one.
@@ -184,12 +188,16 @@ class RunReader:
         for block in np.unique(np.concatenate((ends, before)) // BLOCK_KEYS).tolist():
             at = HEADER_BYTES + block * BLOCK_BYTES
             end = min(at + BLOCK_BYTES, HEADER_BYTES + self._count * KEY_BYTES)
-            self._verify_block(block, mapped[at:end])
+            self._verify_blocks(block, self._data[at:end])
         answer: KeyMask = held[ends] == keys
         return answer
 
-    def _verify_block(self, block: int, data: memoryview) -> None:
-        found, stored = isal_zlib.crc32(data), int(self._crcs[block])
+    def _verify_blocks(self, first: int, data: memoryview) -> None:
+        """Check neighbouring blocks, of which only the run's last may be short."""
+        found = [isal_zlib.crc32(data[at : at + BLOCK_BYTES]) for at in range(0, len(data), BLOCK_BYTES)]
+        stored = self._crcs[first : first + len(found)].tolist()
         if found != stored:
-            offset = HEADER_BYTES + block * BLOCK_BYTES
-            raise CorruptionError(self._path, offset, f"block crc32 {stored:#010x}", f"{found:#010x}")
+            wrong = next(place for place, crc in enumerate(found) if crc != stored[place])
+            offset = HEADER_BYTES + (first + wrong) * BLOCK_BYTES
+            expected = f"block crc32 {stored[wrong]:#010x}"
+            raise CorruptionError(self._path, offset, expected, f"{found[wrong]:#010x}")

@@ -1,4 +1,4 @@
-"""Which waiting URLs become hot (steps 6 and 7): the choice a step makes, and the file that commits it.
+"""Which waiting URLs become hot (steps 6 and 7): the choice a step makes, and the bytes that keep it.
 
 Three turns, until `room` is used up; 2 and 3 again while they admit anything:
 
@@ -19,7 +19,6 @@ case at most `parked_hosts_max`: beyond it a front queue waits at the first URL 
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,8 +28,9 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode_batch
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping
-    from pathlib import Path
+    from os import PathLike
 
     from bigcrawl.scheduler.front_queues import FrontQueues
     from bigcrawl.scheduler.parked_queues import ParkedQueues
@@ -44,6 +44,7 @@ _MAGIC = b"BCADMITB"
 _VERSION = 1
 _HEADER = struct.Struct("<8sIQQ")
 _CRC = struct.Struct("<I")
+_PAYLOAD_START = _HEADER.size + _CRC.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,9 @@ class Admission:
         self._already = already
         self._hot = hot
         self._limits = limits
+        self._low = limits.low
         self._chosen: list[QueuedUrl] = []
-        self._chosen_of: Counter[str] = Counter()
+        self._chosen_of: dict[str, int] = {}
         self._newly_parked = 0
 
     def __repr__(self) -> str:
@@ -105,7 +107,7 @@ class Admission:
 
     def choose(self, room: int) -> list[QueuedUrl]:
         """Take up to `room` URLs off the queues, in the order they are to be admitted."""
-        self._refill_parked(room, self._limits.low)
+        self._refill_parked(room, self._low)
         before = -1
         while before < len(self._chosen) < room:
             before = len(self._chosen)
@@ -114,7 +116,7 @@ class Admission:
         return self._chosen
 
     def _host_room(self, host: str, bound: int) -> int:
-        return bound - self._hot.get(host, 0) - self._chosen_of[host]
+        return bound - self._hot.get(host, 0) - self._chosen_of.get(host, 0)
 
     def _refill_parked(self, room: int, bound: int) -> None:
         """Fill parked hosts up to `bound` hot URLs, in turns of equal shares."""
@@ -131,21 +133,21 @@ class Admission:
                     self._admit(url)
 
     def _read_front(self, room: int) -> None:
-        while len(self._chosen) < room and self._may_park():
-            level = self._front.choose_level()
+        front, parked, chosen = self._front, self._parked, self._chosen
+        while len(chosen) < room and self._may_park():
+            level = front.choose_level()
             if level is None:
                 return
-            queue = self._front.queues[level]
-            url = queue.peek()
-            waits = url.host in self._parked
-            no_more_hosts = self._parked.host_count >= self._limits.parked_hosts_max
-            bound = self._limits.host_hot_max if no_more_hosts else self._limits.low
-            if not waits and self._host_room(url.host, bound) > 0:
+            queue = front.queues[level]
+            host = queue.peek().host
+            waits = host in parked
+            no_more_hosts = parked.host_count >= self._limits.parked_hosts_max
+            if not waits and self._host_room(host, self._limits.host_hot_max if no_more_hosts else self._low) > 0:
                 self._admit(queue.pop())
             elif not waits and no_more_hosts:
                 return
             else:
-                self._parked.append(queue.pop())
+                parked.append(queue.pop())
                 self._newly_parked += 1
 
     def _may_park(self) -> bool:
@@ -158,33 +160,43 @@ class Admission:
                 del self._already[url.key]
             return
         self._chosen.append(url)
-        self._chosen_of[url.host] += 1
+        self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1
 
 
 def encode_admit_batch(batch: AdmitBatch) -> bytes:
-    """Return the file of an admit batch: magic, version, number, first_seq, crc32 of all, URLs."""
+    """Return an admit batch as the manifest's log keeps it: magic, version, number, first_seq, crc32 of all, URLs."""
     payload = encode_batch(batch.urls)
     header = _HEADER.pack(_MAGIC, _VERSION, batch.number, batch.first_seq)
     return header + _CRC.pack(isal_zlib.crc32(payload, isal_zlib.crc32(header))) + payload
 
 
-def decode_admit_batch(path: Path, data: bytes) -> AdmitBatch:
-    """Return what `encode_admit_batch` was given.
+def check_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -> None:
+    """Check the bytes that `encode_admit_batch` returned.
+
+    Args:
+        path: the file the bytes are from, for errors.
+        data: the bytes.
+        offset: where in the file they begin.
 
     Raises:
         CorruptionError: not an admit batch of this version, or damaged.
     """
-    start = _HEADER.size + _CRC.size
-    if len(data) < start:
-        raise CorruptionError(path, 0, f"a header of {start} bytes", f"{len(data)} bytes")
-    magic, version, number, first_seq = _HEADER.unpack_from(data)
+    if len(data) < _PAYLOAD_START:
+        raise CorruptionError(path, offset, f"a header of {_PAYLOAD_START} bytes", f"{len(data)} bytes")
+    magic, version, *_ = _HEADER.unpack_from(data)
     if magic != _MAGIC or version != _VERSION:
-        raise CorruptionError(path, 0, f"{_MAGIC!r} version {_VERSION}", f"{magic!r} version {version}")
+        raise CorruptionError(path, offset, f"{_MAGIC!r} version {_VERSION}", f"{magic!r} version {version}")
     (crc,) = _CRC.unpack_from(data, _HEADER.size)
-    found = isal_zlib.crc32(data[start:], isal_zlib.crc32(data[: _HEADER.size]))
+    found = isal_zlib.crc32(data[_PAYLOAD_START:], isal_zlib.crc32(data[: _HEADER.size]))
     if found != crc:
-        raise CorruptionError(path, _HEADER.size, f"crc32 {crc:#010x}", f"{found:#010x}")
+        raise CorruptionError(path, offset, f"batch crc32 {crc:#010x}", f"{found:#010x}")
+
+
+def decode_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -> AdmitBatch:
+    """Return what `encode_admit_batch` was given; arguments and errors are those of `check_admit_batch`."""
+    check_admit_batch(path, data, offset)
+    _, _, number, first_seq = _HEADER.unpack_from(data)
     try:
-        return AdmitBatch(number, first_seq, decode_batch(data[start:]))
+        return AdmitBatch(number, first_seq, decode_batch(data[_PAYLOAD_START:]))
     except BatchFormatError as error:
-        raise CorruptionError(path, start, "a batch", error) from error
+        raise CorruptionError(path, offset + _PAYLOAD_START, "a batch", error) from error

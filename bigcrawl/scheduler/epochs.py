@@ -1,7 +1,7 @@
 """The epoch directories of a partition, and how one owner's state becomes the next one's.
 
-    <state>/p0007/e3/    what the owner of epoch 3 wrote: runs, segments, admit batches, MANIFEST
-    <state>/p0007/e5/    what the owner of epoch 5 writes; what it took over are hard links into e3/
+    <state>/p0007/e3/    what the owner of epoch 3 wrote: runs, segments, MANIFEST
+    <state>/p0007/e5/    what the owner of epoch 5 writes; runs and segments taken over are hard links into e3/
     <state>/p0007/rejected/<inbox id>    batches that could not be decoded
 
 Disk is fenced by epoch: an owner writes, renames and deletes only in its own directory (and deletes older
@@ -14,17 +14,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from bigcrawl.drum.drum import Drum
 from bigcrawl.exceptions import ContractError, CorruptionError, TransientStoreError
-from bigcrawl.scheduler.manifest import (
-    DURABLE,
-    DURABLE_TEMPORARY,
-    MANIFEST,
-    MANIFEST_TEMPORARY,
-    decode_manifest,
-    encode_manifest,
-)
+from bigcrawl.scheduler.manifest import PARK_NAME, level_name
+from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest, decode_sound_manifests
+from bigcrawl.scheduler.segments import SegmentLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,7 +38,7 @@ _TAKE_OVER_TRIES = 4
 
 
 class EpochDirectory:
-    """The directory one owner writes, and what of it is not synced yet."""
+    """The files of one owner but for its manifest, and what of them is not synced yet."""
 
     def __init__(self, path: Path, epoch: int, files: Files) -> None:
         self.path = path
@@ -50,29 +46,32 @@ class EpochDirectory:
         self.files = files
         self._present: set[str] = set()
         self._unsynced: set[str] = set()
-        # Whether the directory's own name, and its parent's, are on the medium.
+        self._base = str(path)
+        # Whether all names in the directory are on the medium; and its own name, and its parent's.
+        self._lists_all = False
         self._is_named = False
 
     def __repr__(self) -> str:
         return f"<EpochDirectory {self.path} files={len(self._present)} unsynced={len(self._unsynced)}>"
 
+    def place(self, name: str) -> str:
+        """Return the path of a file."""
+        return f"{self._base}/{name}"
+
     def read(self, name: str, offset: int = 0, size: int | None = None) -> bytes:
         """Return bytes of a file."""
-        return self.files.read(self.path / name, offset, size)
-
-    def write_new(self, name: str, data: bytes) -> None:
-        """Write a file whole."""
-        self.note_written(name)
-        self.files.write_new(self.path / name, (data,))
+        return self.files.read(self.place(name), offset, size)
 
     def write_at(self, name: str, offset: int, data: bytes) -> None:
         """Write to a file at an offset."""
         self.note_written(name)
-        self.files.write_at(self.path / name, offset, data)
+        self.files.write_at(self.place(name), offset, data)
 
     def note_written(self, name: str) -> None:
         """Remember that a file is being written, so that it is synced or, unreferenced, deleted."""
-        self._present.add(name)
+        if name not in self._present:
+            self._present.add(name)
+            self._lists_all = False
         self._unsynced.add(name)
 
     def link(self, source: Path, name: str) -> None:
@@ -89,31 +88,21 @@ class EpochDirectory:
         self.files.sync_directory(rejected)
         self.files.sync_directory(rejected.parent)
 
-    def commit(self, manifest: Manifest) -> None:
-        """Rename the manifest into place: from here on it is the truth."""
-        temporary, final = self.path / MANIFEST_TEMPORARY, self.path / MANIFEST
-        data = encode_manifest(manifest)
-        self.files.write_new(temporary, (data,))
-        try:
-            self.files.replace(temporary, final)
-        except OSError:
-            # A network file system may fail to answer for a rename that it has done.
-            if not self.files.exists(final) or self.files.read(final) != data:
-                raise
-
-    def sync(self, names: Iterable[str]) -> None:
-        """Sync the files that the manifest names, then the manifest, then the directories.
-
-        Files that were not written since they were last synced are left out.
-        """
+    def sync_files(self, names: Iterable[str]) -> None:
+        """Sync the files of these names that were written since they were last synced."""
         for name in sorted(self._unsynced.intersection(names)):
-            self.files.sync_file(self.path / name)
+            self.files.sync_file(self.place(name))
             self._unsynced.discard(name)
-        self.files.sync_file(self.path / MANIFEST)
-        self.files.unlink(self.path / DURABLE_TEMPORARY)
-        self.files.link(self.path / MANIFEST, self.path / DURABLE_TEMPORARY)
-        self.files.replace(self.path / DURABLE_TEMPORARY, self.path / DURABLE)
-        self.files.sync_directory(self.path)
+
+    def note_renamed(self) -> None:
+        """Remember that a manifest was renamed into place."""
+        self._lists_all = False
+
+    def sync_names(self) -> None:
+        """Sync the directory, and those that it lies in, unless their names are on the medium already."""
+        if not self._lists_all:
+            self.files.sync_directory(self.path)
+            self._lists_all = True
         if not self._is_named:
             self.files.sync_directory(self.path.parent)
             self.files.sync_directory(self.path.parent.parent)
@@ -122,7 +111,7 @@ class EpochDirectory:
     def remove_all_but(self, names: Iterable[str]) -> None:
         """Delete the files that no manifest, current or durable, refers to."""
         for name in sorted(self._present.difference(names)):
-            self.files.unlink(self.path / name)
+            self.files.unlink(self.place(name))
             self._present.discard(name)
             self._unsynced.discard(name)
 
@@ -156,7 +145,7 @@ def list_committed(directory: Path, files: Files) -> list[int]:
 def remove_epoch(path: Path, files: Files) -> None:
     """Delete an epoch directory, its manifest first: what is left of a crash then counts as leftover."""
     names = set(files.list_directory(path))
-    for name in (MANIFEST, DURABLE, *sorted(names - {MANIFEST, DURABLE})):
+    for name in (MANIFEST, *sorted(names - {MANIFEST})):
         if name in names:
             files.unlink(path / name)
     try:
@@ -167,20 +156,27 @@ def remove_epoch(path: Path, files: Files) -> None:
             raise
 
 
+class Inherited(NamedTuple):
+    """What an owner takes over besides files: the manifest, and the retained batches that its log held."""
+
+    manifest: Manifest
+    batches: list[bytes]
+
+
 def take_over(
     directory: Path, epoch: int, files: Files, *, fall_back: bool = False
-) -> tuple[EpochDirectory, Manifest | None]:
+) -> tuple[EpochDirectory, Inherited | None]:
     """Make the directory of a new epoch, with links to all that the newest manifest refers to.
 
     Args:
         directory: the partition's; made if need be.
         epoch: higher than any with a manifest.
         files: the file system.
-        fall_back: go back to the last durable manifest where the newest is damaged or names lost bytes,
-            as a power cut may leave it.
+        fall_back: where the newest manifest is damaged or names lost bytes, as a power cut may leave it, go
+            back to the last sound one, and then to the last durable one.
 
     Returns:
-        the directory, without a manifest yet, and the manifest it took over; None for a new partition.
+        the directory, without a manifest yet, and what it took over; None for a new partition.
 
     Raises:
         ContractError: the epoch was used before, or a later one was.
@@ -195,12 +191,11 @@ def take_over(
         _make_empty(own.path, files)
         if not committed and error is None:
             return own, None
-        for source in _sources(directory, committed, files, fall_back=fall_back):
+        for source in committed if fall_back else committed[:1]:
             try:
-                return own, _inherit(source, own)
+                return own, _inherit(epoch_path(directory, source), own, fall_back=fall_back)
             except FileNotFoundError as missing:
-                error = CorruptionError(missing.filename or source, 0, "a file the manifest names", "none")
-                error.__cause__ = missing
+                error = _lost(missing)
             except CorruptionError as damaged:
                 error = damaged
             _make_empty(own.path, files)
@@ -222,23 +217,60 @@ def remove_older_epochs(own: EpochDirectory) -> None:
             remove_epoch(epoch_path(directory, epoch), own.files)
 
 
-def _sources(directory: Path, committed: list[int], files: Files, *, fall_back: bool) -> list[Path]:
-    """Return the manifests to try, the newest first."""
-    sources = []
-    for epoch in committed:
-        path = epoch_path(directory, epoch)
-        sources.append(path / MANIFEST)
-        if files.exists(path / DURABLE):
-            sources.append(path / DURABLE)
-    return sources if fall_back else sources[:1]
+def _inherit(source: Path, own: EpochDirectory, *, fall_back: bool) -> Inherited:
+    path = source / MANIFEST
+    log = own.files.read(path)
+    manifests = list(decode_sound_manifests(path, log)) if fall_back else [decode_manifest(path, log)]
+    while True:
+        manifest = manifests.pop(0)
+        try:
+            _link_all(source, manifest, own)
+            if fall_back and (problems := _verify_files(own, manifest)):
+                raise problems[0]
+        except (FileNotFoundError, CorruptionError):
+            if not manifests:
+                raise
+            _make_empty(own.path, own.files)
+        else:
+            return Inherited(manifest, [log[at : at + length] for _, at, length in manifest.retained])
 
 
-def _inherit(source: Path, own: EpochDirectory) -> Manifest:
-    manifest = decode_manifest(source, own.files.read(source))
+def _link_all(source: Path, manifest: Manifest, own: EpochDirectory) -> None:
     for name, length in manifest.files_needed().items():
-        path = source.parent / name
+        path = source / name
         own.link(path, name)
         size = own.files.size(path)
         if size < length:
             raise CorruptionError(path, size, f"{length} bytes", f"{size} bytes")
-    return manifest
+
+
+def _lost(missing: FileNotFoundError) -> CorruptionError:
+    error = CorruptionError(missing.filename, 0, "a file the manifest names", "none")
+    error.__cause__ = missing
+    return error
+
+
+def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
+    """Read every byte the newest manifest refers to and return what is damaged; empty when all is well.
+
+    Changes nothing; an owner that steps meanwhile may delete a file before it is read.
+    """
+    committed = list_committed(directory, files)
+    if not committed:
+        return []
+    own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
+    path = own.path / MANIFEST
+    try:
+        manifest = decode_manifest(path, files.read(path))
+    except CorruptionError as error:
+        return [error]
+    except OSError as error:
+        return [CorruptionError(path, 0, "a readable file", error)]
+    return _verify_files(own, manifest)
+
+
+def _verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:
+    logs = [SegmentLog(own, level_name(level), state.segments) for level, state in enumerate(manifest.levels)]
+    logs.append(SegmentLog(own, PARK_NAME, manifest.parked.segments))
+    problems = Drum(own.path, manifest.runs, own.files).verify()
+    return problems + [problem for log in logs for problem in log.verify()]

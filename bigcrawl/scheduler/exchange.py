@@ -152,7 +152,9 @@ class Exchange:
         has_next = result.next_due_ms >= 0
         mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
         for url in result.urls:
-            held = _held(mine.keys.partition, url, now_ms + max(0, url.due_ms - result.now_ms))
+            # A millisecond more: the clock here was cut off to one, and may be that much further.
+            wait_ms = url.due_ms - result.now_ms
+            held = _held(mine.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
             if held.url:
                 self._gatekeeper.offer(held)

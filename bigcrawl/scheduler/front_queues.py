@@ -7,6 +7,7 @@ Source: Mercator's front queues, as IRLbot §2 and PolyBot §5 describe them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +31,7 @@ assert len(WEIGHTS) == LEVELS
 
 def level_of(priority: int) -> int:
     """Return the front queue of a priority: 0 (below zero), 1 (0), 2 (1..9), 3 (10..99), 4 (from 100)."""
-    return sum(priority >= start for start in _LEVEL_STARTS)
+    return bisect_right(_LEVEL_STARTS, priority)
 
 
 class Cursor(NamedTuple):
@@ -58,14 +59,18 @@ class LevelQueue:
 
     def __init__(self, log: SegmentLog, head: Cursor, count: int) -> None:
         self._log = log
-        self._head = head
+        # What `Cursor` holds; three numbers, because they move with each URL.
+        self._segment, self._offset, self._place = head
         self._on_disk = count
         self._pending: deque[QueuedUrl] = deque()
-        # The block that the head stands in, decoded, and the offset behind it.
-        self._block: tuple[Sequence[QueuedUrl], int] | None = None
+        # How many URLs wait, on disk and pending; `len`, for who asks for each URL.
+        self.waiting = count
+        # The block that the head stands in, decoded, and the offset behind it; empty before it is read.
+        self._block: Sequence[QueuedUrl] = ()
+        self._behind = 0
 
     def __len__(self) -> int:
-        return self._on_disk + len(self._pending)
+        return self.waiting
 
     def __repr__(self) -> str:
         return f"<LevelQueue {self._log!r} on_disk={self._on_disk} pending={len(self._pending)}>"
@@ -77,42 +82,42 @@ class LevelQueue:
 
     def fork(self) -> LevelQueue:
         """Return a copy to work on; this one stays as it is."""
-        other = LevelQueue(self._log.fork(), self._head, self._on_disk)
+        head = Cursor(self._segment, self._offset, self._place)
+        other = LevelQueue(self._log.fork(), head, self._on_disk)
         other._pending = self._pending.copy()
-        other._block = self._block
+        other.waiting = self.waiting
+        other._block, other._behind = self._block, self._behind
         return other
 
     def state(self) -> LevelState:
         """Return what the manifest needs; everything is flushed."""
         assert not self._pending, "a queue is flushed before its state is written"
-        return LevelState(self._log.segments, self._log.next_number, self._head, self._on_disk)
+        head = Cursor(self._segment, self._offset, self._place)
+        return LevelState(self._log.segments, self._log.next_number, head, self._on_disk)
 
     def append(self, url: QueuedUrl) -> None:
         """Put a URL behind all others."""
         self._pending.append(url)
+        self.waiting += 1
 
     def peek(self) -> QueuedUrl:
         """Return the first URL; the queue is not empty."""
         if not self._on_disk:
             return self._pending[0]
-        if self._block is None:
+        if not self._block:
             self._enter_block()
-        assert self._block is not None
-        return self._block[0][self._head.place]
+        return self._block[self._place]
 
     def pop(self) -> QueuedUrl:
         """Take the first URL; the queue is not empty."""
-        url = self.peek()
+        self.waiting -= 1
         if not self._on_disk:
             return self._pending.popleft()
-        assert self._block is not None
-        urls, behind = self._block
+        url = self.peek()
         self._on_disk -= 1
-        if self._head.place + 1 < len(urls):
-            self._head = self._head._replace(place=self._head.place + 1)
-        else:
-            self._head = Cursor(self._head.segment, behind, 0)
-            self._block = None
+        self._place += 1
+        if self._place == len(self._block):
+            self._offset, self._place, self._block = self._behind, 0, ()
             self._leave_consumed()
         return url
 
@@ -121,31 +126,32 @@ class LevelQueue:
         if self._pending:
             places = self._log.append(in_blocks(list(self._pending)))
             if not self._on_disk:
-                self._head = Cursor(places[0].segment, places[0].offset, 0)
+                self._segment, self._offset, self._place, self._block = places[0].segment, places[0].offset, 0, ()
             self._on_disk += len(self._pending)
             self._pending.clear()
             self._leave_consumed()
 
     def _enter_block(self) -> None:
         self._leave_consumed()
-        self._block = self._log.read(self._head.segment, self._head.offset)
+        self._block, self._behind = self._log.read(self._segment, self._offset)
 
     def _leave_consumed(self) -> None:
         for segment in self._log.segments:
-            if segment.number > self._head.segment:
-                self._head = Cursor(segment.number, FIRST_BLOCK, 0)
-            at_head = segment.number == self._head.segment
-            if at_head and (self._head.offset < segment.length or segment.number == self._log.open_tail):
+            if segment.number > self._segment:
+                self._segment, self._offset, self._place = segment.number, FIRST_BLOCK, 0
+            at_head = segment.number == self._segment
+            if at_head and (self._offset < segment.length or segment.number == self._log.open_tail):
                 return
             self._log.drop(segment.number)
 
     def _check(self) -> None:
         self._log._check()
+        assert self.waiting == self._on_disk + len(self._pending), "what waits is on disk or pending"
         written = sum(segment.urls for segment in self._log.segments)
         assert 0 <= self._on_disk <= written, "what waits on disk was written and not dropped"
         if self._on_disk:
             numbers = [segment.number for segment in self._log.segments]
-            assert self._head.segment >= numbers[0], "no segment before the head's is kept"
+            assert self._segment >= numbers[0], "no segment before the head's is kept"
 
 
 class Selector:
@@ -221,7 +227,7 @@ class FrontQueues:
 
     def choose_level(self) -> int | None:
         """Return the level whose turn it is, or None when all are empty."""
-        levels = [level for level, queue in enumerate(self._queues) if len(queue)]
+        levels = [level for level, queue in enumerate(self._queues) if queue.waiting]
         return self.selector.choose(levels) if levels else None
 
     def flush(self) -> None:

@@ -1,54 +1,38 @@
-"""The manifest: the one file whose rename commits a step.
+"""The manifest: all of a partition's committed state but the bytes of the files it names.
 
-    offset  bytes  what
-    0       8      magic "BCMANIFS"
-    8       u32    format version, 1
-    12      u32    payload bytes
-    16      u32    crc32 of the payload
-    20      ...    payload: msgpack, a map
+How it lies on disk, and how a step commits it, is `bigcrawl.scheduler.manifest_log`'s; here is what it says,
+and what of that has changed from one manifest to the next: a map of msgpack, without the fields that are as
+they were. Three fields are told by their changes, because they may be large:
 
-All numbers are little-endian. To change the payload, raise the version: an unknown one is refused.
-A step writes `MANIFEST.tmp` and renames it to `MANIFEST`, unsynced; a durable point syncs what it names,
-then itself, and keeps a second name for it, `DURABLE`. After a crash of the process `MANIFEST` is the
-truth; after a power cut it may be lost or name bytes that are, and `DURABLE` is what certainly is there.
+    levels     map: level -> its new state
+    fresh      (kept, added): how many of the strings before stay, and those that follow them
+    parked     (segments, next number, removed, changed, tail): hosts that are gone from their turn, hosts
+               with other chains in the same turn, and hosts behind all others; chains are map: level -> extents
+
+The first map of a log is the change from nothing: every field, whole. To change the fields, raise the log's
+format version.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import msgpack
-from isal import isal_zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.drum.format import run_bytes
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.front_queues import EMPTY_LEVEL, LEVELS, Cursor, LevelState
-from bigcrawl.scheduler.parked_queues import EMPTY_PARKED, Extent, ParkedState
+from bigcrawl.scheduler.parked_queues import EMPTY_PARKED, Extent, HostChains, ParkedState
 from bigcrawl.scheduler.segments import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
-MANIFEST = "MANIFEST"
-MANIFEST_TEMPORARY = "MANIFEST.tmp"
-DURABLE = "DURABLE"
-DURABLE_TEMPORARY = "DURABLE.tmp"
-
-_MAGIC = b"BCMANIFS"
-_VERSION = 1
-_HEADER = struct.Struct("<8sIII")
+    Fields = dict[str, Any]  # as msgpack reads them
 
 # The id before every id of a stream.
 NO_INBOX_ID = "0-0"
 
-
-def admit_name(number: int) -> str:
-    """Return the file name of an admit batch."""
-    return f"admit-{number}"
+PARK_NAME = "park"
 
 
 def level_name(level: int) -> str:
@@ -56,32 +40,43 @@ def level_name(level: int) -> str:
     return f"queue-{level}"
 
 
-PARK_NAME = "park"
+class BatchPlace(NamedTuple):
+    """Where a kept admit batch lies in the manifest's log: `length` bytes from `offset` on."""
+
+    number: int
+    offset: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All of a partition's committed state but the bytes of the files it names.
+    """One committed state.
 
     Attributes:
         number: one more than the manifest before, over all epochs.
+        durable: the number of the last manifest that this epoch's owner knew to be on the medium when it
+            wrote this one; 0 when there was none.
         inbox_id: the last inbox entry that was folded.
+        runs: URLSeen's, oldest first.
+        fresh: the keys of URLSeen that are in no run, see `Drum.fresh`.
         batch_number: the last admit batch, 0 before the first.
         admitted: URLs admitted so far, which is the sequence number of the next one.
-        retained: numbers of the admit batches whose files are kept.
+        retained: the admit batches that Redis may still need, in order.
         already: keys that Redis admitted beyond an earlier manifest, with how often; still to be skipped.
     """
 
     epoch: int
     number: int = 0
+    durable: int = 0
     inbox_id: str = NO_INBOX_ID
     runs: tuple[RunInfo, ...] = ()
+    fresh: tuple[bytes, ...] = ()
     levels: tuple[LevelState, ...] = (EMPTY_LEVEL,) * LEVELS
     credits: tuple[int, ...] = (0,) * LEVELS
     parked: ParkedState = EMPTY_PARKED
     batch_number: int = 0
     admitted: int = 0
-    retained: tuple[int, ...] = ()
+    retained: tuple[BatchPlace, ...] = ()
     already: tuple[tuple[int, int], ...] = ()
     folded_urls: int = 0
     duplicates: int = 0
@@ -92,41 +87,90 @@ class Manifest:
         needed = {run.name: run_bytes(run.keys) for run in self.runs}
         for level, state in enumerate(self.levels):
             needed |= {f"{level_name(level)}-{s.number}": s.length for s in state.segments}
-        needed |= {f"{PARK_NAME}-{s.number}": s.length for s in self.parked.segments}
-        needed |= {admit_name(number): 1 for number in self.retained}
-        return needed
+        return needed | {f"{PARK_NAME}-{s.number}": s.length for s in self.parked.segments}
 
 
-def encode_manifest(manifest: Manifest) -> bytes:
-    """Return the manifest's file."""
-    payload: bytes = msgpack.packb({name: getattr(manifest, name) for name in Manifest.__slots__})
-    return _HEADER.pack(_MAGIC, _VERSION, len(payload), isal_zlib.crc32(payload)) + payload
+# Told by their changes, or by the records they lie in.
+_APART = frozenset({"levels", "fresh", "parked", "retained"})
+_PLAIN = tuple(name for name in Manifest.__slots__ if name not in _APART)
 
 
-def decode_manifest(path: Path, data: bytes) -> Manifest:
-    """Return what `encode_manifest` was given.
+def changes(before: Manifest | None, after: Manifest) -> Fields:
+    """Return what `apply_changes` needs to make `after` of `before`, but for `retained`; nothing for None."""
+    if before is None:
+        fields = {name: getattr(after, name) for name in _PLAIN}
+        before = Manifest(after.epoch)
+    else:
+        fields = {name: value for name in _PLAIN if (value := getattr(after, name)) != getattr(before, name)}
+    if after.levels != before.levels:
+        pairs = enumerate(zip(before.levels, after.levels, strict=True))
+        fields["levels"] = {level: new for level, (old, new) in pairs if new != old}
+    if after.fresh != before.fresh:
+        kept = len(before.fresh)
+        fields["fresh"] = (kept, after.fresh[kept:]) if after.fresh[:kept] == before.fresh else (0, after.fresh)
+    moved = _chain_changes(before.parked.chains, after.parked.chains)
+    if any(moved) or after.parked[:2] != before.parked[:2]:
+        fields["parked"] = (*after.parked[:2], *moved)
+    return fields
 
-    Raises:
-        CorruptionError: not a manifest, another version, or damaged.
-    """
-    if len(data) < _HEADER.size:
-        raise CorruptionError(path, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
-    magic, version, length, crc = _HEADER.unpack_from(data)
-    if magic != _MAGIC:
-        raise CorruptionError(path, 0, f"magic {_MAGIC!r}", repr(magic))
-    if version != _VERSION:
-        raise CorruptionError(path, 8, f"format version {_VERSION}", version)
-    payload = data[_HEADER.size :]
-    if len(payload) != length:
-        raise CorruptionError(path, len(data), f"a payload of {length} bytes", f"{len(payload)} bytes")
-    found = isal_zlib.crc32(payload)
-    if found != crc:
-        raise CorruptionError(path, _HEADER.size, f"crc32 {crc:#010x}", f"{found:#010x}")
-    fields = msgpack.unpackb(payload, use_list=False, strict_map_key=False)
+
+def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace]) -> Manifest:
+    """Return the manifest that a log's maps make, from its first on."""
+    fields: Fields = {}
+    levels = [EMPTY_LEVEL] * LEVELS
+    fresh: list[bytes] = []
+    chains: dict[str, HostChains] = {}
+    segments: tuple[Segment, ...] = ()
+    next_number = 0
+    for change in all_changes:
+        for level, row in change.pop("levels", {}).items():
+            levels[level] = _level(row)
+        if "fresh" in change:
+            kept, added = change.pop("fresh")
+            fresh[kept:] = added
+        if "parked" in change:
+            rows, next_number, *moved = change.pop("parked")
+            segments = _segments(rows)
+            _apply_chain_changes(chains, *moved)
+        fields |= change
     fields["runs"] = tuple(RunInfo(*run) for run in fields["runs"])
-    fields["levels"] = tuple(map(_level, fields["levels"]))
-    fields["parked"] = _parked(*fields["parked"])
-    return Manifest(**fields)
+    return Manifest(
+        **fields,
+        levels=tuple(levels),
+        fresh=tuple(fresh),
+        parked=ParkedState(segments, next_number, chains),
+        retained=tuple(retained),
+    )
+
+
+Chain = tuple[str, "HostChains"]
+
+
+def _chain_changes(
+    before: Mapping[str, HostChains], after: Mapping[str, HostChains]
+) -> tuple[list[str], list[Chain], list[Chain]]:
+    """Return (removed, changed, tail): of `before` in order, what `after` begins with, and the rest of it."""
+    removed: list[str] = []
+    changed: list[Chain] = []
+    rest = iter(after.items())
+    host, chains = next(rest, ("", {}))
+    for old_host, old_chains in before.items():
+        if old_host != host:
+            removed.append(old_host)
+            continue
+        if chains is not old_chains and chains != old_chains:
+            changed.append((host, chains))
+        host, chains = next(rest, ("", {}))
+    return removed, changed, [(host, chains), *rest] if chains else []
+
+
+def _apply_chain_changes(
+    chains: dict[str, HostChains], removed: Iterable[str], changed: Iterable[Any], tail: Iterable[Any]
+) -> None:
+    for host in removed:
+        del chains[host]
+    for host, levels in (*changed, *tail):
+        chains[host] = {level: tuple(Extent(*row) for row in rows) for level, rows in levels.items()}
 
 
 def _segments(rows: Sequence[tuple[int, int, int]]) -> tuple[Segment, ...]:
@@ -136,18 +180,3 @@ def _segments(rows: Sequence[tuple[int, int, int]]) -> tuple[Segment, ...]:
 def _level(row: tuple[Sequence[tuple[int, int, int]], int, tuple[int, int, int], int]) -> LevelState:
     segments, next_number, head, count = row
     return LevelState(_segments(segments), next_number, Cursor(*head), count)
-
-
-def _parked(
-    segments: Sequence[tuple[int, int, int]],
-    next_number: int,
-    chains: Sequence[tuple[str, Sequence[tuple[int, Sequence[tuple[int, int, int, int]]]]]],
-) -> ParkedState:
-    return ParkedState(
-        _segments(segments),
-        next_number,
-        tuple(
-            (host, tuple((level, tuple(Extent(*row) for row in rows)) for level, rows in levels))
-            for host, levels in chains
-        ),
-    )

@@ -15,6 +15,7 @@ Source: IRLbot §6.2 (BEAST). Differs: chains by host rather than queues by re-c
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.scheduler.front_queues import level_of
@@ -50,14 +51,14 @@ HostChains = dict[int, tuple[Extent, ...]]
 
 
 class ParkedState(NamedTuple):
-    """The parked queues as the manifest holds them; hosts in the order of their turns."""
+    """The parked queues as the manifest holds them; hosts in the order of their turns, chains not to be changed."""
 
     segments: tuple[Segment, ...]
     next_number: int
-    chains: tuple[tuple[str, tuple[tuple[int, tuple[Extent, ...]], ...]], ...]
+    chains: Mapping[str, HostChains]
 
 
-EMPTY_PARKED = ParkedState((), 0, ())
+EMPTY_PARKED = ParkedState((), 0, MappingProxyType({}))
 
 
 class ParkedQueues:
@@ -74,7 +75,7 @@ class ParkedQueues:
     def restore(cls, epoch: EpochDirectory, state: ParkedState) -> ParkedQueues:
         """Return the queues a manifest describes; its segments are sealed."""
         log = SegmentLog(epoch, "park", state.segments, state.next_number)
-        return cls(log, {host: dict(levels) for host, levels in state.chains})
+        return cls(log, state.chains)
 
     def __len__(self) -> int:
         return self._on_disk + self._waiting
@@ -109,10 +110,9 @@ class ParkedQueues:
         return other
 
     def state(self) -> ParkedState:
-        """Return what the manifest needs; everything is flushed."""
+        """Return what the manifest needs; everything is flushed, and from here on only forks are changed."""
         assert not self._pending, "a queue is flushed before its state is written"
-        chains = tuple((host, tuple(levels.items())) for host, levels in self._chains.items())
-        return ParkedState(self._log.segments, self._log.next_number, chains)
+        return ParkedState(self._log.segments, self._log.next_number, self._chains)
 
     def names(self) -> list[str]:
         """Return the names of all files the queues need."""

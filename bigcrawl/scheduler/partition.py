@@ -1,16 +1,16 @@
 """One partition's state on disk: a fold over its inbox (steps 4 to 7). The manifest is the commit.
 
 Rules for this file: no Redis, no clock, no asyncio; one caller's thread. A step works on a fork of the
-state, writes files that nothing refers to yet, and then renames a manifest that refers to them. Whatever
-fails before the rename leaves disk and memory as they were; the same step may be repeated.
+state, writes what nothing refers to yet, and then appends a record to the manifest that refers to it.
+Whatever fails before that leaves disk and memory as they were; the same step may be repeated.
 
-    step          inbox -> seen check -> front queues -> choice -> admit-<n> -> MANIFEST    rename, no fsync
+    step          inbox -> seen check -> front queues -> choice -> record appended to MANIFEST    no fsync
     make_durable  fsync all that MANIFEST names, MANIFEST, the directory; then delete what it does not name
     open          newest manifest of any epoch -> links in e<epoch>/ -> MANIFEST there
 
-What a crash leaves: files in e<epoch>/ that no manifest names, bytes behind a segment's committed length,
-a directory without a manifest. None of them is ever read. An admit batch that was committed and not told
-is in `pending_batches`.
+What a crash leaves: files in e<epoch>/ that no manifest names, bytes behind a segment's committed length or
+behind the manifest's last whole record, a directory without a manifest. None of them is ever read. An admit
+batch is part of the step's record; one that was committed and not told is in `pending_batches`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from bigcrawl.scheduler.admission import (
     decode_admit_batch,
     encode_admit_batch,
 )
-from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, store_errors, take_over
+from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, store_errors, take_over, verify_newest
 from bigcrawl.scheduler.front_queues import FrontQueues
-from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest, admit_name
+from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest
+from bigcrawl.scheduler.manifest_log import MANIFEST, ManifestLog, decode_manifest
 from bigcrawl.scheduler.parked_queues import ParkedQueues
 from bigcrawl.scheduler.seen import check_seen, decode_entries, entries_after
-from bigcrawl.scheduler.verification import verify_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,14 +85,17 @@ class Partition:
     Memory is bounded by a step's inbox, one decoded block a level, and the hosts over their room.
     """
 
-    def __init__(self, directory: Path, own: EpochDirectory, manifest: Manifest, limits: PartitionLimits) -> None:
+    def __init__(
+        self, directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest, limits: PartitionLimits
+    ) -> None:
         self._directory = directory
         self._own = own
+        self._log = log
         self._files = own.files
         self._limits = limits
         self._manifest = manifest
         self._durable: Manifest | None = None
-        self._drum = Drum(own.path, manifest.runs, own.files)
+        self._drum = Drum(own.path, manifest.runs, own.files, manifest.fresh)
         self._front = FrontQueues.restore(own, manifest.levels, manifest.credits)
         self._parked = ParkedQueues.restore(own, manifest.parked)
         self._already = Counter(dict(manifest.already))
@@ -117,7 +120,8 @@ class Partition:
             limits: what bounds the hot set.
             files: the file system; the real one by default.
             fall_back: where the newest manifest is damaged or names lost bytes, go back to the last
-                durable one, as after a power cut; Redis' own batches are then folded (`fold_admitted`).
+                sound or durable one, as after a power cut; Redis' own batches are then folded
+                (`fold_admitted`).
 
         Raises:
             ContractError: the epoch, or a later one, was used before.
@@ -126,10 +130,10 @@ class Partition:
         """
         with store_errors(directory):
             own, inherited = take_over(directory, epoch, files or DiskFiles(), fall_back=fall_back)
-            manifest = inherited or Manifest(epoch)
-            partition = cls(directory, own, manifest, limits)
-            partition._commit(replace(manifest, epoch=epoch, number=manifest.number + 1))
-        return partition
+            manifest, batches = inherited or (Manifest(epoch), [])
+            manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
+            log = ManifestLog(own.path, own.files)
+            return cls(directory, own, log, log.begin(manifest, batches), limits)
 
     @staticmethod
     def exists(directory: Path, files: Files | None = None) -> bool:
@@ -230,7 +234,7 @@ class Partition:
     @property
     def has_undurable_changes(self) -> bool:
         """Whether `make_durable` has anything to do."""
-        return self._durable is not self._manifest or self._forgets_any()
+        return self._durable is not self._manifest
 
     # Folding.
 
@@ -274,32 +278,32 @@ class Partition:
         work.parked.flush()
         before = self._manifest
         batch = step.batch
-        if batch:
-            self._own.write_new(admit_name(batch.number), encode_admit_batch(batch))
         self._commit(
             replace(
                 before,
-                number=before.number + 1,
                 inbox_id=inbox_id,
                 runs=result.runs_after,
+                fresh=result.fresh_after,
                 levels=work.front.states(),
                 credits=work.front.selector.credits,
                 parked=work.parked.state(),
                 batch_number=before.batch_number + bool(batch),
                 admitted=before.admitted + (len(batch.urls) if batch else 0),
-                retained=(*self._retained(), *((batch.number,) if batch else ())),
+                retained=tuple(place for place in before.retained if place.number > self._forgotten),
                 already=tuple(work.already.items()),
                 folded_urls=before.folded_urls + step.new + step.duplicates,
                 duplicates=before.duplicates + step.duplicates,
                 rejected=before.rejected + step.rejected,
-            )
+            ),
+            encode_admit_batch(batch) if batch else b"",
         )
         self._drum.commit(result)
         self._front, self._parked, self._already = work.front, work.parked, work.already
 
-    def _commit(self, manifest: Manifest) -> None:
-        self._own.commit(manifest)
-        self._manifest = manifest
+    def _commit(self, manifest: Manifest, batch: bytes = b"") -> None:
+        """Append a manifest, which gets the next number, and the batch it brings."""
+        number, durable = self._manifest.number + 1, self._durable.number if self._durable else 0
+        self._manifest = self._log.append(replace(manifest, number=number, durable=durable), batch)
 
     # Admit batches.
 
@@ -311,22 +315,18 @@ class Partition:
             CorruptionError: one of them is damaged.
         """
         for number in range(above + 1, self.batch_number + 1):
-            if number not in self._manifest.retained:
+            # Places are those of the log as it is when the batch is asked for.
+            place = next((place for place in self._manifest.retained if place.number == number), None)
+            if place is None:
                 raise ContractError(f"{self!r}: admit batch {number} was forgotten, Redis is at {above}")
-            name = admit_name(number)
+            _, offset, length = place
             with store_errors(self._directory):
-                data = self._own.read(name)
-            yield decode_admit_batch(self._own.path / name, data)
+                data = self._own.read(MANIFEST, offset, length)
+            yield decode_admit_batch(self._own.place(MANIFEST), data, offset)
 
     def forget_batches(self, upto: int) -> None:
-        """Let the next durable point drop the batches up to a number: Redis has persisted them."""
+        """Let later manifests drop the batches up to a number: Redis has persisted them."""
         self._forgotten = max(self._forgotten, min(upto, self.batch_number))
-
-    def _retained(self) -> tuple[int, ...]:
-        return tuple(number for number in self._manifest.retained if number > self._forgotten)
-
-    def _forgets_any(self) -> bool:
-        return bool(self._manifest.retained) and self._manifest.retained[0] <= self._forgotten
 
     def fold_admitted(self, batches: Mapping[int, Sequence[int]], next_seq: int | None = None) -> None:
         """Take as admitted what Redis admitted beyond this manifest; committed at once.
@@ -352,7 +352,6 @@ class Partition:
             self._commit(
                 replace(
                     self._manifest,
-                    number=self._manifest.number + 1,
                     batch_number=beyond[-1],
                     admitted=max(self.admitted + len(keys), next_seq or 0),
                     already=tuple(already.items()),
@@ -367,15 +366,19 @@ class Partition:
 
         Raises:
             TransientStoreError: the disk failed; what was durable still is, and it may be repeated.
+            CorruptionError: a retained admit batch is damaged.
         """
         if not self.has_undurable_changes:
             return
         with store_errors(self._directory):
-            if self._forgets_any():
-                manifest = replace(self._manifest, number=self._manifest.number + 1, retained=self._retained())
-                self._commit(manifest)
             needed = self._manifest.files_needed()
-            self._own.sync(needed)
+            self._own.sync_files(needed)
+            if self._log.has_grown:
+                self._own.note_renamed()
+                self._manifest = self._log.begin_anew()
+            else:
+                self._log.sync()
+            self._own.sync_names()
             self._durable = self._manifest
             self._own.remove_all_but(needed)
             if not self._older_removed:
@@ -389,16 +392,20 @@ class Partition:
         self._drum._check()
         self._front._check()
         self._parked._check()
-        assert list(manifest.retained) == sorted(set(manifest.retained)), "batches are numbered once"
-        assert all(number <= self.batch_number for number in manifest.retained), "none is ahead"
-        assert manifest.runs == self._drum.runs, "the manifest lists the runs"
+        numbers = [place.number for place in manifest.retained]
+        assert numbers == sorted(set(numbers)), "batches are numbered once"
+        assert all(number <= self.batch_number for number in numbers), "none is ahead"
+        assert (manifest.runs, manifest.fresh) == (self._drum.runs, self._drum.fresh), "the manifest lists the keys"
         assert manifest.levels == self._front.states(), "the manifest describes the front queues"
         assert manifest.parked == self._parked.state(), "the manifest describes the parked queues"
         assert all(count > 0 for count in self._already.values()), "a key is skipped a known number of times"
         for name, length in manifest.files_needed().items():
-            assert self._files.size(self._own.path / name) >= length, f"{name} holds what is committed"
+            assert self._files.size(self._own.place(name)) >= length, f"{name} holds what is committed"
+        committed = decode_manifest(self._own.place(MANIFEST), self._own.read(MANIFEST, 0, self._log.size))
+        assert committed == manifest, "what is on disk is what is in memory"
+        assert list(committed.parked.chains) == list(manifest.parked.chains), "and hosts have the same turns"
 
     @staticmethod
     def verify(directory: Path, files: Files | None = None) -> list[CorruptionError]:
         """Read every byte the newest manifest refers to and return what is damaged."""
-        return verify_partition(directory, files or DiskFiles())
+        return verify_newest(directory, files or DiskFiles())

@@ -235,9 +235,16 @@ class Scheduler(BaseScheduler):
         encode = links_encoder(links, depth)
         keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
         fresh = node.outbox.not_recent(keyed)
+        offered = 0
         for key in fresh:
-            node.offer(encode(key, keyed[key]))
-        return len(fresh)
+            try:
+                queued = encode(key, keyed[key])
+            except (ValueError, IndexError):  # said to be canonical, and no URL at all
+                self._drop("url", keyed[key])
+                continue
+            node.offer(queued)
+            offered += 1
+        return offered
 
     def note_start_request(self, request: Request) -> None:
         """The next time this request is enqueued it is a start request: seen-checked whatever it says."""

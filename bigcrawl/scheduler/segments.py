@@ -148,10 +148,11 @@ class SegmentLog:
         Raises:
             CorruptionError: the bytes there are not the block that was committed.
         """
-        path = self._epoch.path / self.name(number)
+        name = self.name(number)
+        path = self._epoch.place(name)
         end = self._segments[number].length
         start = 0 if offset == FIRST_BLOCK else offset
-        data = self._epoch.read(self.name(number), start, min(end - start, _READ_AHEAD_BYTES))
+        data = self._epoch.read(name, start, min(end - start, _READ_AHEAD_BYTES))
         if start == 0:
             check_header(path, data)
             data = data[FIRST_BLOCK:]
@@ -162,7 +163,7 @@ class SegmentLog:
             raise CorruptionError(path, offset, f"a block that ends by byte {end}", f"{length} bytes")
         payload = data[_BLOCK.size : _BLOCK.size + length]
         if len(payload) < length:
-            payload = self._epoch.read(self.name(number), offset + _BLOCK.size, length)
+            payload = self._epoch.read(name, offset + _BLOCK.size, length)
         found = isal_zlib.crc32(payload)
         if found != crc:
             raise CorruptionError(path, offset, f"block crc32 {crc:#010x}", f"{found:#010x}")
@@ -173,6 +174,29 @@ class SegmentLog:
         if len(urls) != count:
             raise CorruptionError(path, offset, f"{count} URLs", f"{len(urls)}")
         return urls, offset + _BLOCK.size + length
+
+    def verify(self) -> list[CorruptionError]:
+        """Read every committed byte of every segment and return what is damaged."""
+        problems: list[CorruptionError] = []
+        for segment in self._segments.values():
+            try:
+                self._verify_segment(segment)
+            except CorruptionError as error:
+                problems.append(error)
+            except OSError as error:
+                problems.append(
+                    CorruptionError(self._epoch.place(self.name(segment.number)), 0, "a readable file", error)
+                )
+        return problems
+
+    def _verify_segment(self, segment: Segment) -> None:
+        offset, count = FIRST_BLOCK, 0
+        while offset < segment.length:
+            urls, offset = self.read(segment.number, offset)
+            count += len(urls)
+        if count != segment.urls:
+            path = self._epoch.place(self.name(segment.number))
+            raise CorruptionError(path, segment.length, f"{segment.urls} URLs", count)
 
     def drop(self, number: int) -> None:
         """Forget a segment that nothing needs any more; its file goes behind a durable manifest."""
@@ -211,15 +235,15 @@ def encode_block(urls: Sequence[QueuedUrl]) -> bytes:
     return _BLOCK.pack(len(payload), isal_zlib.crc32(payload), len(urls)) + payload
 
 
-def check_header(path: object, data: bytes) -> None:
+def check_header(path: str, data: bytes) -> None:
     """Check the first bytes of a segment.
 
     Raises:
         CorruptionError: not a segment, or one of another version.
     """
     if len(data) < FIRST_BLOCK:
-        raise CorruptionError(str(path), 0, f"a header of {FIRST_BLOCK} bytes", f"{len(data)} bytes")
+        raise CorruptionError(path, 0, f"a header of {FIRST_BLOCK} bytes", f"{len(data)} bytes")
     magic, version = _HEADER.unpack_from(data)
     if magic != SEGMENT_MAGIC or version != SEGMENT_VERSION:
         expected = f"{SEGMENT_MAGIC!r} version {SEGMENT_VERSION}"
-        raise CorruptionError(str(path), 0, expected, f"{magic!r} version {version}")
+        raise CorruptionError(path, 0, expected, f"{magic!r} version {version}")

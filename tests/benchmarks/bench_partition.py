@@ -9,9 +9,9 @@ where a line says durable. Each line is a time and what it is for; the counts ar
 from __future__ import annotations
 
 import resource
-import statistics
 import time
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import mmh3
 import numpy as np
@@ -64,21 +64,74 @@ def test_a_hundred_thousand_new_urls_in_one_step(tmp_path: Path) -> None:
     assert len(step.batch.urls) == 1000
 
 
-def test_small_steps(tmp_path: Path) -> None:
-    """The steps of a fresh or starving partition: ten new URLs, ten admitted, forgotten after a while."""
-    partition = Partition.open(tmp_path / "p", 1, LIMITS)
-    inbox = make_batches(0, 5000, 1000, size=10)
-    seconds = []
-    for entry in inbox:
-        started = time.perf_counter()
-        partition.step([entry], 10, {})
-        seconds.append(time.perf_counter() - started)
-        partition.forget_batches(partition.batch_number - 5)
-        if partition.batch_number % 50 == 0:
+class Calls(DiskFiles):
+    """The real file system; counts what it is asked for, by kind."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def __getattribute__(self, name: str) -> Any:
+        if hasattr(DiskFiles, name):
+            self.counts[name] += 1
+        return super().__getattribute__(name)
+
+
+class Meter:
+    """CPU time of this thread, summed over what is done within it, and the calls made there.
+
+    The split into user and system time is the kernel's, which counts in ticks of some milliseconds: it means
+    something where what is measured lasts longer, or is measured often.
+    """
+
+    def __init__(self, files: Calls, per: int = 1) -> None:
+        self._files = files
+        self._per = per
+        self._rounds = 0
+        self._cpu = self._user = self._system = 0.0
+        self._calls: Counter[str] = Counter()
+
+    def __enter__(self) -> None:
+        self._files.counts.clear()
+        self._usage, self._started = resource.getrusage(resource.RUSAGE_THREAD), time.thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        self._cpu += time.thread_time() - self._started
+        usage = resource.getrusage(resource.RUSAGE_THREAD)
+        self._user += usage.ru_utime - self._usage.ru_utime
+        self._system += usage.ru_stime - self._usage.ru_stime
+        self._calls += self._files.counts
+        self._rounds += self._per
+
+    def report(self, title: str) -> None:
+        """Print the means of one."""
+        cpu = 1e6 * self._cpu / self._rounds
+        system = self._system / max(self._system + self._user, 1e-9)
+        calls = ", ".join(f"{kind} {count / self._rounds:.2f}" for kind, count in sorted(self._calls.items()))
+        print(f"{title:.<44} {cpu:6.0f} us, {system:4.0%} system: {calls}")  # noqa: T201
+
+
+STEPS_A_ROUND = 50
+
+
+@pytest.mark.parametrize(("urls", "rounds"), [(10, 40), (100, 10), (100, 40), (200, 10), (1000, 4)])
+def test_small_steps(tmp_path: Path, urls: int, rounds: int) -> None:
+    """Steps of few new URLs, half of them admitted, and a durable round after fifty."""
+    files = Calls()
+    partition = Partition.open(tmp_path / "p", 1, LIMITS, files)
+    stepping, syncing = Meter(files, STEPS_A_ROUND), Meter(files)
+    for number in range(rounds):
+        inbox = make_batches(number * STEPS_A_ROUND * urls, STEPS_A_ROUND * urls, 1000, size=urls)
+        with stepping:
+            for entry in inbox:
+                partition.step([entry], urls // 2, {})
+        partition.forget_batches(partition.durable_batch_number)
+        with syncing:
             partition.make_durable()
-    started = time.perf_counter() - statistics.median(seconds)
-    timed("step of 10 new URLs, median of 500", started)
-    assert partition.admitted == 5000
+    seen = rounds * STEPS_A_ROUND * urls
+    stepping.report(f"step of {urls} new URLs, up to {seen:,} seen")
+    syncing.report("  durable round after fifty of them")
+    assert partition.admitted == seen // 2
+    assert partition.seen == seen
 
 
 def test_all_partitions_open_and_become_durable(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import UNCHECKED
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.partition_world import PartitionWorld, make_url
+from tests.support.power_cut import Lost, PowerCutFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,13 +115,18 @@ def count_operations(directory: Path) -> int:
     return files.operations
 
 
-# Every operation takes half a minute; each run of the tests takes every eleventh, each fault others.
-@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.fault)])
+# Every operation takes some seconds; each run of the tests takes every seventh, each fault others.
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.fault)])
 @pytest.mark.parametrize("fault", list(Fault))
-def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(tmp_path: Path, fault: Fault, stride: int) -> None:
-    """Whatever operation a crash or a full disk meets, every URL is admitted once, in order."""
+def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(
+    tmp_path: Path, fault: Fault, stride: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever operation a crash or a failing disk meets, every URL is admitted once, in order."""
+    # Runs are written, and the log is begun anew, several times in so short a life.
+    monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 1500)
+    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 20)
     total = count_operations(tmp_path / "count")
-    assert total > 100
+    assert total > 80
     for at in range(1 + 3 * list(Fault).index(fault) % stride, total + 1, stride):
         files = FaultyFiles(at, fault, lasting=1 + at % 3)
         life = Life(tmp_path / f"p{at}", files)
@@ -129,31 +135,52 @@ def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(tmp_path: Path, faul
         except BaseException as error:
             error.add_note(f"{fault} at operation {at}: {files.log[at - 1]}")
             raise
-        assert life.faults >= 1, f"operation {at} was not met"
+        # A rename that was done and not answered for is found out.
+        is_healed = fault is Fault.FAILS_AFTER and files.log[at - 1] == "replace MANIFEST"
+        assert life.faults >= 1 or is_healed, f"operation {at} was not met"
         shutil.rmtree(tmp_path / f"p{at}")
 
 
-def test_a_power_cut_back_to_the_durable_point_is_folded(tmp_path: Path) -> None:
-    """A disk that forgot all since its last durable manifest is brought level with Redis."""
-    for steps in range(1, 8):
-        world = PartitionWorld()
-        directory = tmp_path / f"p{steps}"
-        partition = Partition.open(directory, 1, LIMITS)
+@pytest.mark.parametrize("lost", list(Lost))
+def test_a_power_cut_back_to_the_durable_point_is_folded(
+    tmp_path: Path, lost: Lost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever unsynced bytes a disk forgets, what it kept is brought level with Redis; nothing is lost silently."""
+    monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 4000)
+    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 100)
+    refused = 0
+    for steps in range(1, 12):
+        world, files = PartitionWorld(), PowerCutFiles()
+        directory, medium = tmp_path / f"p{steps}", tmp_path / f"medium{steps}"
+        partition = Partition.open(directory, 1, LIMITS, files)
         world.offer(make_url(i, f"h{i % 5}.example") for i in range(60))
         world.step(partition, room=10)
         partition.make_durable()
         world.trim(partition)
-        shutil.copytree(directory, tmp_path / f"medium{steps}")
         for number in range(steps):
-            world.offer(make_url(1000 + 10 * number + i, f"h{i % 6}.example", i % 3) for i in range(12))
+            world.offer(make_url(1000 + 20 * number + i, f"h{i % 6}.example", i % 3) for i in range(20))
             world.fetch(1)
             world.step(partition, room=7)
-        partition = Partition.open(tmp_path / f"medium{steps}", 2, LIMITS)
-        assert partition.batch_number < world.batch_number
+            if number % 4 == 3:
+                partition.make_durable()
+                world.trim(partition)
+        durable_batch = partition.durable_batch_number
+        files.cut_power(directory, medium, lost)
+        try:
+            partition = Partition.open(medium, 2, LIMITS)
+        except CorruptionError:
+            refused += 1
+            partition = Partition.open(medium, 2, LIMITS, fall_back=True)
+        assert durable_batch <= partition.batch_number <= world.batch_number
         world.bring_up(partition)
-        partition = Partition.open(tmp_path / f"medium{steps}", 3, LIMITS)
+        partition = Partition.open(medium, 3, LIMITS)
         world.bring_up(partition)
         world.drain(partition, LIMITS.host_hot_max)
+    # A log that was cut is a log of fewer steps; zeros in it, or less of what it names than of it, are damage.
+    if lost in {Lost.ALL, Lost.NAMES}:
+        assert not refused
+    if lost in {Lost.ZEROED, Lost.OF_DATA}:
+        assert refused
 
 
 def test_everything_durable_was_synced(tmp_path: Path) -> None:
@@ -165,11 +192,16 @@ def test_everything_durable_was_synced(tmp_path: Path) -> None:
         world.offer(make_url(100 * number + i, f"h{i % 3}.example", i % 12) for i in range(100))
         world.step(partition, room=5)
         partition.make_durable()
-        manifest_synced = last_of(files.log, "sync MANIFEST")
+        manifest_synced = last_of(files.log, "sync MANIFEST", "sync MANIFEST.tmp")
         for name in partition._manifest.files_needed():
             written = last_of(files.log, f"write {name}", f"append {name}")
             assert written < last_of(files.log, f"sync {name}") < manifest_synced, name
-        assert last_of(files.log, "replace MANIFEST") < manifest_synced < last_of(files.log, "sync e1")
+        assert last_of(files.log, "append MANIFEST", "write MANIFEST.tmp") < manifest_synced
+        named = [f"append {name}" for name in partition._manifest.files_needed()]
+        first_of = (
+            min(files.log.index(line) for line in named) if number == 0 else last_of(files.log, "replace MANIFEST")
+        )
+        assert first_of < last_of(files.log, "sync e1")
         assert partition.durable_inbox_id == partition.inbox_id
         assert not partition.has_undurable_changes
 
@@ -185,12 +217,11 @@ def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path, monkeypatch
     for _ in range(30):
         world.fetch(3)
         world.step(partition, room=10)
+    assert not any(line.startswith("unlink") for line in files.log[files.operations - 30 :])
     files.log.clear()
-    partition.forget_batches(partition.batch_number - 1)
     partition.make_durable()
-    deleted = [line for line in files.log if line.startswith("unlink") and "DURABLE" not in line]
+    deleted = [line for line in files.log if line.startswith("unlink")]
     assert any("queue" in line for line in deleted)
-    assert any("admit" in line for line in deleted)
     assert min(map(files.log.index, deleted)) > files.log.index("sync e1")
 
 

@@ -25,7 +25,7 @@ def fill(config: Config) -> Path:
     """One partition with some URLs seen and waiting."""
     directory = config.crawl.crawl_dir / "p0003"
     partition = Partition.open(directory, 1, PartitionLimits())
-    urls = [QueuedUrl(key, "h.example", 0, 0, b"body") for key in range(1, 500)]
+    urls = [QueuedUrl(key, "h.example", 0, 0, b"body") for key in range(1, 5_000)]  # enough for a run
     partition.step([("1-1", encode_batch(urls))], 10, {})
     return directory
 

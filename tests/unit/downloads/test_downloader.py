@@ -46,7 +46,8 @@ class Crawl:
         return made, held
 
     async def fetch(self, request: Request) -> Response | Request:
-        return await maybe_deferred_to_future(self.downloader.fetch(request))
+        async with asyncio.timeout(10):
+            return await maybe_deferred_to_future(self.downloader.fetch(request))
 
 
 @asynccontextmanager
@@ -166,6 +167,35 @@ def test_answer_is_told_to_the_frontier(tmp_path: Path) -> None:
             response = await crawl.fetch(request)
             assert isinstance(response, Response)
             assert (held.outcome, held.fetched_bytes, len(response.body)) == ("status:200", 70, 70)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("errback", [None, print], ids=["quiet", "errback"])
+def test_kept_connection_that_is_lost_costs_no_second_request_in_the_same_turn(tmp_path: Path, errback: Any) -> None:
+    """The server may have had the request: it goes back to its host's queue, and its next try on a new connection.
+
+    One with an errback, and one that the frontier knows nothing of, is sent again at once, as any client does.
+    """
+    answers = iter([ok(), b"", ok()])
+
+    async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+        part = next(answers)
+        writer.write(part)
+        if not part:
+            writer.close()
+
+    async def scenario() -> None:
+        async with serving(answer) as server, crawling(tmp_path) as crawl:
+            await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
+            request, held = crawl.hand_out(server.url("/lost"), errback=errback)
+            if errback is None:
+                with pytest.raises(FetchAbortedError, match="connection was lost"):
+                    await crawl.fetch(request)
+                assert (server.paths, held.outcome) == (["/first", "/lost"], "aborted")
+                request, held = crawl.hand_out(server.url("/lost"))
+            await crawl.fetch(request)
+            assert (server.paths, held.outcome) == (["/first", "/lost", "/lost"], "status:200")
 
     asyncio.run(scenario())
 

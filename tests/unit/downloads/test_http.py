@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -213,6 +215,21 @@ def test_cancelled_fetch_hurts_no_later_one() -> None:
             await stuck.until(lambda: stuck.open == 0)
             assert (await handler.download_request(Request(fine.url()))).body == b"ok"
             assert len(handler._idle) == 1
+
+    asyncio.run(scenario())
+
+
+def test_page_that_was_handed_over_is_kept_by_nobody() -> None:
+    """Handles wait for their next transfer without the last one's body and request: pages may be large."""
+
+    async def scenario() -> None:
+        async with serving(sends(ok(b"x" * 100_000))) as server, handling() as handler:
+            request = Request(server.url())
+            known = weakref.ref(request)
+            await handler.download_request(request)
+            del request
+            gc.collect()
+            assert known() is None
 
     asyncio.run(scenario())
 

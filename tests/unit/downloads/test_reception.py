@@ -42,6 +42,10 @@ def received(*lines: bytes, body: bytes = b"", **options: Any) -> Response:
     return reception.response("192.0.2.1", None)
 
 
+def shown(response: Response) -> dict[bytes, list[bytes]]:
+    return {name: response.headers.getlist(name) for name in response.headers}
+
+
 # --- heads
 
 
@@ -50,7 +54,7 @@ def test_only_the_last_head_counts() -> None:
     early = (b"HTTP/1.1 103 Early Hints", b"Link: </a.css>", b"X-Both: early", b"")
     response = received(b"HTTP/1.1 100 Continue", b"", *early, b"HTTP/1.1 200 OK", b"X-Both: late", body=b"page")
     assert (response.status, response.body) == (200, b"page")
-    assert dict(response.headers) == {b"X-Both": [b"late"]}
+    assert shown(response) == {b"X-Both": [b"late"]}
 
 
 @pytest.mark.parametrize("status", [b"100 Continue", b"102 Processing", b"103 Early Hints", b"199 Odd"])
@@ -77,13 +81,13 @@ def test_trailers_are_no_headers() -> None:
     reception.body(b"page")
     assert [reception.header(line) for line in (b"X-One: trailer\r\n", b"HTTP/1.1 500 No\r\n", b"\r\n")] == [None] * 3
     response = reception.response("192.0.2.1", None)
-    assert (response.status, dict(response.headers)) == (200, {b"X-One": [b"head"]})
+    assert (response.status, shown(response)) == (200, {b"X-One": [b"head"]})
 
 
 def test_lines_without_a_colon_are_left_out() -> None:
     """Junk and what is folded wrongly spoil nothing before or after them."""
     response = received(b"HTTP/1.1 200 OK", b"X-One: 1", b"junk", b" folded junk", b"\tjunk\x00", b"X-Two: 2")
-    assert dict(response.headers) == {b"X-One": [b"1"], b"X-Two": [b"2"]}
+    assert shown(response) == {b"X-One": [b"1"], b"X-Two": [b"2"]}
 
 
 def test_values_of_one_name_keep_their_order_and_bytes() -> None:
@@ -105,7 +109,7 @@ def test_headers_of_the_connection_are_left_out() -> None:
     """A spider sees what is of the answer, as with Scrapy's default handler."""
     names = (b"connection", b"Keep-Alive", b"proxy-connection", b"TE", b"Trailers", b"Transfer-Encoding", b"Upgrade")
     response = received(b"HTTP/1.1 200 OK", *(name + b": x" for name in names), b"X-Kept: y")
-    assert dict(response.headers) == {b"X-Kept": [b"y"]}
+    assert shown(response) == {b"X-Kept": [b"y"]}
 
 
 def test_length_is_one_or_none() -> None:
@@ -179,6 +183,17 @@ def test_length_that_is_too_large_breaks_off_before_the_body(caplog: pytest.LogC
     assert reception.header(b"\r\n") == BREAK_OFF
     assert isinstance(reception.error, DownloadCancelledError)
     assert "101 bytes which is larger than download max size (100)" in caplog.text
+
+
+def test_length_beside_chunks_is_nobodys_length() -> None:
+    """The chunks say how much comes: what the other header claims is neither judged nor told."""
+    crawler = new_crawler()
+    heard: list[Any] = []
+    crawler.signals.connect(_noting(heard), signals.headers_received, weak=False)
+    lines = (b"HTTP/1.1 200 OK", b"Content-Length: 500", b"Transfer-Encoding: chunked", b"")
+    reception = receiving(*lines, crawler=crawler, maxsize=100)
+    assert reception.error is None
+    assert heard[0]["body_length"] is None
 
 
 def test_body_that_grows_too_large_breaks_off_and_is_forgotten() -> None:

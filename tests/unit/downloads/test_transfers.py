@@ -190,9 +190,12 @@ def test_closing_leaves_nothing_on_the_loop(run: Any) -> None:
             async with transferring() as transfers:
                 await asyncio.gather(*(body_of(transfers, server.url()) for _ in range(5)))
                 assert server.open > 0
+                poll = transfers._poll.fileno()
             assert transfers.sockets
             assert not any(loop.remove_reader(fd) or loop.remove_writer(fd) for fd in transfers.sockets)
             assert not transfers._watched
+            assert transfers._poll.closed
+            assert not loop.remove_reader(poll)
             assert transfers._timer is None
             await server.until(lambda: server.open == 0)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.drum.drum import FAN_IN, Drum, merge_ascending, runs_to_merge
+from bigcrawl.drum.drum import _SMALL_KEYS, FAN_IN, FRESH_KEYS_MAX, Drum, merge_ascending, runs_to_merge
 from bigcrawl.drum.files import DiskFiles
 from tests.support.faulty_files import Fault, FaultyFiles
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.drum.format import KeyArray
+
+
+@pytest.fixture(autouse=True)
+def no_key_stays_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests are about runs: every batch becomes one."""
+    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 0)
 
 
 def keys_of(*numbers: int) -> KeyArray:
@@ -90,7 +96,7 @@ def test_large_runs_are_searched_and_streamed_alike(tmp_path: Path) -> None:
     assert np.array_equal(drum.check(many), np.isin(many, held))
 
 
-@given(st.lists(st.integers(1, 3_000), max_size=200))
+@given(st.lists(st.integers(FRESH_KEYS_MAX + 1, 30_000), max_size=200))
 def test_few_runs_exist_and_keys_are_rewritten_seldom(batches: list[int]) -> None:
     """Runs stay below eight a tier; a key is rewritten some times a tier of 8, not once a batch."""
     counts: list[int] = []
@@ -100,10 +106,9 @@ def test_few_runs_exist_and_keys_are_rewritten_seldom(batches: list[int]) -> Non
         total = added + sum(counts[len(counts) - merged :])
         rewritten += total - added
         counts = [*counts[: len(counts) - merged], total]
-    tiers = 1 + len(np.base_repr(max(sum(counts) // 512, 1), FAN_IN))
+    tiers = 1 + len(np.base_repr(max(sum(counts) // _SMALL_KEYS, 1), FAN_IN))
     assert len(counts) <= (FAN_IN - 1) * (tiers + 1)
-    # The smallest tier, of up to 512 keys, is merged eight runs at a time until it is full.
-    assert rewritten <= sum(batches) * 2 * tiers + 512 * len(batches)
+    assert rewritten <= sum(batches) * 2 * tiers
 
 
 def test_old_runs_stay_until_the_caller_deletes_them(tmp_path: Path) -> None:
@@ -140,6 +145,35 @@ def test_verify_names_each_damaged_run(tmp_path: Path) -> None:
     (tmp_path / "run-3").unlink()
     reopened = Drum(tmp_path, drum.runs, DiskFiles())
     assert [problem.path for problem in reopened.verify()] == [str(damaged), str(tmp_path / "run-3")]
+
+
+def test_few_new_keys_write_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys stay fresh until they are worth a run, which then holds them all; a set is opened with both."""
+    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 100)
+    drum = Drum(tmp_path, (), DiskFiles())
+    for number in range(10):
+        before = drum.fresh
+        assert all(add(drum, np.arange(number, 1000, 100, dtype=np.uint64)))
+        assert drum.fresh[:-1] == before, "earlier strings stay as they are"
+        drum = Drum(tmp_path, drum.runs, DiskFiles(), drum.fresh)
+    assert list(tmp_path.iterdir()) == []
+    assert add(drum, keys_of(5, 109, 999, 5)) == [False, False, True, False]
+    assert (drum.fresh, [run.keys for run in drum.runs]) == ((), [101])
+    assert add(drum, keys_of(999, 1000)) == [False, True]
+    assert (len(drum.fresh), len(drum)) == (1, 102)
+
+
+def test_fresh_keys_hold_only_once_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result that is dropped leaves neither its keys nor its run behind."""
+    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 3)
+    drum = Drum(tmp_path, (), DiskFiles())
+    add(drum, keys_of(1, 2))
+    before = (drum.runs, drum.fresh)
+    drum.check_update(keys_of(3))
+    drum.check_update(keys_of(3, 4, 5))
+    assert (drum.runs, drum.fresh) == before
+    assert add(drum, keys_of(5, 2, 3, 4)) == [True, False, True, True]
+    assert [run.name for run in drum.runs] == ["run-1"]
 
 
 def test_merging_holds_one_chunk_of_each_source() -> None:

@@ -177,3 +177,16 @@ def test_url_of_a_lost_partition_ends_without_a_word(desk: Desk) -> None:
     desk.handout.held.drop_partition(0)
     desk.handout.end_fetched(held)
     assert desk.ended() == []
+
+
+def test_end_of_a_fetch_is_noted_when_it_is_seen(desk: Desk) -> None:
+    """The host's delay counts from there; what goes back unfetched was never at its host."""
+    fetched, unfetched = desk.started(1), desk.taken(2)
+    desk.clock.advance(7_000)
+    desk.handout.end_fetched(fetched)
+    desk.clock.advance(1_000)
+    desk.handout.give_back(unfetched, 500)
+    desk.handout.end_fetched(fetched)  # the second word changes no end
+    assert [end.seq for end in desk.ended()] == [1, 2]
+    assert unfetched.ended_ms == 0
+    assert fetched.ended_ms >= 7_000

@@ -77,3 +77,42 @@ def test_only_acknowledged_urls_are_remembered_and_only_for_seconds() -> None:
     assert table.ended_lately(1) == []
     table.forget([], now_ms=1_001 + KEEP_ENDED_MS)
     assert table.ended_lately(0) == []
+
+
+def test_ends_are_forgotten_in_any_order_and_the_rest_keeps_its_own() -> None:
+    """Redis heard of some partitions' ends and not of others': what is left stays oldest first."""
+    urls = [held_url(seq, partition=seq % 3) for seq in range(9)]
+    table = holding(*urls)
+    for url in urls:
+        table.end(url, Ended(url.seq, 0), offered=url.seq)
+    table.forget([urls[7], urls[1], urls[4]], now_ms=0)
+    assert [held.seq for held, _ in table.acknowledgeable(99)] == [0, 2, 3, 5, 6, 8]
+    assert [held.seq for held, _ in table.acknowledgeable(5)] == [0, 2, 3, 5]
+    assert {held.seq for held in table} == {0, 2, 3, 5, 6, 8}
+    assert [held.seq for held in table.ended_lately(1)] == [1, 4, 7]
+    table.forget([urls[8], urls[0]], now_ms=0)
+    table.forget([urls[6], urls[5], urls[2], urls[3]], now_ms=0)
+    assert (len(table), table.unacknowledged) == (0, 0)
+
+
+def test_forgotten_end_of_a_lost_partition_takes_no_other_with_it() -> None:
+    """Its word came back when the partition was gone already."""
+    lost, kept, other = held_url(1, partition=0), held_url(1, partition=1), held_url(2, partition=1)
+    table = holding(lost, kept, other)
+    for url in (lost, kept, other):
+        table.end(url, Ended(url.seq, 0), 0)
+    table.drop_partition(0)
+    table.forget([lost], now_ms=0)
+    assert [held for held, _ in table.acknowledgeable(0)] == [kept, other]
+    assert table.ended_lately(0) == []
+
+
+def test_what_was_not_forgotten_is_told_again() -> None:
+    """A word that Redis did not hear stays the next one, and comes before what ended since."""
+    first, second = held_url(1), held_url(2)
+    table = holding(first, second)
+    table.end(first, Ended(1, 0), 0)
+    told = table.acknowledgeable(0)
+    table.end(second, Ended(2, 0), 0)
+    table.forget([], now_ms=0)
+    assert table.acknowledgeable(0)[: len(told)] == told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler import outbox as outbox_module
-from bigcrawl.scheduler.outbox import KEEP_SENT_MS, Outbox
+from bigcrawl.scheduler.outbox import KEEP_SENT_MS, RECENT_KEYS, Outbox
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.queued_url import decode_batch
 from tests.unit.scheduler.world import connected, queued
@@ -141,3 +142,38 @@ def test_repr_counts_and_names_no_url() -> None:
     for url in URLS:
         outbox.offer(url, 0)
     assert "example" not in repr(outbox)
+
+
+@pytest.mark.parametrize("more", [0, 1, 65_535])
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_newest_keys_are_never_forgotten(rounds: int, more: int) -> None:
+    """Two generations: however many came, the latest 65,536 are recent, and no more than twice as many."""
+    half = RECENT_KEYS // 2
+    outbox = new_outbox("crawl")
+    count = rounds * half + more
+    assert not any(map(outbox.is_recent, range(count)))
+    assert all(map(outbox.is_recent, range(count - half, count)))
+    assert outbox.dropped_recent == half
+    assert len(outbox._young) + len(outbox._old) < RECENT_KEYS
+    assert not any(outbox.is_recent(key) for key in range(count - RECENT_KEYS - 10, count - RECENT_KEYS))
+    assert outbox.dropped_recent == half
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their sizes: the fresh come in their order, the rest is counted, the newest half never forgotten."""
+    monkeypatch.setattr(outbox_module, "RECENT_KEYS", 16)
+    chance = random.Random(seed)
+    outbox = new_outbox("crawl")
+    sighted: list[int] = []  # first sightings, oldest first
+    dropped = 0
+    for _ in range(500):
+        keys = chance.sample(range(60), chance.randrange(12))
+        fresh = outbox.not_recent(keys)
+        assert fresh == [key for key in keys if key in fresh]
+        assert not set(fresh) & set(sighted[-8:])
+        sighted += fresh
+        dropped += len(keys) - len(fresh)
+        assert outbox.dropped_recent == dropped
+        assert outbox._young | outbox._old >= set(sighted[-8:])
+        assert len(outbox._young) + len(outbox._old) <= 16 + 2 * 12

@@ -261,3 +261,40 @@ def test_keys_survive_packing() -> None:
     keys = [0, 1, 1 << 63, (1 << 64) - 1]
     assert unpack_keys(pack_keys(keys)) == keys
     assert unpack_keys(b"") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "rest_ms"),
+    [
+        ({"inbox_moved": True, "hot_urls": HOT}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2 + 1}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 499}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 500}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1, "starved": True}, 20),
+        ({"inbox_moved": True, "hot_urls": HOT // 8, "starved": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "starved": True}, 30_000),
+        ({"waiting": 1, "hot_urls": HOT // 2}, 1_000),
+        ({"waiting": 1, "hot_urls": 0, "starved": True}, 20),
+        ({"waiting": 1, "hot_urls": 5, "_stalled_at": 6}, 1_000),
+        ({"inbox_moved": True, "hot_urls": 5, "_stalled_at": 5}, 1_000),
+        ({"waiting": 1, "hot_urls": 5, "_stalled_at": 5}, None),
+        ({"waiting": 1, "hot_urls": HOT // 2 + 1}, None),
+        ({"waiting": 0, "hot_urls": 0, "starved": True}, None),
+        ({"inbox_moved": True, "hot_urls": 0, "starved": True, "step_ms": 5}, 5),
+        ({"inbox_moved": True, "hot_urls": HOT // 2, "step_ms": 500}, 500),
+    ],
+)
+def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str, Any], rest_ms: int | None) -> None:
+    """Keys gather while the hot set is well filled, a second when it runs low, hardly when the node starves."""
+    disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
+    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1)
+    mine.inbox_moved = False
+    mine.stepped_ms = 7_000
+    options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
+    for name, value in state.items():
+        setattr(mine, name, value)
+    asked = range(7_000, 7_000 + 30_001)
+    due = [now_ms for now_ms in (*asked[:1_002], asked[-2], asked[-1]) if mine.wants_step(now_ms, **options)]
+    assert due[:1] == ([] if rest_ms is None else [7_000 + rest_ms])

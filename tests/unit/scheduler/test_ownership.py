@@ -244,3 +244,21 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
             assert left == [48, 16, 0]
 
     asyncio.run(scenario())
+
+
+def test_starved_node_steps_sooner(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """What was sent a moment ago is folded at once when there is next to nothing to fetch, and gathers otherwise."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await w.joined()
+            await offered(w, node)
+            assert await node.ownership.step_due(starved=False) == len(PAGES)
+            node.offer(queued("http://late.example/")[0])
+            await node._flush()
+            node._note_inboxes()
+            w.clock.advance(20)
+            assert await node.ownership.step_due(starved=False) == 0
+            assert await node.ownership.step_due(starved=True) == 1
+
+    asyncio.run(scenario())

@@ -1,0 +1,199 @@
+"""Ending and taking: a host's rest counts from the fetch's end, and partitions are asked for what they have."""
+
+from __future__ import annotations
+
+import asyncio
+from math import floor
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.exchange import TAKE_MAX, _since_its_end
+from tests.unit.scheduler.test_held import held_url
+from tests.unit.scheduler.world import queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from bigcrawl.scheduler.node import Node
+    from bigcrawl.scheduler.owned_partition import OwnedPartition
+    from tests.unit.scheduler.world import World
+
+MOMENTS = st.floats(0, 10_000, allow_nan=False)  # ms
+OFFSETS = st.floats(1, 1_000_000, allow_nan=False)  # of a clock's zero
+
+
+# --- the rest of a host
+
+
+@given(ended=MOMENTS, waited=MOMENTS, under_way=MOMENTS, delay_ms=st.integers(0, 5_000), node=OFFSETS, server=OFFSETS)
+def test_host_rests_from_the_end_of_its_fetch(
+    ended: float, waited: float, under_way: float, delay_ms: int, node: float, server: float
+) -> None:
+    """Never shorter than its delay, whatever the two clocks cut off; never longer for the wait of the word."""
+    told = ended + waited
+    heard = told + under_way
+    held = held_url(1)
+    held.ended_ms = floor(ended + node)
+    end = _since_its_end(held, Ended(1, delay_ms, b"", "status:200"), floor(told + node))
+    # In whole ms of the server's clock: when the host is due, and when it was due if end_urls were called at the end.
+    next_ms = floor(heard + server) + end.delay_ms
+    assert next_ms >= floor(ended + server) + delay_ms
+    assert next_ms <= max(floor(heard + server), floor(ended + server) + delay_ms + under_way + 4)
+
+
+@pytest.mark.parametrize(
+    ("ended_ms", "delay_ms", "now_ms", "left_ms"),
+    [
+        (1_000, 500, 1_000, 500),
+        (1_000, 500, 1_002, 500),
+        (1_000, 500, 1_003, 499),
+        (1_000, 500, 1_100, 402),
+        (1_000, 500, 1_501, 1),
+        (1_000, 500, 1_502, 0),
+        (1_000, 500, 90_000, 0),
+        (1_000, 0, 90_000, 0),
+        (0, 500, 90_000, 500),
+    ],
+)
+def test_waited_time_is_taken_off_the_delay(ended_ms: int, delay_ms: int, now_ms: int, left_ms: int) -> None:
+    """Two ms are given to the clocks; what never ended in the engine (0) has waited for nothing."""
+    held = held_url(1)
+    held.ended_ms = ended_ms
+    end = Ended(7, delay_ms, b"next", "status:200", 5)
+    assert _since_its_end(held, end, now_ms) == end._replace(delay_ms=left_ms)
+
+
+def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The call that was held up by a Redis that is away is made anew: with what is left by then."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=5) as w:
+            node = await taking(w, "http://a.example/")
+            [held] = await w.take(node)
+            w.end(node, held)
+            sent: list[int] = []
+            run_each = node._client.run_each
+
+            async def away(calls: Any) -> list[Any]:
+                sent.append(calls[0].args[5])
+                if len(sent) == 1:
+                    raise TransientStoreError("away")
+                return await run_each(calls)
+
+            node._client.run_each = away  # type: ignore[method-assign]
+            w.clock.advance(100)
+            with pytest.raises(TransientStoreError):
+                await node._exchange.run(acknowledge=True, urls_max=0)
+            w.clock.advance(900)
+            assert await node._exchange.run(acknowledge=True, urls_max=0)
+            assert sent == [4_902, 4_002]
+            assert not node.handout.held
+
+    asyncio.run(scenario())
+
+
+# --- how much is asked for
+
+
+async def taking(w: World, *urls: str) -> Node:
+    """A node with these URLs in the queues of its partitions, none taken."""
+    node = await w.joined()
+    for url in queued(*urls):
+        node.offer(url)
+    await node._flush()
+    node._note_inboxes()
+    w.clock.advance(1_000)
+    while await node.ownership.step_due(starved=True):
+        w.clock.advance(1_000)
+    await node._renew()
+    return node
+
+
+async def take(node: Node, urls_max: int) -> int:
+    before = len(node.handout.held)
+    await node._exchange.run(acknowledge=False, urls_max=urls_max)
+    await asyncio.gather(*node._gatekeeper._tasks)
+    return len(node.handout.held) - before
+
+
+def hosts(count: int) -> list[str]:
+    return [f"http://h{i}.example/" for i in range(count)]
+
+
+def only(node: Node) -> OwnedPartition:
+    [mine] = node.ownership.owned.values()
+    return mine
+
+
+def test_share_doubles_while_it_is_used_up_and_follows_what_comes(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Few hosts due, few asked for, and one more: many due, many, up to a bound."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await taking(w, *hosts(200))
+            mine = only(node)
+            seen = []
+            while mine.due_ms is not None:
+                asked = mine.take_share
+                seen.append((asked, await take(node, 1_000)))
+            assert seen == [(4, 4), (8, 8), (16, 16), (32, 32), (TAKE_MAX, 64), (TAKE_MAX, 64), (TAKE_MAX, 12)]
+            assert mine.take_share == 13
+
+    asyncio.run(scenario())
+
+
+def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Partitions whose hosts are due first come first; together they get no more than there is room for."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=4) as w:
+            node = await taking(w, *hosts(60))
+            first, second, third, last = node.ownership.owned.values()
+            first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, None
+            takes = node._exchange._takes(10)
+            assert [(mine, share) for mine, share, _ in takes] == [(second, 4), (third, 4), (first, 2)]
+            assert node._exchange._takes(0) == []
+            second.draining = True
+            assert [share for _, share, _ in node._exchange._takes(100)] == [4, 4]
+            second.draining = False
+            total = 0
+            for _ in range(20):
+                taken = await take(node, 7)
+                assert taken <= 7
+                total += taken
+            assert total == len({held.host for held in node.handout.held})
+
+    asyncio.run(scenario())
+
+
+def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """No round trip until its next host is due, less the horizon; an end makes it due again after the rest."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=5) as w:
+            node = await taking(w, "http://a.example/1", "http://a.example/2")
+            assert await take(node, 10) == 1
+            mine = only(node)
+            trips = node._client.round_trips
+            while mine.due_ms is not None:  # its one host is busy
+                w.clock.advance(60_000)
+                assert await take(node, 10) == 0
+            w.clock.advance(60_000)
+            assert not await node._exchange.run(acknowledge=True, urls_max=10)
+            assert node._client.round_trips - trips <= 1
+            [held] = node.handout.held
+            held.outcome = "status:200"
+            node.handout.end_fetched(held)
+            assert await node._exchange.run(acknowledge=True, urls_max=0)
+            due_ms = w.clock.monotonic_ms() + 5_000
+            assert mine.due_ms == due_ms
+
+    asyncio.run(scenario())

@@ -1,0 +1,142 @@
+"""What the add-on installs: with libcurl and uvloop, without them, and beside what a project has chosen itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+
+from bigcrawl.addon import Addon
+from tests.unit.scheduler.world import QUIET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+OURS = "bigcrawl.downloads.http.HttpDownloadHandler"
+REPOSITORY = Path(__file__).parents[2]
+
+# Runs one spider on an installation that lacks some packages: they are not found, whoever looks for them.
+CRAWL = """
+import asyncio, importlib.machinery, json, sys
+
+lacking, url, settings = json.loads(sys.argv[1])
+
+class Finder(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in lacking else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Finder
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+class One(Spider):
+    name = "one"
+
+    async def start(self):
+        yield Request(url)
+
+    def parse(self, response):
+        handlers = self.crawler.engine.downloader.handlers
+        loop = type(asyncio.get_running_loop())
+        told = [response.text, type(handlers._get_handler("http")).__name__, loop.__module__.partition(".")[0]]
+        told += [name for name in lacking if name in sys.modules]
+        print(json.dumps(told))
+
+process = AsyncCrawlerProcess(settings)
+process.crawl(One)
+process.start()
+"""
+
+
+class One(Spider):
+    name = "one"
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", "4")
+        self.end_headers()
+        self.wfile.write(b"page")
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def page() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def installed(project: dict[str, Any] | None = None) -> BaseSettings:
+    """A project's settings as they are when the add-on has been there."""
+    crawler = Crawler(One, Settings({**QUIET, **(project or {})}, priority="project"))
+    crawler.spider = One()
+    Addon.update_pre_crawler_settings(crawler.settings)
+    Addon.from_crawler(crawler).update_settings(crawler.settings)
+    return crawler.settings
+
+
+def test_crawl_runs_without_libcurl_and_uvloop(redis_url: str, crawl_name: str, tmp_path: Path) -> None:
+    """Both make a crawl faster and are not needed for it: Scrapy's own handler and loop take their places."""
+    settings = {
+        **QUIET,
+        "ADDONS": {"bigcrawl.addon.Addon": 500},
+        "BIGCRAWL_CRAWL": crawl_name,
+        "BIGCRAWL_REDIS_URL": redis_url,
+        "BIGCRAWL_STATE_DIR": str(tmp_path),
+        "TELNETCONSOLE_ENABLED": False,
+    }
+    with page() as url:
+        told = subprocess.run(
+            [sys.executable, "-c", CRAWL, json.dumps([["pycurl", "uvloop"], url, settings])],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    lines = [line for line in told.stdout.splitlines() if line.startswith("[")]  # a summary stands beside it
+    assert lines, told.stderr
+    assert [json.loads(line) for line in lines] == [["page", HTTP11DownloadHandler.__name__, "asyncio"]]
+
+
+def test_handlers_of_the_project_win() -> None:
+    """One that is named stays, one that is switched off stays off; the other scheme is ours."""
+    own = "tests.integration.downloads.project.handlers.Own"
+    assert installed()["DOWNLOAD_HANDLERS"] == {"http": OURS, "https": OURS}
+    assert installed({"DOWNLOAD_HANDLERS": {"http": own}})["DOWNLOAD_HANDLERS"] == {"http": own, "https": OURS}
+    assert installed({"DOWNLOAD_HANDLERS": {"https": None}})["DOWNLOAD_HANDLERS"] == {"http": OURS, "https": None}
+    both = {"http": own, "https": own, "s3": None}
+    assert installed({"DOWNLOAD_HANDLERS": both})["DOWNLOAD_HANDLERS"] == both
+
+
+def test_settings_of_the_project_win() -> None:
+    """But for those that would break a promise."""
+    project = {"CONCURRENT_REQUESTS": 7, "ASYNCIO_EVENT_LOOP": "asyncio.SelectorEventLoop", "DOWNLOAD_DELAY": 3}
+    settings = installed(project)
+    assert settings.getint("CONCURRENT_REQUESTS") == 7
+    assert settings["ASYNCIO_EVENT_LOOP"] == "asyncio.SelectorEventLoop"
+    assert (settings.getfloat("DOWNLOAD_DELAY"), installed()["ASYNCIO_EVENT_LOOP"]) == (0, "uvloop.Loop")
