@@ -176,7 +176,7 @@ class HttpDownloadHandler:
         address = await address_of(url.hostname or "", allow_private=self._allows_private)
         curl = self._idle.pop() if self._idle else _new_curl()
         _aim(curl, request.url.partition("#")[0], address, lines)
-        curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost)
+        curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
         self._lost.discard(url.netloc)
         curl.setopt(pycurl.HEADERFUNCTION, reception.header)
         curl.setopt(pycurl.WRITEFUNCTION, reception.body)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
 LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends its URL
+FAILED_LOOKUPS_KEPT = 10_000
+NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
 GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
 
@@ -43,7 +45,7 @@ class Doors:
         self._client = client
         self._dns = dns
         self._clock = clock
-        self._failed_lookups: dict[str, int] = {}
+        self._failed_lookups: OrderedDict[str, int] = OrderedDict()
         self._grants: OrderedDict[str, int] = OrderedDict()
 
     def __repr__(self) -> str:
@@ -69,13 +71,19 @@ class Doors:
         try:
             found = await self._dns.lookup(host)
         except DnsError as error:
-            tries = self._failed_lookups.pop(host, 0) + 1
-            if tries >= LOOKUPS_MAX:
-                raise Closed(reason="unresolved") from error
-            self._failed_lookups[host] = tries
-            raise Closed(retry_ms=error.retry_after_ms) from error
+            raise self._after_failed_lookup(host, error) from error
         self._failed_lookups.pop(host, None)
         return self._checked(found)
+
+    def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
+        """Try a host's URL a few times; where DNS says that there is no such name, not each URL anew."""
+        tries = self._failed_lookups.pop(host, 0) + 1
+        is_last = tries >= LOOKUPS_MAX
+        if not is_last or error.reason in NO_SUCH_NAME:
+            self._failed_lookups[host] = tries
+            if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
+                self._failed_lookups.popitem(last=False)
+        return Closed(reason="unresolved") if is_last else Closed(retry_ms=error.retry_after_ms)
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
         """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.

@@ -95,7 +95,7 @@ class Handout:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
         held.ended_ms = self._clock.monotonic_ms()
         if held.outcome == ABORTED:
-            end = Ended(held.seq, self._delays.minimum_ms, RETURN)
+            end = Ended(held.seq, self._rest_ms(held), RETURN)
         elif held.next_try:
             delay_ms = max(held.retry_delay_ms, self._rest_ms(held))
             end = Ended(held.seq, delay_ms, held.next_try, f"retried:{held.outcome}", held.fetched_bytes)

@@ -25,6 +25,7 @@ _META = {
     "handle_httpstatus_all": True,
     "dont_obey_robotstxt": True,
     "verbatim_url": True,
+    "fresh_connection": True,
 }
 
 

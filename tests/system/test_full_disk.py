@@ -35,7 +35,7 @@ def grow(path: Path, size: str) -> None:
     subprocess.run(["mount", "-o", f"remount,size={size}", str(path)], check=True)
 
 
-@pytest.mark.parametrize(("full", "size"), [("warc", "1m"), ("state", "700k")])
+@pytest.mark.parametrize(("full", "size"), [("warc", "1m"), ("state", "80k")])
 def test_full_disk_pauses_the_crawl_and_loses_nothing(tmp_path: Path, full: str, size: str) -> None:
     """No page is fetched in vain while the disk is full; after room is made the crawl ends complete, files whole."""
     settings = {"BIGCRAWL_HOST_DELAY": 0.1, "BIGCRAWL_PARTITIONS": 16}

@@ -66,7 +66,7 @@ def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, r
 
 
 def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(tmp_path: Path, redis_url: str) -> None:
-    """A failure snoozes the host, not the node; after the last try the URL ends, forgotten."""
+    """A failure snoozes the host, not the node; after the last try the URL ends, and the host's next ones at once."""
 
     async def story(entrance: Entrance) -> None:
         for attempt in range(1, LOOKUPS_MAX + 1):
@@ -75,6 +75,21 @@ def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(t
             is_last = attempt == LOOKUPS_MAX
             assert closed.value.reason == ("unresolved" if is_last else "")
             assert is_last or closed.value.retry_ms > 0
+            entrance.clock.advance(3_600_000)
+        with pytest.raises(Closed, match="unresolved"):
+            await entrance.doors.address("gone.no.example")
+
+    run(tmp_path, redis_url, story)
+
+
+def test_dns_that_fails_is_no_missing_name(tmp_path: Path, redis_url: str) -> None:
+    """Where DNS gives no answer each URL has its tries: an outage must not end a host's URLs by the thousand."""
+
+    async def story(entrance: Entrance) -> None:
+        for attempt in range(1, 2 * LOOKUPS_MAX + 1):
+            with pytest.raises(Closed) as closed:
+                await entrance.doors.address("slow.example")
+            assert closed.value.reason == ("" if attempt % LOOKUPS_MAX else "unresolved")
             entrance.clock.advance(3_600_000)
         assert "failed_lookups=0" in repr(entrance.doors)
 

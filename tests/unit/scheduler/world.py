@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +71,11 @@ class Web:
 
 
 async def resolve(host: str) -> list[str]:
-    """Every name has an address, but for those of no.example."""
+    """Every name has an address; those of no.example do not exist, and for those of slow.example DNS is silent."""
     if host.endswith("no.example"):
-        raise OSError(f"no address for {host}")
+        raise socket.gaierror(socket.EAI_NONAME, f"no address for {host}")
+    if host.endswith("slow.example"):
+        raise TimeoutError(host)
     return ["192.0.2.1"]
 
 
