@@ -8,7 +8,6 @@ URL, TLS settings of the project's own) goes to Scrapy's default handler, which 
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import logging
 from collections import OrderedDict
@@ -115,14 +114,7 @@ class HttpDownloadHandler:
         lines = self._header_lines(request) if self._is_plain(request) else None
         if lines is None:
             return await self._through_scrapy(request)
-        limit_s = request.meta.get("download_timeout", self._timeout_s)
-        try:
-            async with asyncio.timeout(limit_s or None) as limit:
-                return await self._exchange(request, lines)
-        except TimeoutError as error:
-            if limit.expired():
-                raise DownloadTimeoutError(f"Getting {request.url} took longer than {limit_s} seconds.") from error
-            raise
+        return await self._exchange(request, lines)
 
     def _is_plain(self, request: Request) -> bool:
         meta, url = request.meta, request.url
@@ -178,6 +170,7 @@ class HttpDownloadHandler:
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
         self._lost.discard(url.netloc)
+        curl.setopt(pycurl.TIMEOUT_MS, round(1000 * meta.get("download_timeout", self._timeout_s)))
         curl.setopt(pycurl.HEADERFUNCTION, reception.header)
         curl.setopt(pycurl.WRITEFUNCTION, reception.body)
         curl.setopt(pycurl.PREREQFUNCTION, reception.sending)
@@ -211,7 +204,7 @@ class HttpDownloadHandler:
         if code == pycurl.E_COULDNT_CONNECT and system_error == errno.ECONNREFUSED:
             raise DownloadConnectionRefusedError(message) from error
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            raise DownloadTimeoutError(message) from error
+            raise DownloadTimeoutError(f"Getting {request.url} took too long: {message}") from error
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             raise CannotResolveHostError(message) from error
         if code == E_WEIRD_SERVER_REPLY:

@@ -72,10 +72,10 @@ class Transfers:
                     self._poll.unregister(fd)
             return
         events = (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (select.EPOLLOUT if what & pycurl.POLL_OUT else 0)
-        try:
-            self._poll.register(fd, events)
-        except FileExistsError:
+        if fd in self._watched:
             self._poll.modify(fd, events)
+        else:
+            self._poll.register(fd, events)
         self._watched[fd] = events
 
     def _see(self) -> None:

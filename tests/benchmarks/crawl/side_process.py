@@ -29,7 +29,8 @@ class StatsFile:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        crawler.signals.connect(self._write, signals.spider_closed)
+        # Not when the spider has closed: what counts in batches adds its last one then.
+        crawler.signals.connect(self._write, signals.engine_stopped)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -99,7 +99,7 @@ def test_timeout_of_the_request_is_not_taken_for_the_deadline(tmp_path: Path) ->
         settings = {"BIGCRAWL_FETCH_DEADLINE": 60, "RETRY_ENABLED": False}
         async with serving(drip) as server, crawling(tmp_path, **settings) as crawl:
             request, _ = crawl.hand_out(server.url(), meta={"download_timeout": 0.1})
-            with pytest.raises(DownloadTimeoutError, match=r"took longer than 0\.1 seconds"):
+            with pytest.raises(DownloadTimeoutError, match="timed out after 1"):
                 await crawl.fetch(request)
 
     asyncio.run(scenario())
