@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bigcrawl.drum.format import KEY_BYTES, KEY_TYPE, RunHeader
+from bigcrawl.drum.format import KEY_TYPE, RunHeader
+from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX
 from bigcrawl.drum.run import RunReader, write_run
 from bigcrawl.exceptions import CorruptionError
 
@@ -28,15 +29,12 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray
+    from bigcrawl.drum.fresh import FreshKeys
     from bigcrawl.drum.run import KeyMask, RunInfo
 
 # Four runs of a tier become one of the next: a key is rewritten once a tier, 50 ns, and a lookup, 30 to 100 us
 # a run, meets at most three runs a tier (six tiers at 8 M keys a partition).
 FAN_IN = 4
-
-# More fresh keys than this become a run. They cost 64 KiB of memory a set, and creating a file, about 0.1 ms
-# of system time, is spread over so many keys.
-FRESH_KEYS_MAX = 4096
 
 # Runs below twice that are one tier.
 _SMALL_KEYS = 2 * FRESH_KEYS_MAX
@@ -51,7 +49,7 @@ class CheckResult(NamedTuple):
         new: shape of the keys asked for; True for the first arrival of each key not in the set.
         added: the new keys, ascending.
         runs_after: the runs that hold the set from now on, together with the fresh keys.
-        fresh_after: the fresh keys from now on; see `Drum.fresh`.
+        fresh_after: the fresh keys from now on; they begin with those before, or there are none.
         obsolete: runs that `runs_after` no longer needs; delete them only behind a durable commit.
         written: the run that was written, if any.
     """
@@ -59,7 +57,7 @@ class CheckResult(NamedTuple):
     new: KeyMask
     added: KeyArray
     runs_after: tuple[RunInfo, ...]
-    fresh_after: tuple[bytes, ...]
+    fresh_after: FreshKeys
     obsolete: tuple[RunInfo, ...]
     written: RunInfo | None
 
@@ -75,19 +73,17 @@ class Drum:
     by the batch and 16 MiB.
     """
 
-    def __init__(self, directory: Path, runs: Sequence[RunInfo], files: Files, fresh: Sequence[bytes] = ()) -> None:
+    def __init__(self, directory: Path, runs: Sequence[RunInfo], files: Files, fresh: FreshKeys = EMPTY_FRESH) -> None:
         self._directory = directory
         self._files = files
         self._runs = tuple(runs)
-        self._fresh = tuple(fresh)
-        # The fresh keys once more, ascending.
-        self._sorted = np.sort(np.frombuffer(b"".join(self._fresh), dtype=KEY_TYPE))
+        self._fresh = fresh
 
     def __len__(self) -> int:
-        return sum(run.keys for run in self._runs) + len(self._sorted)
+        return sum(run.keys for run in self._runs) + len(self._fresh)
 
     def __repr__(self) -> str:
-        return f"<Drum {self._directory.name} keys={len(self)} runs={len(self._runs)} fresh={len(self._sorted)}>"
+        return f"<Drum {self._directory.name} keys={len(self)} runs={len(self._runs)} fresh={len(self._fresh)}>"
 
     @property
     def runs(self) -> tuple[RunInfo, ...]:
@@ -95,18 +91,14 @@ class Drum:
         return self._runs
 
     @property
-    def fresh(self) -> tuple[bytes, ...]:
-        """The committed keys that are in no run: little-endian, a string for each batch that brought some.
-
-        A batch leaves the strings before it as they are, or none of them: a manifest that is a log needs to
-        write only the last one.
-        """
+    def fresh(self) -> FreshKeys:
+        """The committed keys that are in no run, in the order they came."""
         return self._fresh
 
     def check(self, keys: KeyArray) -> KeyMask:
         """Return which keys are in the set; any order, duplicates allowed."""
         distinct, back = np.unique(keys, return_inverse=True)
-        return self._find(distinct)[back]
+        return self._find(distinct, self._fresh.ascending())[back]
 
     def check_update(self, keys: KeyArray) -> CheckResult:
         """Ask which keys are new and write the new ones, for the caller to commit.
@@ -119,28 +111,24 @@ class Drum:
             OSError: the disk failed or is full; nothing has changed.
         """
         distinct, first_places = np.unique(keys, return_index=True)
-        unseen = ~self._find(distinct)
+        fresh = self._fresh.ascending()
+        unseen = ~self._find(distinct, fresh)
         new = np.zeros(len(keys), dtype=np.bool_)
         new[first_places[unseen]] = True
         added = distinct[unseen]
         if not len(added):
             return CheckResult(new, added, self._runs, self._fresh, (), None)
-        if len(self._sorted) + len(added) <= FRESH_KEYS_MAX:
-            fresh = (*self._fresh, added.astype(KEY_TYPE, copy=False).tobytes())
-            return CheckResult(new, added, self._runs, fresh, (), None)
-        gathered = _merged(self._sorted, added)
+        if len(fresh) + len(added) <= FRESH_KEYS_MAX:
+            return CheckResult(new, added, self._runs, self._fresh.with_added(added), (), None)
+        gathered = _merged(fresh, added)
         kept = len(self._runs) - runs_to_merge([run.keys for run in self._runs], len(gathered))
         obsolete = self._runs[kept:]
         written = self._write(gathered, obsolete)
-        return CheckResult(new, added, (*self._runs[:kept], written), (), obsolete, written)
+        return CheckResult(new, added, (*self._runs[:kept], written), EMPTY_FRESH, obsolete, written)
 
     def commit(self, result: CheckResult) -> None:
         """Let the set be what the result says: the caller's manifest says so now."""
         self._runs, self._fresh = result.runs_after, result.fresh_after
-        if result.written is not None:
-            self._sorted = self._sorted[:0]
-        elif len(result.added):
-            self._sorted = _merged(self._sorted, result.added)
 
     def verify(self) -> list[CorruptionError]:
         """Read every byte of every run and return what is damaged."""
@@ -159,12 +147,11 @@ class Drum:
         numbers = [_run_number(run) for run in self._runs]
         assert numbers == sorted(numbers), "runs are listed oldest first"
         assert all(run.keys >= 1 and run.first <= run.last for run in self._runs), "no run is empty"
-        assert len(self._sorted) <= FRESH_KEYS_MAX, "fresh keys are bounded"
-        assert bool(np.all(self._sorted[:-1] < self._sorted[1:])), "a key is fresh once"
-        assert sum(map(len, self._fresh)) == len(self._sorted) * KEY_BYTES, "fresh keys are kept as they are held"
+        assert len(self._fresh) <= FRESH_KEYS_MAX, "fresh keys are bounded"
+        self._fresh._check()
 
-    def _find(self, distinct: KeyArray) -> KeyMask:
-        found = _contains(self._sorted, distinct)
+    def _find(self, distinct: KeyArray, fresh: KeyArray) -> KeyMask:
+        found = _contains(fresh, distinct)
         for run in reversed(self._runs):
             if len(distinct) and run.first <= distinct[-1] and run.last >= distinct[0]:
                 found |= RunReader(self._files, self._directory, run).contains(distinct)

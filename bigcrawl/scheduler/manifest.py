@@ -5,7 +5,8 @@ and what of that has changed from one manifest to the next: a map of msgpack, wi
 they were. Three fields are told by their changes, because they may be large:
 
     levels     map: level -> its new state
-    fresh      (kept, added): how many of the strings before stay, and those that follow them
+    fresh      (kept, added): how many of the strings before stay, and those that follow them; each is a key,
+               and was, in logs of old, the keys of a step
     parked     (segments, next number, removed, changed, tail): hosts that are gone from their turn, hosts
                with other chains in the same turn, and hosts behind all others; chains are map: level -> extents
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.drum.format import run_bytes
+from bigcrawl.drum.fresh import EMPTY_FRESH, FreshKeys, in_strings
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.scheduler.front_queues import EMPTY_LEVEL, LEVELS, Cursor, LevelState
 from bigcrawl.scheduler.parked_queues import EMPTY_PARKED, Extent, HostChains, ParkedState
@@ -58,7 +60,7 @@ class Manifest:
             wrote this one; 0 when there was none.
         inbox_id: the last inbox entry that was folded.
         runs: URLSeen's, oldest first.
-        fresh: the keys of URLSeen that are in no run, see `Drum.fresh`.
+        fresh: the keys of URLSeen that are in no run.
         batch_number: the last admit batch, 0 before the first.
         admitted: URLs admitted so far, which is the sequence number of the next one.
         retained: the admit batches that Redis may still need, in order.
@@ -70,7 +72,7 @@ class Manifest:
     durable: int = 0
     inbox_id: str = NO_INBOX_ID
     runs: tuple[RunInfo, ...] = ()
-    fresh: tuple[bytes, ...] = ()
+    fresh: FreshKeys = EMPTY_FRESH
     levels: tuple[LevelState, ...] = (EMPTY_LEVEL,) * LEVELS
     credits: tuple[int, ...] = (0,) * LEVELS
     parked: ParkedState = EMPTY_PARKED
@@ -106,8 +108,8 @@ def changes(before: Manifest | None, after: Manifest) -> Fields:
         pairs = enumerate(zip(before.levels, after.levels, strict=True))
         fields["levels"] = {level: new for level, (old, new) in pairs if new != old}
     if after.fresh != before.fresh:
-        kept = len(before.fresh)
-        fields["fresh"] = (kept, after.fresh[kept:]) if after.fresh[:kept] == before.fresh else (0, after.fresh)
+        kept = len(before.fresh) if after.fresh.begins_with(before.fresh) else 0
+        fields["fresh"] = (kept, in_strings(after.fresh.bytes_from(kept)))
     moved = _chain_changes(before.parked.chains, after.parked.chains)
     if any(moved) or after.parked[:2] != before.parked[:2]:
         fields["parked"] = (*after.parked[:2], *moved)
@@ -137,7 +139,7 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
     return Manifest(
         **fields,
         levels=tuple(levels),
-        fresh=tuple(fresh),
+        fresh=FreshKeys.from_bytes(b"".join(fresh)),
         parked=ParkedState(segments, next_number, chains),
         retained=tuple(retained),
     )

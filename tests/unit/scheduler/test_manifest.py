@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcrawl.drum.fresh import EMPTY_FRESH, FreshKeys
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.scheduler.front_queues import EMPTY_LEVEL, Cursor, LevelState
 from bigcrawl.scheduler.manifest import BatchPlace, Manifest, apply_changes, changes
@@ -23,7 +24,7 @@ FULL = Manifest(
     durable=90,
     inbox_id="1700000000000-3",
     runs=(RunInfo("run-4", 1000, 0, 2**64 - 1), RunInfo("run-9", 1, 5, 5)),
-    fresh=(b"8 bytes.", b"16 bytes........"),
+    fresh=FreshKeys.from_bytes(b"8 bytes.16 bytes........"),
     levels=(EMPTY_LEVEL, LevelState((Segment(3, 900, 70),), 4, Cursor(3, 8, 2), 68), *(EMPTY_LEVEL,) * 3),
     credits=(1, -2, 3, -4, 2),
     parked=ParkedState(
@@ -56,18 +57,33 @@ def test_what_has_not_changed_is_not_told() -> None:
     after = replace(
         FULL,
         number=100,
-        fresh=(*FULL.fresh, b"8 more.."),
+        fresh=FreshKeys.from_bytes(FULL.fresh.bytes_from(0) + b"8 more..8 again."),
         levels=(*FULL.levels[:4], LevelState((), 1, Cursor(1, 8, 0), 0)),
         parked=FULL.parked._replace(chains={**FULL.parked.chains, "c.example": {1: (Extent(0, 30, 0, 3),)}}),
     )
     assert changes(FULL, after) == {
         "number": 100,
-        "fresh": (2, (b"8 more..",)),
+        "fresh": (3, [b"8 more..", b"8 again."]),
         "levels": {4: LevelState((), 1, Cursor(1, 8, 0), 0)},
         "parked": (FULL.parked.segments, 1, [], [], [("c.example", {1: (Extent(0, 30, 0, 3),)})]),
     }
     assert changes(after, after) == {}
-    assert changes(after, replace(after, fresh=())) == {"fresh": (0, ())}
+    assert changes(after, replace(after, fresh=EMPTY_FRESH)) == {"fresh": (0, [])}
+    assert changes(after, replace(after, fresh=FreshKeys.from_bytes(b"8 others" * 9))) == {
+        "fresh": (0, [b"8 others"] * 9)
+    }
+
+
+def test_fresh_keys_of_a_step_may_be_one_string() -> None:
+    """A log in which each step's keys are one string is read as what it is."""
+    told = [
+        changes(None, Manifest(1)),
+        {"fresh": (0, (b"8 bytes.", b"16 bytes........"))},
+        {"fresh": (2, (b"8 more..",))},
+    ]
+    assert apply_changes(told, ()).fresh.bytes_from(0) == b"8 bytes.16 bytes........8 more.."
+    told = [*told, {"fresh": (0, ())}, {"fresh": (0, (b"8 others",))}]
+    assert apply_changes(told, ()).fresh == FreshKeys.from_bytes(b"8 others")
 
 
 chains = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from((1, 2)), max_size=6)

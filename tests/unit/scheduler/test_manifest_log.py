@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.fresh import EMPTY_FRESH, FreshKeys
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.admission import AdmitBatch, encode_admit_batch
 from bigcrawl.scheduler.front_queues import EMPTY_LEVEL
@@ -47,8 +48,8 @@ def test_a_log_is_its_last_manifest(tmp_path: Path) -> None:
     """Records follow each other; batches lie where the manifest says, until they are kept no longer."""
     log, manifest = begin(tmp_path)
     for number, step in (
-        (13, {"fresh": (*FULL.fresh, b"8 more.."), "duplicates": 41}),
-        (14, {"levels": (EMPTY_LEVEL,) * 5, "fresh": (), "already": ()}),
+        (13, {"fresh": FreshKeys.from_bytes(FULL.fresh.bytes_from(0) + b"8 more.."), "duplicates": 41}),
+        (14, {"levels": (EMPTY_LEVEL,) * 5, "fresh": EMPTY_FRESH, "already": ()}),
         (14, {"rejected": 3}),
     ):
         batch = BATCHES[number] if number > manifest.batch_number else b""

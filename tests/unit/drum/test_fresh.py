@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import tracemalloc
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcrawl.drum.drum import Drum
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX, FreshKeys, in_strings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.drum.format import KeyArray
+
+DRUMS = 8
+BATCHES = 400  # 4,000 keys
+
+
+def keys_of(*numbers: int) -> KeyArray:
+    return np.array(numbers, dtype=KEY_TYPE)
+
+
+@given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=5), max_size=6))
+def test_batches_follow_each_other_in_order(batches: list[list[int]]) -> None:
+    """Keys are held as they came, each value keeps its own, and bytes read back equal."""
+    made = [EMPTY_FRESH]
+    for batch in batches:
+        made.append(made[-1].with_added(keys_of(*batch)))
+    flat = [key for batch in batches for key in batch]
+    for before, after in pairwise(made):
+        assert after.begins_with(before)
+        kept = len(before)
+        assert np.frombuffer(after.bytes_from(kept), dtype=KEY_TYPE).tolist() == flat[kept : len(after)]
+    assert made[-1].ascending().tolist() == sorted(flat)
+    again = FreshKeys.from_bytes(made[-1].bytes_from(0))
+    assert again == made[-1]
+    assert hash(again) == hash(made[-1])
+
+
+def test_equal_is_who_holds_the_same_keys_in_the_same_order() -> None:
+    """Whether arrays are shared or not does not matter; length and order do."""
+    some = EMPTY_FRESH.with_added(keys_of(3, 1))
+    assert some == FreshKeys.from_bytes(keys_of(3, 1).tobytes())
+    assert some != FreshKeys.from_bytes(keys_of(1, 3).tobytes())
+    assert some != some.with_added(keys_of(2))
+    assert not some.begins_with(some.with_added(keys_of(2)))
+    assert not FreshKeys.from_bytes(keys_of(3, 2, 1).tobytes()).begins_with(some)
+
+
+def test_what_was_added_and_dropped_is_overwritten() -> None:
+    """The value before stays as it was, and the one made last holds what it was given."""
+    before = EMPTY_FRESH.with_added(keys_of(5))
+    before.with_added(keys_of(6, 7))
+    after = before.with_added(keys_of(8))
+    assert before.ascending().tolist() == [5]
+    assert after.ascending().tolist() == [5, 8]
+
+
+def test_more_keys_than_the_array_holds_get_a_larger_one() -> None:
+    """Nothing is cut, and the smaller value stays."""
+    full = EMPTY_FRESH.with_added(np.arange(FRESH_KEYS_MAX, dtype=KEY_TYPE))
+    more = full.with_added(keys_of(2**64 - 1))
+    assert (len(full), len(more)) == (FRESH_KEYS_MAX, FRESH_KEYS_MAX + 1)
+    assert more.begins_with(full)
+
+
+def test_a_string_holds_one_key() -> None:
+    """Keys are cut where one ends."""
+    assert in_strings(b"") == []
+    assert in_strings(b"8 bytes.8 again.") == [b"8 bytes.", b"8 again."]
+
+
+def test_small_batches_cost_no_memory(tmp_path: Path) -> None:
+    """However few keys a batch brings, a set of them takes its array, which is no part of the heap, and no more."""
+    drums = [Drum(tmp_path, (), DiskFiles()) for _ in range(DRUMS)]
+    tracemalloc.start()
+    try:
+        for number in range(BATCHES):
+            for drum in drums:
+                drum.commit(drum.check_update(np.arange(number, 10 * BATCHES, BATCHES, dtype=np.uint64)))
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert all(len(drum) == 10 * BATCHES for drum in drums)
+    assert held <= DRUMS * 2048
