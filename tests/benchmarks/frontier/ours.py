@@ -7,10 +7,13 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import uvloop
+
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.scheduler.garbage import tame_garbage_collector
 from bigcrawl.scheduler.node import Node
 from tests.benchmarks.crawl import procfs
 from tests.support.redis_server import PrivateRedis
@@ -42,7 +45,10 @@ def measure(hosts: int, pages: int, directory: Path, sampler: Sampler | None = N
     """Schedule so many pages of so many hosts; `directory` holds the node's state, `sampler` sees what is measured."""
     with PrivateRedis() as redis:
         procfs.pin(redis.pid, procfs.ORIGIN_CORE)
-        return asyncio.run(_measure(hosts, pages, directory, redis, sampler))
+        # The loop and the collector of a crawl, as add-on and scheduler set them.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            tame_garbage_collector()
+            return runner.run(_measure(hosts, pages, directory, redis, sampler))
 
 
 async def _measure(hosts: int, pages: int, directory: Path, redis: PrivateRedis, sampler: Sampler | None) -> Cost:
