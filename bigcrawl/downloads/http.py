@@ -68,7 +68,7 @@ _PROXY_AUTHORIZATION: Final = b"Proxy-Authorization"
 _NOT_BY_ITSELF: Final = (b"Accept", b"User-Agent")  # sent by libcurl unless it is told not to
 _BROKEN_CHUNK: Final = "chunk"  # in what libcurl says of a body that is not framed as it should be
 CERTIFICATES_MAX: Final = 4_096
-ODD_SERVERS_MAX: Final = 4_096
+SERVERS_REMEMBERED: Final = 4_096
 E_WEIRD_SERVER_REPLY: Final = 8  # a head that is none, as libcurl sees it
 
 
@@ -91,8 +91,8 @@ class HttpDownloadHandler:
         self._has_warned_of_dataloss = False
         self._scrapys: HTTP11DownloadHandler | None = None
         self._idle: list[pycurl.Curl] = []
-        self._lost: set[str] = set()  # servers whose next request gets a new connection
-        self._odd: OrderedDict[str, None] = OrderedDict()
+        self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request gets a new connection
+        self._odd: OrderedDict[str, None] = OrderedDict()  # servers that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
         try:
             self._transfers = Transfers()
@@ -169,7 +169,7 @@ class HttpDownloadHandler:
         curl = self._idle.pop() if self._idle else _new_curl()
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
-        self._lost.discard(url.netloc)
+        self._lost.pop(url.netloc, None)
         curl.setopt(pycurl.TIMEOUT_MS, round(1000 * meta.get("download_timeout", self._timeout_s)))
         curl.setopt(pycurl.HEADERFUNCTION, reception.header)
         curl.setopt(pycurl.WRITEFUNCTION, reception.body)
@@ -195,10 +195,10 @@ class HttpDownloadHandler:
         if reception.error is not None:
             raise reception.error
         if reception.is_lost:
-            self._lost.add(urlparse_cached(request).netloc)
+            _remember(self._lost, urlparse_cached(request).netloc)
             raise FetchAbortedError(f"{request.url}: its connection was lost, and its host's turn is over")
-        is_lost = code == pycurl.E_PARTIAL_FILE or (code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message)
-        if is_lost and reception.is_head_whole:
+        is_cut = code == pycurl.E_PARTIAL_FILE or (code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message)
+        if is_cut and reception.is_head_whole:
             reception.flags.append(self._dataloss(request, error))
             return
         if code == pycurl.E_COULDNT_CONNECT and system_error == errno.ECONNREFUSED:
@@ -208,14 +208,9 @@ class HttpDownloadHandler:
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             raise CannotResolveHostError(message) from error
         if code == E_WEIRD_SERVER_REPLY:
-            self._remember_odd(urlparse_cached(request).netloc)
+            # The next try, and all later requests of this server, go through Scrapy's handler.
+            _remember(self._odd, urlparse_cached(request).netloc)
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
-
-    def _remember_odd(self, netloc: str) -> None:
-        """The next try, and all later requests of a server that libcurl cannot read, go through Scrapy's handler."""
-        self._odd[netloc] = None
-        if len(self._odd) > ODD_SERVERS_MAX:
-            self._odd.popitem(last=False)
 
     def _dataloss(self, request: Request, error: pycurl.error) -> str:
         """The flag of a response that is not whole; raises where such a one counts as failed."""
@@ -252,6 +247,13 @@ def _new_curl() -> Any:
     curl.setopt(pycurl.SSL_VERIFYHOST, 0)
     curl.setopt(pycurl.OPT_CERTINFO, 1)
     return curl
+
+
+def _remember(servers: OrderedDict[str, None], netloc: str) -> None:
+    """Note a server; the one noted first is forgotten when there are too many."""
+    servers[netloc] = None
+    if len(servers) > SERVERS_REMEMBERED:
+        servers.popitem(last=False)
 
 
 def _forget(curl: Any) -> None:

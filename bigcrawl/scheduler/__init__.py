@@ -42,10 +42,10 @@ full, the spider middleware makes spiders wait: nothing is ever refused or dropp
 
 *Inbox to committed step (3 to 6).* The owner (`ownership`, `owned_partition`) reads new inbox entries and
 hands them to `partition`, which is a fold over them: look all keys up in DRUM and add the new ones; append
-new URLs to the front queue of their priority; choose what is to become hot. The step is committed by the
-rename of one file (`manifest`), which names all of it: the last entry read, the runs, the queues' segments
-and heads, and the admit batch with its number. A crash before the rename leaves files that nothing refers
-to; a crash after it leaves a batch to offer again.
+new URLs to the front queue of their priority; choose what is to become hot. The step is committed by one
+record appended to the manifest (`manifest_log`), which names all of it: the last entry read, the runs and
+fresh keys, the queues' segments and heads, and the admit batch with its number. A crash before the record is
+whole leaves bytes that nothing refers to; a crash after it leaves a batch to offer again.
 
 *Front queue to back queue (6 to 7).* `admission` chooses: hosts that run low first, then the front queues
 by a biased selector, then hosts with much. A URL whose host has its share in Redis is parked on disk behind

@@ -268,7 +268,7 @@ def test_what_is_no_direct_get_is_scrapys(request_: Request) -> None:
 
 def test_server_with_a_head_that_libcurl_refuses_is_scrapys_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The try fails, and later requests of this host and port are not plain; the table of such servers is bounded."""
-    monkeypatch.setattr(http_module, "ODD_SERVERS_MAX", 2)
+    monkeypatch.setattr(http_module, "SERVERS_REMEMBERED", 2)
 
     async def scenario() -> None:
         odd = sends(HEAD + b"no colon here\r\nContent-Length: 0\r\n\r\n")
