@@ -141,7 +141,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "gauge",
         "URLs",
         "URLs in back queues, taken ones not counted.",
-        "admit_urls.lua, take_urls.lua, end_urls.lua, claim_partition.lua, reconcile_partition.lua",
+        "admit_urls.lua, exchange_urls.lua, claim_partition.lua, reconcile_partition.lua",
     ),
     # --- fetched and ended
     Stat(
@@ -203,13 +203,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs acknowledged, however they ended.",
-        "end_urls.lua, reconcile_partition.lua",
+        "exchange_urls.lua, reconcile_partition.lua",
     ),
     Stat(
         "bytes",
         "counter",
         "bytes",
         "Bodies of answers as they came off the wire, those of repeated tries too.",
-        "end_urls.lua",
+        "exchange_urls.lua",
     ),
 )

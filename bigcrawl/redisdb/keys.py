@@ -21,71 +21,47 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:beats             zset    last beat ms -> node
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
 
-To add a key: write it here first, then give it a property; scripts get keys from here and nowhere else.
+To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
 """
 
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 
 GATE_TAGS = 8  # spreads the gates over a Redis Cluster; more buys nothing on one server
 
 
 class PartitionKeys:
-    """The keys of one partition."""
+    """The keys of one partition; `sender`, `back` and `host` are prefixes of a node's id or a host."""
 
-    __slots__ = ("_prefix", "partition")
+    __slots__ = (
+        *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records"),
+        *("back", "host", "for_exchange"),
+    )
 
     def __init__(self, crawl: str, partition: int) -> None:
         self.partition = partition
-        self._prefix = f"bigcrawl:{{{crawl}:p{partition}}}:"
+        prefix = f"bigcrawl:{{{crawl}:p{partition}}}:"
+        self.owner = prefix + "owner"
+        self.state = prefix + "state"
+        self.inbox = prefix + "inbox"
+        self.sender = prefix + "sender:"
+        self.ready = prefix + "ready"
+        self.busy = prefix + "busy"
+        self.taken = prefix + "taken"
+        self.batches = prefix + "batches"
+        self.records = prefix + "records"
+        self.back = prefix + "back:"
+        self.host = prefix + "host:"
+        # Those of the call that is made for almost every page.
+        self.for_exchange = (self.owner, self.state, self.ready, self.busy, self.taken, self.back, self.host)
 
-    @property
-    def owner(self) -> str:
-        return self._prefix + "owner"
 
-    @property
-    def state(self) -> str:
-        return self._prefix + "state"
-
-    @property
-    def inbox(self) -> str:
-        return self._prefix + "inbox"
-
-    @property
-    def sender(self) -> str:
-        """The prefix that a node id is appended to."""
-        return self._prefix + "sender:"
-
-    @property
-    def ready(self) -> str:
-        return self._prefix + "ready"
-
-    @property
-    def busy(self) -> str:
-        return self._prefix + "busy"
-
-    @property
-    def taken(self) -> str:
-        return self._prefix + "taken"
-
-    @property
-    def batches(self) -> str:
-        return self._prefix + "batches"
-
-    @property
-    def records(self) -> str:
-        return self._prefix + "records"
-
-    @property
-    def back(self) -> str:
-        """The prefix that a host is appended to."""
-        return self._prefix + "back:"
-
-    @property
-    def host(self) -> str:
-        """The prefix that a host is appended to."""
-        return self._prefix + "host:"
+@lru_cache(4_096)  # 2 KB each
+def partition_keys(crawl: str, partition: int) -> PartitionKeys:
+    """The keys of a partition, made once."""
+    return PartitionKeys(crawl, partition)
 
 
 class CrawlKeys:

@@ -67,12 +67,19 @@ class TakenUrl(NamedTuple):
     member: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The reply of `take_urls`; `next_due_ms` is -1 when no host of the partition waits."""
+class Exchanged(NamedTuple):
+    """The reply of `exchange_urls`.
+
+    Attributes:
+        now_ms: server time.
+        next_due_ms: when a host of the partition may next be taken, server time; -1 when none waits.
+        ended: URLs that were still taken and ended.
+        urls: what was taken.
+    """
 
     now_ms: int
     next_due_ms: int
+    ended: int
     urls: list[TakenUrl]
 
 
@@ -161,9 +168,13 @@ def digest(name: str) -> str:
 
 def evalsha(calls: Sequence[Call[Any]]) -> tuple[Value, ...]:
     """The command that runs calls of one script, in order."""
-    sizes = [size for call in calls for size in (len(call.keys), len(call.args))]
-    keys = [key for call in calls for key in call.keys]
-    args = [arg for call in calls for arg in call.args]
+    sizes: list[Value] = []
+    keys: list[Value] = []
+    args: list[Value] = []
+    for call in calls:
+        sizes += (len(call.keys), len(call.args))
+        keys += call.keys
+        args += call.args
     return ("EVALSHA", digest(calls[0].name), len(keys), *keys, len(calls), *sizes, *args)
 
 
@@ -240,45 +251,28 @@ def admit_urls(
     )
 
 
-def take_urls(
+def exchange_urls(
     keys: PartitionKeys,
     who: Identity,
+    connections: int,
     urls_max: int,
     horizon_ms: int,
-    connections: int,
     delay_ms: int,
+    ended: Sequence[Ended] = (),
     now_ms: int = 0,
-) -> Call[Taken]:
-    """Take URLs of hosts due within the horizon, earliest due first."""
+) -> Call[Exchanged]:
+    """End taken URLs, then take URLs of hosts due within the horizon, earliest due first."""
+    args: list[Value] = [now_ms, who.node, who.epoch, connections, urls_max, horizon_ms, delay_ms]
+    for end in ended:
+        args += end
 
-    def parse(reply: list[Any]) -> Taken:
+    def parse(reply: list[Any]) -> Exchanged:
         if reply[0] == -1:
             raise OwnershipLostError(f"partition {keys.partition} has another owner")
-        rows = range(2, len(reply), 3)
-        urls = [TakenUrl(reply[i].decode(), int(float(reply[i + 1])), reply[i + 2]) for i in rows]
-        return Taken(int(reply[0]), int(reply[1]), urls)
+        urls = [TakenUrl(reply[i].decode(), reply[i + 1], reply[i + 2]) for i in range(3, len(reply), 3)]
+        return Exchanged(reply[0], reply[1], reply[2], urls)
 
-    return Call(
-        "take_urls",
-        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back),
-        (now_ms, who.node, who.epoch, urls_max, horizon_ms, connections, delay_ms),
-        parse,
-    )
-
-
-def end_urls(
-    keys: PartitionKeys, who: Identity, connections: int, ended: Sequence[Ended], now_ms: int = 0
-) -> Call[int]:
-    """End taken URLs; the number of those that were still taken."""
-    flat = tuple(
-        value for end in ended for value in (end.seq, end.delay_ms, end.member, end.counter, end.fetched_bytes)
-    )
-    return Call(
-        "end_urls",
-        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
-        (now_ms, who.node, who.epoch, connections, *flat),
-        _owned(keys),
-    )
+    return Call("exchange_urls", keys.for_exchange, tuple(args), parse)
 
 
 def reconcile_partition(

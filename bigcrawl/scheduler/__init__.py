@@ -18,7 +18,7 @@ step is over, which is also what a crash leaves.
      9 taken         `exchange`, `held`                          taken: in Redis, and held by the node
     10 allowed?      `gatekeeper`, `robots`, `doors`             as before, or back in 7, or ended
     11 fetched       `handout`, `scheduler`, Scrapy              as before
-    12 released      } one call, `end_urls`,                     host in 8 with its next fetch time
+    12 released      } one call, `exchange_urls`,                host in 8 with its next fetch time
     13 parsed        } when Scrapy is done                       links in 3, page in a WARC file
     14 acknowledged  } with all of it                            gone; a key in URLSeen, a counter
 
@@ -57,7 +57,7 @@ busy. Its place in the ready heap is the time from which it may be asked, which 
 record keeps it while the host has nothing to fetch.
 
 *Ready to taken (8 to 9).* The pump asks the partitions in which a host is due within half a second
-(`take_urls`); a host gives one URL and becomes busy. From now on the URL is twice: as taken in Redis, held
+(`exchange_urls`); a host gives one URL and becomes busy. From now on the URL is twice: as taken in Redis, held
 in the node (`held`). Whenever a reply was lost or Redis lost its memory, the two are compared and the
 node's side wins (`reconcile_partition`). A node takes no more than BIGCRAWL_IN_PROCESS_MAX; that is what
 its death repeats.
@@ -73,7 +73,7 @@ that waits holds a fetch slot.
 the pump looks which requests have left the engine, item pipelines included (`engine_probe`). Such a URL
 ends: with a status, an error, or a next try. It is acknowledged once everything the outbox had been offered
 until then is in Redis and the WARC has no page waiting, by the call that also gives its host the next fetch
-time (`end_urls`). Until then a crash brings the URL back; after it, nothing of it is missing.
+time (`exchange_urls`, which also takes). Until then a crash brings the URL back; after it, nothing of it is missing.
 
 *A failed try (12 back to 7).* The URL returns to its old place in its host's queue, as the request that
 Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
 from bigcrawl.url.domain import PublicSuffixes
@@ -99,7 +99,7 @@ async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
 
 async def _refuse_lost_directory(client: RedisClient, config: CrawlConfig) -> None:
     """A crawl that Redis knows as committed is never opened on an empty directory."""
-    states = [PartitionKeys(config.name, partition).state for partition in range(config.partitions)]
+    states = [partition_keys(config.name, partition).state for partition in range(config.partitions)]
     committed = await client.commands([("HGET", state, "committed") for state in states])
     if any(committed):
         raise ConfigError(

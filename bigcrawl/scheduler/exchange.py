@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Taken
 from bigcrawl.scheduler.codec import Member, look_at_body, unpack_member
 from bigcrawl.scheduler.held import HeldUrl
+from bigcrawl.scheduler.owned_partition import NEVER_MS
 from bigcrawl.url.canonical import authority_of, canonicalize
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import Ended, TakenUrl
+    from bigcrawl.redisdb.scripts import Ended, Exchanged, TakenUrl
     from bigcrawl.scheduler.gatekeeper import Gatekeeper
     from bigcrawl.scheduler.handout import Handout
     from bigcrawl.scheduler.outbox import Outbox
@@ -31,7 +33,7 @@ URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 
 
 
 class Exchange:
-    """The node's side of `end_urls` and `take_urls`."""
+    """The node's side of `exchange_urls`."""
 
     def __init__(
         self,
@@ -67,111 +69,113 @@ class Exchange:
             TransientStoreError: Redis is away; what it did not hear is told again.
         """
         ends = self._ends() if acknowledge else {}
-        takes = self._takes(urls_max) if urls_max > 0 else []
-        calls: list[scripts.Call[Any]] = [self._end_call(mine, rows) for mine, rows in ends.items()]
-        calls += [call for _, _, call in takes]
-        if not calls:
+        shares = self._shares(urls_max) if urls_max > 0 else {}
+        partitions = [*ends, *(mine for mine in shares if mine not in ends)]
+        if not partitions:
             return False
-        self.is_taking = bool(takes)
+        calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0)) for mine in partitions]
+        self.is_taking = bool(shares)
         results = await self._client.run_each(calls)
         self.is_taking = False
         now_ms = self._clock.monotonic_ms()
+        done = {}
         failed: BigcrawlError | None = None
-        for (mine, rows), result in zip(ends.items(), results[: len(ends)], strict=True):
-            failed = self._after_end(mine, rows, result, now_ms) or failed
-        for (mine, share, _), result in zip(takes, results[len(ends) :], strict=True):
-            failed = self._after_take(mine, share, result, now_ms) or failed
+        for mine, result in zip(partitions, results, strict=True):
+            if isinstance(result, OwnershipLostError):
+                self._ownership.lose(mine)
+            elif isinstance(result, BigcrawlError):
+                failed = failed or result
+            else:
+                done[mine] = result
+        # Before what was taken is noted: a URL that was returned may have been taken again in the same call.
+        self._handout.held.forget([held for mine in done for held in self._note_ends(mine, ends.get(mine, ()))], now_ms)
+        for mine, exchanged in done.items():
+            self._note_taken(mine, shares.get(mine, 0), exchanged, now_ms)
         if failed is not None:
             raise failed
         return True
 
-    def _ends(self) -> dict[OwnedPartition, list[tuple[HeldUrl, Ended]]]:
-        """Ended URLs that may be acknowledged, by partition."""
-        by_partition: dict[OwnedPartition, list[tuple[HeldUrl, Ended]]] = {}
-        for held, end in self._handout.held.acknowledgeable(self._outbox.flushed):
-            mine = self._ownership.owned.get(held.partition)
+    def _ends(self) -> dict[OwnedPartition, list[HeldUrl]]:
+        """Ended URLs that may be acknowledged, by partition; their hosts are due after their rest."""
+        now_ms = self._clock.monotonic_ms()
+        owned = self._ownership.owned
+        by_partition: dict[OwnedPartition, list[HeldUrl]] = {}
+        for held in self._handout.held.acknowledgeable(self._outbox.flushed):
+            mine = owned.get(held.partition)
             if mine is not None:
-                by_partition.setdefault(mine, []).append((held, end))
+                by_partition.setdefault(mine, []).append(held)
+                mine.due_ms = min(mine.due_ms, now_ms + rest_left_ms(held, now_ms))
         return by_partition
 
-    def _end_call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]]) -> scripts.Call[int]:
-        now_ms = self._clock.monotonic_ms()
-        ends = [_since_its_end(held, end, now_ms) for held, end in rows]
-        return scripts.end_urls(mine.keys, mine.who, self._policy.host_connections, ends)
-
-    def _after_end(
-        self, mine: OwnedPartition, rows: list[tuple[HeldUrl, Ended]], result: Any, now_ms: int
-    ) -> BigcrawlError | None:
-        if isinstance(result, OwnershipLostError):
-            self._ownership.lose(mine)
-            return None
-        if isinstance(result, BigcrawlError):
-            return result
-        for held, end in rows:
-            if not end.member:
-                mine.note_ended(held.host)
-                self.pages += end.counter.startswith("status:")
-            due_ms = now_ms + end.delay_ms
-            mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
-        self._handout.held.forget([held for held, _ in rows], now_ms)
-        return None
-
-    def _takes(self, room: int) -> list[tuple[OwnedPartition, int, scripts.Call[Taken]]]:
-        """The calls that take what is due, and how many URLs of whom; together no more than there is room for."""
-        now_ms = self._clock.monotonic_ms()
-        due = [
-            mine
-            for mine in self._ownership.owned.values()
-            if mine.due_ms is not None and mine.due_ms <= now_ms + HORIZON_MS and not mine.draining
-        ]
-        due.sort(key=lambda mine: mine.due_ms or 0)
-        takes = []
+    def _shares(self, room: int) -> dict[OwnedPartition, int]:
+        """How many URLs to take of which partition with a host that is due; together no more than there is room for."""
+        until_ms = self._clock.monotonic_ms() + HORIZON_MS
+        due = [mine for mine in self._ownership.owned.values() if mine.due_ms <= until_ms and not mine.draining]
+        due.sort(key=_due_ms)
+        shares = {}
         for mine in due:
             # As many as it gave last time, and a little more: few calls, each with several URLs.
             share = min(room, mine.take_share)
             if share <= 0:
                 break
             room -= share
-            takes.append((mine, share, self._take_call(mine, share)))
-        return takes
+            shares[mine] = share
+        return shares
 
-    def _take_call(self, mine: OwnedPartition, urls_max: int) -> scripts.Call[Taken]:
+    def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int) -> scripts.Call[Exchanged]:
+        now_ms = self._clock.monotonic_ms()
+        rows = [_told(held, now_ms) for held in ended]
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
-        return scripts.take_urls(mine.keys, mine.who, urls_max, HORIZON_MS, connections, delay_ms)
+        return scripts.exchange_urls(mine.keys, mine.who, connections, share, HORIZON_MS, delay_ms, rows)
 
-    def _after_take(self, mine: OwnedPartition, share: int, result: Any, now_ms: int) -> BigcrawlError | None:
-        if isinstance(result, OwnershipLostError):
-            self._ownership.lose(mine)
-            return None
-        if not isinstance(result, Taken):
-            assert isinstance(result, BigcrawlError)
-            return result
+    def _note_ends(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
+        """Redis has heard of them."""
+        for held in ended:
+            assert held.end is not None, "an ended URL has an end"
+            if not held.end.member:
+                mine.note_ended(held.host)
+                self.pages += held.end.counter.startswith("status:")
+        return ended
+
+    def _note_taken(self, mine: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
         if self._ownership.owned.get(mine.keys.partition) is not mine:
-            return None  # lost while the reply was under way; its new owner has them
-        mine.take_share = min(TAKE_MAX, 2 * share if len(result.urls) == share else len(result.urls) + 1)
-        has_next = result.next_due_ms >= 0
-        mine.due_ms = now_ms + max(0, result.next_due_ms - result.now_ms) if has_next else None
-        for url in result.urls:
+            return  # lost while the reply was under way; its new owner has them
+        server_ms, next_due_ms, _, urls = reply
+        mine.due_ms = now_ms + max(0, next_due_ms - server_ms) if next_due_ms >= 0 else NEVER_MS
+        if share:
+            mine.take_share = min(TAKE_MAX, 2 * share if len(urls) == share else len(urls) + 1)
+        for url in urls:
             # A millisecond more: the clock here was cut off to one, and may be that much further.
-            wait_ms = url.due_ms - result.now_ms
+            wait_ms = url.due_ms - server_ms
             held = _held(mine.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
             if held.url:
                 self._gatekeeper.offer(held)
             else:
                 self._handout.give_up(held, "undecodable")
-        return None
 
 
-def _since_its_end(held: HeldUrl, end: Ended, now_ms: int) -> Ended:
-    """The end with what is left of its host's delay: it began when the fetch was over, not with the word of it.
+def _due_ms(mine: OwnedPartition) -> int:
+    return mine.due_ms
+
+
+def rest_left_ms(held: HeldUrl, now_ms: int) -> int:
+    """What is left of its host's delay: that began when the fetch was over, not with the word of it.
 
     Rounded up: two clocks cut off up to a millisecond each.
     """
+    assert held.end is not None, "an ended URL has an end"
     waited_ms = now_ms - held.ended_ms - 2
-    if not held.ended_ms or not end.delay_ms or waited_ms <= 0:
-        return end
-    return end._replace(delay_ms=max(0, end.delay_ms - waited_ms))
+    if not held.ended_ms or waited_ms <= 0:
+        return held.end.delay_ms
+    return max(0, held.end.delay_ms - waited_ms)
+
+
+def _told(held: HeldUrl, now_ms: int) -> Ended:
+    """The end, with what is left of its host's delay."""
+    assert held.end is not None, "an ended URL has an end"
+    left_ms = rest_left_ms(held, now_ms)
+    return held.end if left_ms == held.end.delay_ms else held.end._replace(delay_ms=left_ms)
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
@@ -184,14 +188,6 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
         seq = int(url.member.partition(b":")[0])
         fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
-    return HeldUrl(
-        partition=partition,
-        host=url.host,
-        due_ms=due_ms,
-        due_server_ms=url.due_ms,
-        member=url.member,
-        fields=fields,
-        url=text,
-        authority=authority,
-        has_errback=has_errback,
-    )
+    held = HeldUrl(partition, url.host, due_ms, url.due_ms, url.member, fields, text, authority)
+    held.has_errback = has_errback
+    return held

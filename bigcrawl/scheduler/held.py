@@ -56,6 +56,8 @@ class HeldUrl:
     address: str = ""
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run
+    end: Ended | None = None  # how it ended, once it has
+    offered: int = 0  # the outbox's count then: what was offered until then is safe before it is acknowledged
 
     @property
     def seq(self) -> int:
@@ -63,20 +65,11 @@ class HeldUrl:
 
 
 @dataclass(slots=True)
-class _Barrier:
-    """An ended URL and what must be safe before it is acknowledged."""
-
-    held: HeldUrl
-    end: Ended
-    offered: int
-
-
-@dataclass(slots=True)
 class HeldUrls:
     """The table of held URLs, by (partition, seq)."""
 
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
-    _ended: deque[_Barrier] = field(default_factory=deque)
+    _ended: deque[HeldUrl] = field(default_factory=deque)
     _lately: deque[tuple[int, HeldUrl, Ended]] = field(default_factory=deque)
 
     def __len__(self) -> int:
@@ -101,28 +94,30 @@ class HeldUrls:
         # By identity: the partition may have been lost and won again, and the URL taken a second time.
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             held.stage = Stage.ENDED
-            self._ended.append(_Barrier(held, end, offered))
+            held.end, held.offered = end, offered
+            self._ended.append(held)
 
-    def acknowledgeable(self, flushed: int) -> list[tuple[HeldUrl, Ended]]:
+    def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
         """The ended URLs whose links are safe, oldest first; they stay until `forget`."""
         ready = []
-        for barrier in self._ended:
-            if barrier.offered > flushed:
+        for held in self._ended:
+            if held.offered > flushed:
                 break
-            ready.append((barrier.held, barrier.end))
+            ready.append(held)
         return ready
 
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
         """Drop URLs whose end Redis has heard; how they ended is remembered for a few seconds."""
-        gone = {id(held) for held in ends}
-        kept: list[_Barrier] = []
+        gone = set(ends)
+        kept: list[HeldUrl] = []
         while gone and self._ended:
-            barrier = self._ended.popleft()
-            if id(barrier.held) in gone:
-                gone.remove(id(barrier.held))
-                self._lately.append((now_ms, barrier.held, barrier.end))
+            held = self._ended.popleft()
+            if held in gone:
+                gone.remove(held)
+                assert held.end is not None, "an ended URL has an end"
+                self._lately.append((now_ms, held, held.end))
             else:
-                kept.append(barrier)
+                kept.append(held)
         self._ended.extendleft(reversed(kept))
         for held in ends:
             self._held.pop((held.partition, held.seq), None)
@@ -134,7 +129,7 @@ class HeldUrls:
         dropped = self.by_partition(partition)
         for held in dropped:
             del self._held[partition, held.seq]
-        self._ended = deque(barrier for barrier in self._ended if barrier.held.partition != partition)
+        self._ended = deque(held for held in self._ended if held.partition != partition)
         return dropped
 
     def ended_lately(self, partition: int) -> list[HeldUrl]:

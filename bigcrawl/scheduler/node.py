@@ -330,12 +330,11 @@ class Node:
         if work != self._pump:
             await asyncio.sleep(rest_s)
             return
-        try:
-            await asyncio.sleep(min(rest_s, PUMP_BUSY_S))  # an engine that asks again and again is answered in batches
-            async with asyncio.timeout(rest_s):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
+        await asyncio.sleep(PUMP_BUSY_S)  # an engine that asks again and again is answered in batches
+        if rest_s > PUMP_BUSY_S:
+            alarm = asyncio.get_running_loop().call_later(rest_s - PUMP_BUSY_S, self._wake.set)
+            await self._wake.wait()
+            alarm.cancel()
         self._wake.clear()
 
     async def _pump(self) -> float:
@@ -445,8 +444,7 @@ class Node:
             unfolded += mine.unfolded_urls
             mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
             if view.next_due_ms >= 0:
-                due_ms = sent_ms + max(0, view.next_due_ms - view.now_ms)
-                mine.due_ms = due_ms if mine.due_ms is None else min(mine.due_ms, due_ms)
+                mine.due_ms = min(mine.due_ms, sent_ms + max(0, view.next_due_ms - view.now_ms))
         self._unfolded = unfolded
         self.handout.lease_ends_ms = self._lease_end_ms(sent_ms)
 

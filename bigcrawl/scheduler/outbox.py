@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Outbox:
                 self._unsent.append(_Batch(partition, number, encode_batch(chunk), len(chunk)))
 
     def _call(self, batch: _Batch) -> scripts.Call[bool]:
-        keys = PartitionKeys(self._crawl, batch.partition)
+        keys = partition_keys(self._crawl, batch.partition)
         return scripts.append_batch(keys, self._node, batch.number, batch.data, batch.urls)
 
     def _forget_old(self, now_ms: int) -> None:

@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
+NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 LOW_STEP_MS = 1_000
 UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
@@ -49,7 +50,7 @@ class OwnedPartition:
         self.hot_urls = 0  # URLs of this partition in Redis, taken ones included
         self.waiting = disk.waiting  # URLs on disk when a step last ended
         self.draining = False
-        self.due_ms: int | None = None  # monotonic; when a host of the partition may next be taken
+        self.due_ms = NEVER_MS  # monotonic; when a host of the partition may next be taken
         self.take_share = 4  # URLs to ask for: about what its due hosts have
         self.stepped_ms = 0
         self.durable_ms = 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.owned_partition import OwnedPartition
@@ -146,7 +146,7 @@ class Ownership:
         """Open won partitions' directories in their new epoch and bring Redis in line."""
         opened = await self._in_thread(lambda: {p: self._open_disk(p, claim) for p, claim in won.items()})
         for partition, claim in won.items():
-            keys = PartitionKeys(self._config.crawl.name, partition)
+            keys = partition_keys(self._config.crawl.name, partition)
             who = Identity(self._membership.node, claim.epoch)
             connections = self._config.politeness.host_connections
             mine = OwnedPartition(keys, who, opened[partition], self._hot_each, connections)
@@ -166,7 +166,7 @@ class Ownership:
 
     def _claim_call(self, partition: int, epoch_min: int, dead_token: str) -> scripts.Call[Claim | Refusal]:
         return scripts.claim_partition(
-            PartitionKeys(self._config.crawl.name, partition),
+            partition_keys(self._config.crawl.name, partition),
             node=self._membership.node,
             token=self._membership.token,
             lease_ms=self._config.frontier.lease_ms,

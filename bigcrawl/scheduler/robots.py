@@ -24,7 +24,7 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, Rules, Verdict, agent_token, decide, robots_url
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
 from bigcrawl.url.canonical import host_of, join
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
 
@@ -121,7 +122,7 @@ class Robots:
         """Rules that another node or an earlier run left in the host record."""
         if held.authority in self._rules:
             return None  # known here and expired: the record is no younger
-        key = PartitionKeys(self._crawl, held.partition).host + held.host
+        key = partition_keys(self._crawl, held.partition).host + held.host
         packed, left_ms = await self._client.commands([("HGET", key, _field(held.authority)), ("PTTL", key)])
         if not packed or left_ms <= 0:
             return None
@@ -211,7 +212,7 @@ class Robots:
 
     async def _fetch_borrowed(self, url: str) -> Fetched:
         host = host_of(url)
-        keys = PartitionKeys(self._crawl, self._partition_of_host(host))
+        keys = partition_keys(self._crawl, self._partition_of_host(host))
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
         if not await self._borrow(keys, host, ticket):
             return Fetched(None)  # busy all the time, or resting for long
@@ -238,7 +239,7 @@ class Robots:
         return False
 
     async def _share(self, held: HeldUrl, verdict: Verdict) -> None:
-        keys = PartitionKeys(self._crawl, held.partition)
+        keys = partition_keys(self._crawl, held.partition)
         field, packed = _field(held.authority), verdict.rules.to_bytes()
         await self._client.run(
             [scripts.put_robots(keys, held.host, field, packed, verdict.expires_in_ms, self._records_max)]

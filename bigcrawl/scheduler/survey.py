@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
@@ -64,7 +64,7 @@ async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
 
     Cost: one round trip per 512 partitions, about 10 us of Redis a partition.
     """
-    calls = [scripts.look_partition(PartitionKeys(crawl, partition)) for partition in range(partitions)]
+    calls = [scripts.look_partition(partition_keys(crawl, partition)) for partition in range(partitions)]
     seen = Survey(partitions)
     for view in await client.run(calls):
         _add(seen, view)

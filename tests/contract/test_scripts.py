@@ -360,3 +360,42 @@ def test_fewer_connections_than_before_are_kept_to(two_wide: ScriptWorld) -> Non
     world.advance(DELAY_MS)
     assert world.take_seqs() == [3]
     world.check()
+
+
+# --- ending and taking in one call
+
+
+def test_host_that_need_not_rest_is_taken_again_in_the_same_call(world: ScriptWorld) -> None:
+    """What ends is ended first: with no delay the host's next URL comes back with the word of the one before."""
+    world.admit("a.example", "a.example", "b.example")
+    assert world.take_seqs(1) == [1]
+    exchanged = world.exchange(10, 0, Ended(1, 0, b"", "status:200", 10))
+    assert exchanged.ended == 1
+    assert {seq_of(url.member) for url in exchanged.urls} == {2, 3}
+    assert world.host_state("a.example") == "busy 1"
+
+
+def test_host_that_rests_is_not_taken_in_the_same_call(world: ScriptWorld) -> None:
+    """Its delay counts from the end; the reply says when it is due."""
+    world.admit("a.example", "a.example")
+    world.take()
+    exchanged = world.exchange(10, HORIZON_MS, Ended(1, DELAY_MS, b"", "status:200", 10))
+    assert (exchanged.ended, exchanged.urls) == (1, [])
+    assert exchanged.next_due_ms == exchanged.now_ms + DELAY_MS
+
+
+def test_url_returned_and_taken_in_one_call_is_the_same_url(world: ScriptWorld) -> None:
+    """A URL that goes back to its place with no rest for its host is the next one taken."""
+    world.admit("a.example", "a.example")
+    [url] = world.take().urls
+    exchanged = world.exchange(10, 0, Ended(1, 0, b"="))
+    assert [again.member for again in exchanged.urls] == [url.member]
+    assert exchanged.ended == 1
+
+
+def test_nothing_is_taken_where_nothing_is_asked_for(world: ScriptWorld) -> None:
+    """A node without room still learns when the partition's next host is due."""
+    world.admit("a.example")
+    exchanged = world.exchange(0, HORIZON_MS)
+    assert (exchanged.ended, exchanged.urls) == (0, [])
+    assert exchanged.next_due_ms == exchanged.now_ms

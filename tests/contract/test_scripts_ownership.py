@@ -21,7 +21,7 @@ from tests.support.script_world import (
 )
 
 if TYPE_CHECKING:
-    from bigcrawl.redisdb.scripts import PartitionView, Taken
+    from bigcrawl.redisdb.scripts import Exchanged, PartitionView
     from tests.support.script_world import Url
 
 BUSY_MS = 7_000  # how long the owner in these tests had its URLs when it died
@@ -44,7 +44,7 @@ def inbox_ids(world: ScriptWorld) -> list[str]:
     return [entry_id.decode() for entry_id, _ in world.client.xrange(world.keys.inbox)]
 
 
-def held_rows(taken: Taken) -> list[tuple[int, Url]]:
+def held_rows(taken: Exchanged) -> list[tuple[int, Url]]:
     return [(seq_of(url.member), (url.host, seq_of(url.member), url.member)) for url in taken.urls]
 
 

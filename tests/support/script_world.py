@@ -14,7 +14,7 @@ import redis
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.redisdb.scripts import Claim, Ended, Identity, Refusal, Taken
+from bigcrawl.redisdb.scripts import Claim, Ended, Exchanged, Identity, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,17 +129,23 @@ class ScriptWorld:
         call = scripts.admit_urls(self.keys, self.who, number, packed, self.connections, urls, self.now_ms)
         return bool(self.runner.run(call))
 
-    def take(self, urls_max: int = 100, horizon_ms: int = 0) -> Taken:
-        call = scripts.take_urls(self.keys, self.who, urls_max, horizon_ms, self.connections, DELAY_MS, self.now_ms)
-        taken: Taken = self.runner.run(call)
-        return taken
+    def exchange(self, urls_max: int, horizon_ms: int, *ended: Ended) -> Exchanged:
+        """End and take in one call."""
+        call = scripts.exchange_urls(
+            self.keys, self.who, self.connections, urls_max, horizon_ms, DELAY_MS, ended, self.now_ms
+        )
+        exchanged: Exchanged = self.runner.run(call)
+        return exchanged
+
+    def take(self, urls_max: int = 100, horizon_ms: int = 0) -> Exchanged:
+        return self.exchange(urls_max, horizon_ms)
 
     def take_seqs(self, urls_max: int = 100, horizon_ms: int = 0) -> list[int]:
         """Take; the sequence numbers, earliest due first."""
         return [seq_of(url.member) for url in self.take(urls_max, horizon_ms).urls]
 
     def end(self, *ended: Ended) -> int:
-        return int(self.runner.run(scripts.end_urls(self.keys, self.who, self.connections, ended, self.now_ms)))
+        return self.exchange(0, 0, *ended).ended
 
     def acknowledge(self, *seqs: int, delay_ms: int = DELAY_MS) -> int:
         return self.end(*(Ended(seq, delay_ms, b"", "status:200", 10) for seq in seqs))

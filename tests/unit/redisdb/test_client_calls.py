@@ -34,7 +34,7 @@ def keys(crawl_name: str) -> PartitionKeys:
 
 
 def take(keys: PartitionKeys) -> scripts.Call[Any]:
-    return scripts.take_urls(keys, Identity("stranger", 1), 1, 0, 1, 1_000, T0)
+    return scripts.exchange_urls(keys, Identity("stranger", 1), 1, 1, 0, 1_000, (), T0)
 
 
 def claim(keys: PartitionKeys, node: str = "a") -> scripts.Call[Any]:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.exchange import TAKE_MAX, _since_its_end
+from bigcrawl.scheduler.exchange import TAKE_MAX, _told
+from bigcrawl.scheduler.owned_partition import NEVER_MS
 from tests.unit.scheduler.test_held import held_url
 from tests.unit.scheduler.world import queued, world
 
@@ -40,8 +41,9 @@ def test_host_rests_from_the_end_of_its_fetch(
     heard = told + under_way
     held = held_url(1)
     held.ended_ms = floor(ended + node)
-    end = _since_its_end(held, Ended(1, delay_ms, b"", "status:200"), floor(told + node))
-    # In whole ms of the server's clock: when the host is due, and when it was due if end_urls were called at the end.
+    held.end = Ended(1, delay_ms, b"", "status:200")
+    end = _told(held, floor(told + node))
+    # In whole ms of the server's clock: when the host is due, and when it was due if it were told at the end.
     next_ms = floor(heard + server) + end.delay_ms
     assert next_ms >= floor(ended + server) + delay_ms
     assert next_ms <= max(floor(heard + server), floor(ended + server) + delay_ms + under_way + 4)
@@ -65,8 +67,8 @@ def test_waited_time_is_taken_off_the_delay(ended_ms: int, delay_ms: int, now_ms
     """Two ms are given to the clocks; what never ended in the engine (0) has waited for nothing."""
     held = held_url(1)
     held.ended_ms = ended_ms
-    end = Ended(7, delay_ms, b"next", "status:200", 5)
-    assert _since_its_end(held, end, now_ms) == end._replace(delay_ms=left_ms)
+    held.end = Ended(7, delay_ms, b"next", "status:200", 5)
+    assert _told(held, now_ms) == held.end._replace(delay_ms=left_ms)
 
 
 def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -81,7 +83,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             run_each = node._client.run_each
 
             async def away(calls: Any) -> list[Any]:
-                sent.append(calls[0].args[5])
+                sent.append(calls[0].args[8])
                 if len(sent) == 1:
                     raise TransientStoreError("away")
                 return await run_each(calls)
@@ -141,7 +143,7 @@ def test_share_doubles_while_it_is_used_up_and_follows_what_comes(
             node = await taking(w, *hosts(200))
             mine = only(node)
             seen = []
-            while mine.due_ms is not None:
+            while mine.due_ms < NEVER_MS:
                 asked = mine.take_share
                 seen.append((asked, await take(node, 1_000)))
             assert seen == [(4, 4), (8, 8), (16, 16), (32, 32), (TAKE_MAX, 64), (TAKE_MAX, 64), (TAKE_MAX, 12)]
@@ -157,12 +159,11 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
         async with world(tmp_path, crawl_name, redis_url, partitions=4) as w:
             node = await taking(w, *hosts(60))
             first, second, third, last = node.ownership.owned.values()
-            first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, None
-            takes = node._exchange._takes(10)
-            assert [(mine, share) for mine, share, _ in takes] == [(second, 4), (third, 4), (first, 2)]
-            assert node._exchange._takes(0) == []
+            first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, NEVER_MS
+            assert list(node._exchange._shares(10).items()) == [(second, 4), (third, 4), (first, 2)]
+            assert node._exchange._shares(0) == {}
             second.draining = True
-            assert [share for _, share, _ in node._exchange._takes(100)] == [4, 4]
+            assert list(node._exchange._shares(100).values()) == [4, 4]
             second.draining = False
             total = 0
             for _ in range(20):
@@ -183,7 +184,7 @@ def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str
             assert await take(node, 10) == 1
             mine = only(node)
             trips = node._client.round_trips
-            while mine.due_ms is not None:  # its one host is busy
+            while mine.due_ms < NEVER_MS:  # its one host is busy
                 w.clock.advance(60_000)
                 assert await take(node, 10) == 0
             w.clock.advance(60_000)

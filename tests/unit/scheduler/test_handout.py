@@ -45,7 +45,7 @@ class Desk:
         return held
 
     def ended(self, flushed: int = 0) -> list[Ended]:
-        return [end for _, end in self.handout.held.acknowledgeable(flushed)]
+        return [held.end for held in self.handout.held.acknowledgeable(flushed) if held.end]
 
 
 @pytest.fixture

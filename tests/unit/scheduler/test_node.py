@@ -569,7 +569,7 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
             async def survey_after_the_end_is_in_redis() -> Any:
                 mine = node.ownership.owned[held.partition]
                 ended = [Ended(held.seq, 0, b"", "status:200")]
-                await w.client.run([scripts.end_urls(mine.keys, mine.who, 1, ended)])
+                await w.client.run([scripts.exchange_urls(mine.keys, mine.who, 1, 0, 0, 0, ended)])
                 seen = await look()
                 waiting.set()
                 return seen

@@ -40,10 +40,11 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
             for partition in (0, 2):
                 keys, who = await own(client, crawl_name, partition)
                 await admit(client, keys, who, "a.example", "b.example", "b.example")
-                await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
-                await client.run([scripts.end_urls(keys, who, 1, [Ended(0, 60_000, b"", "status:200", 12)])])
+                await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+                ended = [Ended(0, 60_000, b"", "status:200", 12)]
+                await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, ended)])
                 await client.run([scripts.append_batch(keys, "n", 1, b"batch", 7)])
-                await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
+                await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
             seen = await survey(client, crawl_name, 4)
             assert (seen.partitions, seen.owned, seen.owners["n"]) == (4, 2, 2)
             assert (seen.urls_inbox, seen.urls_queued, seen.urls_taken, seen.waiting) == (14, 2, 2, 16)
@@ -63,8 +64,8 @@ def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: 
             check = FinishCheck(client, crawl_name, 1)
             assert not await check.look()
             await admit(client, keys, who, "a.example")
-            await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
-            await client.run([scripts.end_urls(keys, who, 1, [Ended(0, 0)])])
+            await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
             assert not await check.look(), "something came and went between the two looks"
             assert await check.look()
             assert await check.is_said()
@@ -89,9 +90,9 @@ def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: st
             await client.run([scripts.trim_partition(keys, who, "0-0", 0, {"waiting": 0})])
             await admit(client, keys, who, "a.example")
             assert [await check.look() for _ in range(3)] == [False] * 3
-            await client.run([scripts.take_urls(keys, who, 1, 0, 1, 0)])
+            await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
             assert [await check.look() for _ in range(3)] == [False] * 3
-            await client.run([scripts.end_urls(keys, who, 1, [Ended(0, 0)])])
+            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
             assert [await check.look() for _ in range(2)] == [False, True]
 
     asyncio.run(scenario())

@@ -1,0 +1,109 @@
+-- exchange_urls: acknowledge, fail or return taken URLs, then hand the owner URLs of hosts due within the horizon.
+-- KEYS[1] hash    owner
+-- KEYS[2] hash    state      hot = URLs in back queues, ended, and counters named in ARGV
+-- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[4] hash    busy       host -> URLs taken
+-- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
+-- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
+-- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] connections of a host
+-- ARGV[5] URLs to take at most    ARGV[6] horizon ms    ARGV[7] host delay ms between starts of its connections
+-- ARGV[8...] per ended URL: seq, delay ms of its host from now, new member ('' acknowledge, '=' return as it was,
+--            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes
+-- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
+--          {-1} when another node owns the partition.
+-- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
+--            is at its old place, which is the head of its host's queue among equals; a host with URLs waiting is
+--            ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than said before,
+--            and its record lives for one minute longer than that, or more.
+-- Lost reply: an ended URL is passed over by the repeat; a taken one stays so, and reconcile_partition gives it back.
+-- Cost: O(URLs * log hosts).
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
+  return {-1}
+end
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local connections = tonumber(ARGV[4])
+local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
+for i = 8, #ARGV, 5 do
+  local record = redis.call('HGET', KEYS[5], ARGV[i])
+  if record then
+    local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+    local said_ms = tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0')
+    -- Taken-at lies ahead when the URL comes back before its host was due.
+    local next_ms = math.max(now + tonumber(ARGV[i + 1]), said_ms, tonumber(taken_ms))
+    redis.call('HDEL', KEYS[5], ARGV[i])
+    local count = redis.call('HINCRBY', KEYS[4], host, -1)
+    if count <= 0 then
+      redis.call('HDEL', KEYS[4], host)
+    end
+    if ARGV[i + 2] == '' then
+      acknowledged = acknowledged + 1
+    else
+      returned = returned + 1
+      hot = hot + redis.call('ZADD', KEYS[6] .. host, order, ARGV[i + 2] == '=' and member or ARGV[i + 2])
+    end
+    if ARGV[i + 3] ~= '' then
+      counts[ARGV[i + 3]] = (counts[ARGV[i + 3]] or 0) + 1
+      bytes = bytes + tonumber(ARGV[i + 4])
+    end
+    redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
+    -- Renewed when another minute begins, not for each URL.
+    if math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
+      if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 120000 then
+        redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 120000)
+      end
+    end
+    if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
+      redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
+    end
+  end
+end
+local reply = {now, -1, acknowledged + returned}
+local due = {}
+if tonumber(ARGV[5]) > 0 then
+  due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now + tonumber(ARGV[6]), 'WITHSCORES', 'LIMIT', 0, ARGV[5])
+end
+for i = 1, #due, 2 do
+  local host, due_ms = due[i], math.floor(tonumber(due[i + 1]))
+  local back = KEYS[6] .. host
+  local first = redis.call('ZPOPMIN', back)
+  if first[1] then
+    local seq = string.match(first[1], '^(%d+):')
+    local start_ms = math.max(now, due_ms)
+    redis.call('HSET', KEYS[5], seq, host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1])
+    local count = redis.call('HINCRBY', KEYS[4], host, 1)
+    if count < connections and redis.call('EXISTS', back) == 1 then
+      redis.call('ZADD', KEYS[3], start_ms + tonumber(ARGV[7]), host)
+    else
+      redis.call('ZREM', KEYS[3], host)
+    end
+    hot = hot - 1
+    reply[#reply + 1] = host
+    reply[#reply + 1] = due_ms
+    reply[#reply + 1] = first[1]
+  else
+    redis.call('ZREM', KEYS[3], host)
+  end
+end
+local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+if head[2] then
+  reply[2] = math.floor(tonumber(head[2]))
+end
+for counter, count in pairs(counts) do
+  redis.call('HINCRBY', KEYS[2], counter, count)
+end
+if bytes > 0 then
+  redis.call('HINCRBY', KEYS[2], 'bytes', bytes)
+end
+if acknowledged > 0 then
+  redis.call('HINCRBY', KEYS[2], 'ended', acknowledged)
+end
+if hot ~= 0 then -- Redis 7.0 writes a Lua -0 as "-0", which HINCRBY refuses
+  redis.call('HINCRBY', KEYS[2], 'hot', hot)
+end
+return reply
