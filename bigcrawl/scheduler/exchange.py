@@ -68,12 +68,13 @@ class Exchange:
         Raises:
             TransientStoreError: Redis is away; what it did not hear is told again.
         """
-        ends = self._ends() if acknowledge else {}
-        shares = self._shares(urls_max) if urls_max > 0 else {}
+        now_ms = self._clock.monotonic_ms()
+        ends = self._ends(now_ms) if acknowledge else {}
+        shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*ends, *(mine for mine in shares if mine not in ends)]
         if not partitions:
             return False
-        calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0)) for mine in partitions]
+        calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0), now_ms) for mine in partitions]
         self.is_taking = bool(shares)
         results = await self._client.run_each(calls)
         self.is_taking = False
@@ -95,9 +96,8 @@ class Exchange:
             raise failed
         return True
 
-    def _ends(self) -> dict[OwnedPartition, list[HeldUrl]]:
+    def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
         """Ended URLs that may be acknowledged, by partition; their hosts are due after their rest."""
-        now_ms = self._clock.monotonic_ms()
         owned = self._ownership.owned
         by_partition: dict[OwnedPartition, list[HeldUrl]] = {}
         for held in self._handout.held.acknowledgeable(self._outbox.flushed):
@@ -107,9 +107,9 @@ class Exchange:
                 mine.due_ms = min(mine.due_ms, now_ms + rest_left_ms(held, now_ms))
         return by_partition
 
-    def _shares(self, room: int) -> dict[OwnedPartition, int]:
+    def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
         """How many URLs to take of which partition with a host that is due; together no more than there is room for."""
-        until_ms = self._clock.monotonic_ms() + HORIZON_MS
+        until_ms = now_ms + HORIZON_MS
         due = [mine for mine in self._ownership.owned.values() if mine.due_ms <= until_ms and not mine.draining]
         due.sort(key=_due_ms)
         shares = {}
@@ -122,8 +122,7 @@ class Exchange:
             shares[mine] = share
         return shares
 
-    def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int) -> scripts.Call[Exchanged]:
-        now_ms = self._clock.monotonic_ms()
+    def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
         rows = [_told(held, now_ms) for held in ended]
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(mine.keys, mine.who, connections, share, HORIZON_MS, delay_ms, rows)

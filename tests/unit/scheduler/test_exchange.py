@@ -160,10 +160,10 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
             node = await taking(w, *hosts(60))
             first, second, third, last = node.ownership.owned.values()
             first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, NEVER_MS
-            assert list(node._exchange._shares(10).items()) == [(second, 4), (third, 4), (first, 2)]
-            assert node._exchange._shares(0) == {}
+            assert list(node._exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
+            assert node._exchange._shares(0, 0) == {}
             second.draining = True
-            assert list(node._exchange._shares(100).values()) == [4, 4]
+            assert list(node._exchange._shares(100, 0).values()) == [4, 4]
             second.draining = False
             total = 0
             for _ in range(20):
