@@ -95,7 +95,8 @@ class LinksMiddleware:
             self._tally.inc_value("bigcrawl/dropped/depth", len(links.urls))
             return
         self._tally.inc_value("bigcrawl/links/found", len(links.urls))
-        offered = frontier.offer_links(links, self._canonical(links), depth)
+        page = "" if response is None else response.url
+        offered = frontier.offer_links(links, self._canonical(links), depth, page)
         self._tally.inc_value("bigcrawl/links/sent", offered)
 
     def _canonical(self, links: Links) -> Iterable[str]:

@@ -4,7 +4,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
 
     bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, lease_ms, token, wanted_by
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
-    bigcrawl:{<crawl>:p<id>}:inbox       stream  discovered URLs, not yet merged; field b = encoded batch
+    bigcrawl:{<crawl>:p<id>}:inbox       stream  discovered URLs, not yet merged; field b = encoded batch, e = edges
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  number of the last batch accepted from the node; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it

@@ -187,9 +187,11 @@ def _owned(partition: PartitionKeys) -> Callable[[Any], int]:
     return parse
 
 
-def append_batch(keys: PartitionKeys, node: str, number: int, batch: bytes, urls: int) -> Call[bool]:
+def append_batch(
+    keys: PartitionKeys, node: str, number: int, batch: bytes, urls: int, edges: bytes = b""
+) -> Call[bool]:
     """Put a batch into the inbox; False when it was there before."""
-    return Call("append_batch", (keys.inbox, keys.sender, keys.state), (node, number, batch, urls), bool)
+    return Call("append_batch", (keys.inbox, keys.sender, keys.state), (node, number, batch, urls, edges), bool)
 
 
 def claim_partition(

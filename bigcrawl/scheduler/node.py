@@ -28,6 +28,7 @@ from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
+from bigcrawl.scheduler.link_graph import LinkGraph
 from bigcrawl.scheduler.membership import Membership
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.ownership import Ownership
@@ -89,7 +90,10 @@ class Node:
         self._on_fatal = on_fatal
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
-        self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock)
+        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions)
+        self.outbox = Outbox(
+            self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph
+        )
         self.handout = Handout(config, clock, self.outbox)
         self.membership = Membership(config, self.node_id)
         self.ownership = Ownership(config, client, self.membership, self.handout, clock, self._worker)
@@ -207,10 +211,14 @@ class Node:
             self.finished = False
             self._said_too_soon = True
 
+    def pld_of(self, host: str) -> str:
+        """The pay-level domain of a host, by the crawl's own list of suffixes."""
+        assert self._record is not None, "the node has not started"
+        return self._record.suffixes.pld(host)
+
     def partition_of_host(self, host: str) -> int:
         """The partition of a host's pay-level domain."""
-        assert self._record is not None, "the node has not started"
-        return partition_of(self._record.suffixes.pld(host), self.config.crawl.partitions)
+        return partition_of(self.pld_of(host), self.config.crawl.partitions)
 
     @property
     def is_crowded(self) -> bool:

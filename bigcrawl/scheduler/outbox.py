@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
+from bigcrawl.scheduler.recent import RecentKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.link_graph import LinkGraph
 
 K = TypeVar("K", bound=int)
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
@@ -34,6 +36,7 @@ class _Batch:
     number: int
     data: bytes
     urls: int
+    edges: bytes
 
 
 class Outbox:
@@ -43,7 +46,7 @@ class Outbox:
     was n is in Redis once `flushed` has reached n. That is the barrier an acknowledgement waits for.
     """
 
-    def __init__(self, node: str, crawl: str, urls_max: int, clock: Clock) -> None:
+    def __init__(self, node: str, crawl: str, urls_max: int, clock: Clock, link_graph: LinkGraph | None = None) -> None:
         self._node = node
         self._crawl = crawl
         self._urls_max = urls_max
@@ -52,8 +55,8 @@ class Outbox:
         self._unsent: deque[_Batch] = deque()
         self._sent: deque[tuple[int, _Batch]] = deque()
         self._numbers: dict[int, int] = {}
-        self._young: set[int] = set()
-        self._old: set[int] = set()
+        self._recent = RecentKeys(RECENT_KEYS)
+        self._link_graph = link_graph
         self._flushed_partitions: set[int] = set()
         self.offered = 0
         self.flushed = 0
@@ -81,14 +84,10 @@ class Outbox:
         """The keys, different ones, of which no checked URL was offered lately; they count as offered now.
 
         The others are dropped: their first sighting is in the outbox or in Redis already, and an
-        acknowledgement waits for both alike. Source: Mercator's cache of popular URLs.
+        acknowledgement waits for both alike.
         """
-        young, old = self._young, self._old
-        fresh = [key for key in keys if key not in young and key not in old]
+        fresh = self._recent.new(keys)
         self.dropped_recent += len(keys) - len(fresh)
-        young.update(fresh)
-        if len(young) >= RECENT_KEYS // 2:
-            self._old, self._young = young, set()
         return fresh
 
     def is_recent(self, key: int) -> bool:
@@ -132,14 +131,20 @@ class Outbox:
         waiting, self._waiting = self._waiting, {}
         for partition, urls in waiting.items():
             for start in range(0, len(urls), BATCH_URLS_MAX):
-                chunk = urls[start : start + BATCH_URLS_MAX]
-                number = self._numbers.get(partition, 0) + 1
-                self._numbers[partition] = number
-                self._unsent.append(_Batch(partition, number, encode_batch(chunk), len(chunk)))
+                self._add_batch(partition, urls[start : start + BATCH_URLS_MAX])
+        if self._link_graph is not None:
+            for partition in self._link_graph.overdue():
+                self._add_batch(partition, ())
+
+    def _add_batch(self, partition: int, urls: Sequence[QueuedUrl]) -> None:
+        number = self._numbers.get(partition, 0) + 1
+        self._numbers[partition] = number
+        edges = self._link_graph.take(partition) if self._link_graph is not None else b""
+        self._unsent.append(_Batch(partition, number, encode_batch(urls), len(urls), edges))
 
     def _call(self, batch: _Batch) -> scripts.Call[bool]:
         keys = partition_keys(self._crawl, batch.partition)
-        return scripts.append_batch(keys, self._node, batch.number, batch.data, batch.urls)
+        return scripts.append_batch(keys, self._node, batch.number, batch.data, batch.urls, batch.edges)
 
     def _forget_old(self, now_ms: int) -> None:
         while self._sent and self._sent[0][0] < now_ms - KEEP_SENT_MS:

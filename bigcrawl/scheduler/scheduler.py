@@ -227,13 +227,15 @@ class Scheduler(BaseScheduler):
 
     # --- links and start requests, from the spider middleware
 
-    def offer_links(self, links: Links, urls: Iterable[str], depth: int) -> int:
-        """Take a batch of canonical URLs; return how many were not sent just before."""
+    def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
+        """Take a batch of canonical URLs, found on a page if any; return how many were not sent just before."""
         node = self.node
         if node is None:
             return 0
         encode = links_encoder(links, depth)
         keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
+        if page:
+            node.link_graph.note(page, urls)
         fresh = node.outbox.not_recent(keyed)
         offered = 0
         for key in fresh:

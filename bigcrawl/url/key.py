@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 UrlKey = NewType("UrlKey", int)
 """64 bits, unsigned. Of 37 crawls of 10^9 URLs each, one is to be expected in which two URLs share a key."""
 
+PldKey = NewType("PldKey", int)
+"""64 bits, unsigned: of a pay-level domain."""
+
 HASH_SEED = 0x0B16C4A3
 """Any constant will do; it stands in the crawl record so that nodes can compare it."""
 
@@ -43,6 +46,11 @@ def request_key(canonical: str, method: str = "GET", body: bytes = b"") -> UrlKe
     return UrlKey(mmh3.hash64(request, HASH_SEED, signed=False)[0])
 
 
+def pld_key(pld: str) -> PldKey:
+    """Return the key of a pay-level domain."""
+    return PldKey(mmh3.hash64(pld, HASH_SEED, signed=False)[0])
+
+
 def partition_of(pld: str, partitions: int) -> int:
-    """Return the number of the partition that a PLD belongs to: 0 <= number < `partitions`."""
-    return int(mmh3.hash64(pld, HASH_SEED, signed=False)[0]) % partitions
+    """Return the number of the partition that a PLD belongs to: its key modulo `partitions`."""
+    return pld_key(pld) % partitions

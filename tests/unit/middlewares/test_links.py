@@ -47,7 +47,7 @@ class Frontier:
     def note_start_request(self, request: Request) -> None:
         self.events.append(("start", request.url))
 
-    def offer_links(self, links: Links, urls: Iterable[str], depth: int) -> int:
+    def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
         offered = list(urls)
         self.events.append(("links", offered, depth))
         self.offered.set()

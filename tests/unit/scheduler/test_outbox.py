@@ -12,6 +12,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler import outbox as outbox_module
+from bigcrawl.scheduler.link_graph import LinkGraph
 from bigcrawl.scheduler.outbox import KEEP_SENT_MS, RECENT_KEYS, Outbox
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.queued_url import decode_batch
@@ -154,7 +155,7 @@ def test_newest_keys_are_never_forgotten(rounds: int, more: int) -> None:
     assert not any(map(outbox.is_recent, range(count)))
     assert all(map(outbox.is_recent, range(count - half, count)))
     assert outbox.dropped_recent == half
-    assert len(outbox._young) + len(outbox._old) < RECENT_KEYS
+    assert len(outbox._recent._young) + len(outbox._recent._old) < RECENT_KEYS
     assert not any(outbox.is_recent(key) for key in range(count - RECENT_KEYS - 10, count - RECENT_KEYS))
     assert outbox.dropped_recent == half
 
@@ -175,5 +176,33 @@ def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: p
         sighted += fresh
         dropped += len(keys) - len(fresh)
         assert outbox.dropped_recent == dropped
-        assert outbox._young | outbox._old >= set(sighted[-8:])
-        assert len(outbox._young) + len(outbox._old) <= 16 + 2 * 12
+        assert outbox._recent._young | outbox._recent._old >= set(sighted[-8:])
+        assert len(outbox._recent._young) + len(outbox._recent._old) <= 16 + 2 * 12
+
+
+# --- edges
+
+
+def test_edges_travel_with_the_next_urls_of_their_partition(crawl_name: str, redis_url: str) -> None:
+    """And alone when there are many; a message that carries none has no field for them."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            links = LinkGraph(str, 1)
+            outbox = Outbox("node", crawl_name, 1000, ManualClock(), links)
+            links.note("http://a.example/", ["http://b.example/"])
+            await outbox.flush(client)
+            outbox.offer(URLS[0], 0)
+            await outbox.flush(client)
+            outbox.offer(URLS[1], 0)
+            await outbox.flush(client)
+            for i in range(64):
+                links.note(f"http://a{i}.example/", ["http://b.example/"])
+            await outbox.flush(client)
+            rows = await client.command("XRANGE", PartitionKeys(crawl_name, 0).inbox, "-", "+")
+            entries = [dict(pairs_of(fields)) for _, fields in rows]
+            assert [len(entry.get(b"e", b"")) for entry in entries] == [16, 0, 64 * 16]
+            assert [b"e" in entry for entry in entries] == [True, False, True]
+            assert [decode_batch(entry[b"b"]) for entry in entries] == [URLS[:1], URLS[1:2], []]
+
+    asyncio.run(scenario())

@@ -1,0 +1,74 @@
+"""Which pay-level domains link to which (STAR, before step 3): edges found on pages, on their way with the URLs.
+
+A link from one PLD to another raises the other's in-degree, once for each pair, however many URLs it leads to and
+whether they are new or not. So edges do not follow the URLs' own seen check: a node tells each pair that it has not
+told lately, with the next batch of URLs that the partition of the target gets from it, and the partition's owner
+counts different ones. An edge is a hint, not a URL: one that dies with its node is found on another page.
+Source: IRLbot §5.2 (crawling threads aggregate PLD-PLD link information).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.recent import RecentKeys
+from bigcrawl.url.canonical import host_of
+from bigcrawl.url.key import pld_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+# Pairs remembered as told: some 10 MB, and a page's worth of them is mostly among those of its site's other pages.
+RECENT_EDGES = 1 << 16
+
+_EDGE = struct.Struct("<QQ")
+_OVERDUE_BYTES = 64 * _EDGE.size
+_MASK = (1 << 64) - 1
+
+
+class LinkGraph:
+    """The edges that a node has found and not told yet."""
+
+    def __init__(self, pld_of: Callable[[str], str], partitions: int) -> None:
+        self._pld_of = pld_of
+        self._partitions = partitions
+        self._recent = RecentKeys(RECENT_EDGES)
+        self._waiting: dict[int, bytearray] = {}
+
+    def __repr__(self) -> str:
+        return f"<LinkGraph partitions={len(self._waiting)}>"
+
+    def note(self, page: str, urls: Iterable[str]) -> None:
+        """Note where a page's links lead; links within its PLD are none.
+
+        Args:
+            page: the page's URL.
+            urls: canonical URLs; what is none is passed over.
+
+        Cost: about 0.1 us a link to the page's own host, 0.5 us for another.
+        """
+        origin = page[: page.find("/", 8) + 1]
+        try:
+            source = self._pld_of(host_of(page))
+            hosts = {host_of(url) for url in urls if not url.startswith(origin)}
+        except (ValueError, IndexError):
+            return  # not a page of the web: it gives nobody a good name
+        targets = {self._pld_of(host) for host in hosts}
+        targets.discard(source)
+        if targets:
+            self._add(pld_key(source), [pld_key(pld) for pld in targets])
+
+    def _add(self, source: int, targets: list[int]) -> None:
+        pairs = {(source * 31 + target) & _MASK: target for target in targets}
+        for pair in self._recent.new(pairs):
+            target = pairs[pair]
+            self._waiting.setdefault(target % self._partitions, bytearray()).extend(_EDGE.pack(source, target))
+
+    def take(self, partition: int) -> bytes:
+        """Take the edges that wait for a partition: 16 bytes each, little-endian, the PLD keys of source and target."""
+        return bytes(self._waiting.pop(partition, b""))
+
+    def overdue(self) -> list[int]:
+        """The partitions whose edges are worth a message of their own: for want of URLs, too many wait."""
+        return [partition for partition, edges in self._waiting.items() if len(edges) >= _OVERDUE_BYTES]
