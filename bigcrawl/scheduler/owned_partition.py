@@ -73,6 +73,11 @@ class OwnedPartition:
         """URLs that may be admitted now."""
         return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether a committed admit batch is not known to be in Redis."""
+        return self.admitted < self.disk.batch_number
+
     def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False) -> bool:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
 

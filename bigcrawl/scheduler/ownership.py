@@ -39,6 +39,7 @@ STEPS_AT_ONCE = 64  # partitions whose inboxes are read in one round trip and fo
 INBOX_ENTRIES_AT_ONCE = 2_048  # over all partitions of a round: bounds what it holds in memory
 INBOX_ENTRIES_EACH = 256
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
+DURABLE_LOOK_MS = 100  # between two looks for them
 RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 
 
@@ -62,6 +63,8 @@ class Ownership:
         self._worker = worker
         self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls)
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
+        self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
+        self._durable_look_ms = 0  # monotonic
         self.owned: dict[int, OwnedPartition] = {}
 
     def __repr__(self) -> str:
@@ -197,8 +200,8 @@ class Ownership:
         await self._admit_pending()
         now_ms = self._clock.monotonic_ms()
         step_ms = self._config.frontier.step_ms
-        due = [mine for mine in self.owned.values() if mine.wants_step(now_ms, step_ms, starved=starved)]
-        due = due[:STEPS_AT_ONCE]
+        restless = [mine for mine in self.owned.values() if mine.inbox_moved or mine.waiting]
+        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, starved=starved)][:STEPS_AT_ONCE]
         if not due:
             return 0
         inboxes = await self._read_inboxes(due)
@@ -208,6 +211,7 @@ class Ownership:
         for mine, inbox, step in zip(due, inboxes, steps, strict=True):
             if not isinstance(step, BigcrawlError):
                 calls += mine.after_step(step, len(inbox), now_ms)
+        self._unconfirmed.update(due)
         await self._run_owned(calls)
         self._confirm(due)
         failed = next((step for step in steps if isinstance(step, BigcrawlError)), None)
@@ -218,7 +222,11 @@ class Ownership:
     async def make_durable_due(self) -> None:
         """Force to the disk what has not been for long enough, a few partitions at a time."""
         now_ms = self._clock.monotonic_ms()
+        if now_ms < self._durable_look_ms:
+            return
         due = [mine for mine in self.owned.values() if mine.wants_durable(now_ms, self._config.frontier.durable_ms)]
+        if len(due) <= DURABLE_AT_ONCE:
+            self._durable_look_ms = now_ms + DURABLE_LOOK_MS
         due = due[:DURABLE_AT_ONCE]
         if due:
             await self._in_thread(lambda: _make_durable(due, now_ms))
@@ -226,7 +234,9 @@ class Ownership:
 
     async def _admit_pending(self) -> None:
         """Offer again what was committed but not admitted because Redis went away in between."""
-        behind = [mine for mine in self.owned.values() if mine.disk.batch_number > mine.admitted]
+        owned = self.owned
+        behind = [mine for mine in self._unconfirmed if mine.is_behind and owned.get(mine.keys.partition) is mine]
+        self._unconfirmed = set(behind)
         if behind:
             await self._run_owned([call for mine in behind for call in mine.pending_admissions()])
             self._confirm(behind)
@@ -234,9 +244,10 @@ class Ownership:
     def _confirm(self, stepped: list[OwnedPartition]) -> None:
         now_ms = self._clock.monotonic_ms()
         for mine in stepped:
-            if mine.admitted < mine.disk.batch_number:
+            if mine.is_behind:
                 mine.admitted = mine.disk.batch_number
                 mine.due_ms = now_ms
+        self._unconfirmed.difference_update(stepped)
 
     async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[tuple[str, bytes]]]:
         moved = [mine for mine in due if mine.inbox_moved]

@@ -166,8 +166,6 @@ class _Engine:
         return taken
 
     async def _rest(self) -> None:
-        try:
-            async with asyncio.timeout(REST_S):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
+        alarm = asyncio.get_running_loop().call_later(REST_S, self._wake.set)
+        await self._wake.wait()
+        alarm.cancel()
