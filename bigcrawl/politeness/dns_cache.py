@@ -181,6 +181,11 @@ def _literal(host: str) -> str | None:
     # Only a host with a colon, or that ends in a digit, can be one: names are told apart cheaply.
     if ":" not in host and not host[-1:].isdigit():
         return None
+    return _address(host)
+
+
+@lru_cache(4_096)
+def _address(host: str) -> str | None:
     try:
         return str(ip_address(host))
     except ValueError:
