@@ -108,12 +108,22 @@ class PartitionView:
     next_due_ms: int
     taken: int
     inbox_id: str
-    state: dict[str, str]
+    fields: dict[bytes, bytes]  # of its state, as they came: an owner looks every second, for two of them
+
+    @property
+    def state(self) -> dict[str, str]:
+        """All fields of the partition's state."""
+        return {
+            name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in self.fields.items()
+        }
 
     def count(self, field: str) -> int:
         """A counter of the partition's state; 0 when it was never raised."""
-        return int(self.state.get(field, 0))
+        return int(self.fields.get(field.encode(), 0))
 
+
+# Those classes' own constructors are Python; this one is not.
+_new_tuple = tuple.__new__
 
 _FOR_MANY = """
 local function script(KEYS, ARGV)
@@ -262,19 +272,24 @@ def exchange_urls(
     delay_ms: int,
     ended: Sequence[Ended] = (),
     now_ms: int = 0,
+    outcomes: bytes = b"",
 ) -> Call[Exchanged]:
-    """End taken URLs, then take URLs of hosts due within the horizon, earliest due first."""
-    args: list[Value] = [now_ms, who.node, who.epoch, connections, urls_max, horizon_ms, delay_ms]
+    """End taken URLs, then take URLs of hosts due within the horizon, earliest due first.
+
+    `outcomes` are those of the acknowledged ones, see `bigcrawl.scheduler.outcomes`.
+    """
+    args: list[Value] = [now_ms, who.node, who.epoch, connections, urls_max, horizon_ms, delay_ms, outcomes]
     for end in ended:
         args += end
 
     def parse(reply: list[Any]) -> Exchanged:
         if reply[0] == -1:
             raise OwnershipLostError(f"partition {keys.partition} has another owner")
-        urls = [TakenUrl(reply[i].decode(), reply[i + 1], reply[i + 2]) for i in range(3, len(reply), 3)]
-        return Exchanged(reply[0], reply[1], reply[2], urls)
+        rows = zip(map(bytes.decode, reply[3::3]), reply[4::3], reply[5::3], strict=True)
+        urls = [_new_tuple(TakenUrl, row) for row in rows]
+        return _new_tuple(Exchanged, (reply[0], reply[1], reply[2], urls))
 
-    return Call("exchange_urls", keys.for_exchange, tuple(args), parse)
+    return Call("exchange_urls", (*keys.for_exchange, keys.inbox), tuple(args), parse)
 
 
 def reconcile_partition(
@@ -311,7 +326,6 @@ def look_partition(
     """See how the partition stands; its owner renews its lease by looking."""
 
     def parse(reply: list[Any]) -> PartitionView:
-        pairs = [value.decode("utf-8", "replace") for value in reply[11]]
         epoch, lease_left, ready, waiting, busy, next_due, taken = (int(value) for value in reply[3:10])
         return PartitionView(
             now_ms=int(reply[0]),
@@ -325,7 +339,7 @@ def look_partition(
             next_due_ms=next_due,
             taken=taken,
             inbox_id=reply[10].decode(),
-            state=dict(zip(pairs[::2], pairs[1::2], strict=True)),
+            fields=dict(zip(reply[11][::2], reply[11][1::2], strict=True)),
         )
 
     node, epoch = (who.node, who.epoch) if who else ("", 0)

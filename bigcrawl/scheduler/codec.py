@@ -41,6 +41,7 @@ _NESTED_MAX = 500  # msgpack itself stops at 511; what holds itself has no end
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 _LIST_OF_3 = b"\x93"  # how msgpack begins one
 _pack = msgpack.Packer().pack
+_new_tuple = tuple.__new__  # the named tuples' own constructors are Python
 _PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
 
@@ -110,7 +111,7 @@ def look_at_body(body: bytes) -> Glance:
         ValueError: the body is damaged.
     """
     url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
-    return Glance(url, payload is None, bool(payload and payload.get("errback")))
+    return _new_tuple(Glance, (url, payload is None, bool(payload and payload.get("errback"))))
 
 
 def decode_request(body: bytes, spider: Spider) -> Request:
@@ -137,7 +138,8 @@ def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
 def unpack_member(data: bytes) -> Member:
     """Return the fields of a member."""
     seq, _, rest = data.partition(b":")
-    return Member(int(seq), *msgpack.unpackb(rest, raw=False))
+    key, priority, flags, attempts, body = msgpack.unpackb(rest, raw=False)
+    return _new_tuple(Member, (int(seq), key, priority, flags, attempts, body))
 
 
 def order_of(priority: int, seq: int) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.codec import Member, look_at_body, unpack_member
 from bigcrawl.scheduler.held import HeldUrl
 from bigcrawl.scheduler.owned_partition import NEVER_MS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import Ended, Exchanged, TakenUrl
+    from bigcrawl.redisdb.scripts import Exchanged, TakenUrl
     from bigcrawl.scheduler.gatekeeper import Gatekeeper
     from bigcrawl.scheduler.handout import Handout
     from bigcrawl.scheduler.outbox import Outbox
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
 TAKE_MAX = 64
+_new_tuple = tuple.__new__  # the class's own constructor is Python
 URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
 
 
@@ -173,8 +175,8 @@ def rest_left_ms(held: HeldUrl, now_ms: int) -> int:
 def _told(held: HeldUrl, now_ms: int) -> Ended:
     """The end, with what is left of its host's delay."""
     assert held.end is not None, "an ended URL has an end"
-    left_ms = rest_left_ms(held, now_ms)
-    return held.end if left_ms == held.end.delay_ms else held.end._replace(delay_ms=left_ms)
+    seq, _, member, counter, fetched_bytes = held.end
+    return _new_tuple(Ended, (seq, rest_left_ms(held, now_ms), member, counter, fetched_bytes))
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.
 KEEP_ENDED_MS = 3_000
 
+# Ends that Redis has heard and that stand behind one it has not: they leave the line in bulk.
+HEARD_MAX = 512
+
 
 class Stage(Enum):
     """Where a held URL stands."""
@@ -58,6 +61,7 @@ class HeldUrl:
     refusal: str = ""  # why it is not fetched, when only its errback is left to run
     end: Ended | None = None  # how it ended, once it has
     offered: int = 0  # the outbox's count then: what was offered until then is safe before it is acknowledged
+    is_heard: bool = False  # Redis knows of its end
 
     @property
     def seq(self) -> int:
@@ -70,7 +74,8 @@ class HeldUrls:
 
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
-    _lately: deque[tuple[int, HeldUrl, Ended]] = field(default_factory=deque)
+    _heard: int = 0  # of those in `_ended`
+    _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
 
     def __len__(self) -> int:
         return len(self._held)
@@ -81,7 +86,7 @@ class HeldUrls:
     @property
     def unacknowledged(self) -> int:
         """Ended URLs whose links or page are not safe yet, or whose end Redis has not heard."""
-        return len(self._ended)
+        return len(self._ended) - self._heard
 
     def add(self, held: HeldUrl) -> None:
         self._held[held.partition, held.seq] = held
@@ -103,24 +108,25 @@ class HeldUrls:
         for held in self._ended:
             if held.offered > flushed:
                 break
-            ready.append(held)
+            if not held.is_heard:
+                ready.append(held)
         return ready
 
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
         """Drop URLs whose end Redis has heard; how they ended is remembered for a few seconds."""
-        gone = set(ends)
-        kept: list[HeldUrl] = []
-        while gone and self._ended:
-            held = self._ended.popleft()
-            if held in gone:
-                gone.remove(held)
-                assert held.end is not None, "an ended URL has an end"
-                self._lately.append((now_ms, held, held.end))
-            else:
-                kept.append(held)
-        self._ended.extendleft(reversed(kept))
         for held in ends:
-            self._held.pop((held.partition, held.seq), None)
+            key = (held.partition, held.seq)
+            if self._held.get(key) is held:
+                del self._held[key]
+                self._lately.append((now_ms, held))
+                held.is_heard = True
+                self._heard += 1
+        while self._ended and self._ended[0].is_heard:
+            self._ended.popleft()
+            self._heard -= 1
+        if self._heard > HEARD_MAX:
+            self._ended = deque(held for held in self._ended if not held.is_heard)
+            self._heard = 0
         while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
             self._lately.popleft()
 
@@ -129,17 +135,20 @@ class HeldUrls:
         dropped = self.by_partition(partition)
         for held in dropped:
             del self._held[partition, held.seq]
-        self._ended = deque(held for held in self._ended if held.partition != partition)
+        self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_heard)
+        self._heard = 0
         return dropped
 
     def ended_lately(self, partition: int) -> list[HeldUrl]:
         """Acknowledged URLs of the partition that a rewound Redis may bring back."""
-        return [held for _, held, end in self._lately if held.partition == partition and not end.member]
+        lately = [held for _, held in self._lately if held.partition == partition]
+        return [held for held in lately if held.end and not held.end.member]
 
     def rests(self, partition: int, now_ms: int) -> dict[str, int]:
         """Hosts that were told lately to rest, which a rewound Redis may have forgotten, and for how long yet."""
         left: dict[str, int] = {}
-        for heard_ms, held, end in self._lately:
-            if held.partition == partition and heard_ms + end.delay_ms > now_ms:
-                left[held.host] = max(left.get(held.host, 0), heard_ms + end.delay_ms - now_ms)
+        for heard_ms, held in self._lately:
+            until_ms = heard_ms + (held.end.delay_ms if held.end else 0)
+            if held.partition == partition and until_ms > now_ms:
+                left[held.host] = max(left.get(held.host, 0), until_ms - now_ms)
         return left

@@ -6,17 +6,21 @@
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
+-- KEYS[8] stream  inbox      field o = outcomes
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] connections of a host
 -- ARGV[5] URLs to take at most    ARGV[6] horizon ms    ARGV[7] host delay ms between starts of its connections
--- ARGV[8...] per ended URL: seq, delay ms of its host from now, new member ('' acknowledge, '=' return as it was,
+-- ARGV[8] outcomes of the acknowledged URLs, '' when there are none
+-- ARGV[9...] per ended URL: seq, delay ms of its host from now, new member ('' acknowledge, '=' return as it was,
 --            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
 --          {-1} when another node owns the partition.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
 --            is at its old place, which is the head of its host's queue among equals; a host with URLs waiting is
 --            ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than said before,
---            and its record lives for one minute longer than that, or more.
--- Lost reply: an ended URL is passed over by the repeat; a taken one stays so, and reconcile_partition gives it back.
+--            and its record lives for one minute longer than that, or more. A URL is acknowledged and its outcome in
+--            the inbox, or neither.
+-- Lost reply: an ended URL is passed over by the repeat, which tells its outcome once more; a taken one stays so, and
+--             reconcile_partition gives it back.
 -- Cost: O(URLs * log hosts).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
@@ -29,7 +33,10 @@ if now == 0 then
 end
 local connections = tonumber(ARGV[4])
 local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
-for i = 8, #ARGV, 5 do
+if ARGV[8] ~= '' then
+  redis.call('XADD', KEYS[8], '*', 'o', ARGV[8])
+end
+for i = 9, #ARGV, 5 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
     local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.codec import Member
-from bigcrawl.scheduler.held import KEEP_ENDED_MS, HeldUrl, HeldUrls, Stage
+from bigcrawl.scheduler.held import HEARD_MAX, KEEP_ENDED_MS, HeldUrl, HeldUrls, Stage
 
 
 def held_url(seq: int, partition: int = 0) -> HeldUrl:
@@ -89,7 +89,7 @@ def test_ends_are_forgotten_in_any_order_and_the_rest_keeps_its_own() -> None:
     assert [held.seq for held in table.acknowledgeable(99)] == [0, 2, 3, 5, 6, 8]
     assert [held.seq for held in table.acknowledgeable(5)] == [0, 2, 3, 5]
     assert {held.seq for held in table} == {0, 2, 3, 5, 6, 8}
-    assert [held.seq for held in table.ended_lately(1)] == [1, 4, 7]
+    assert {held.seq for held in table.ended_lately(1)} == {1, 4, 7}
     table.forget([urls[8], urls[0]], now_ms=0)
     table.forget([urls[6], urls[5], urls[2], urls[3]], now_ms=0)
     assert (len(table), table.unacknowledged) == (0, 0)
@@ -116,3 +116,17 @@ def test_what_was_not_forgotten_is_told_again() -> None:
     table.end(second, Ended(2, 0), 0)
     table.forget([], now_ms=0)
     assert table.acknowledgeable(0)[: len(told)] == told
+
+
+def test_ends_that_were_heard_do_not_pile_up_behind_one_that_was_not() -> None:
+    """A partition whose ends Redis refuses keeps its own, and nobody else's."""
+    stuck, *others = [held_url(seq) for seq in range(2 * HEARD_MAX)]
+    table = holding(stuck, *others)
+    for url in (stuck, *others):
+        table.end(url, Ended(url.seq, 0), 0)
+    for url in others:
+        table.forget([url], now_ms=0)
+        assert len(table._ended) <= 2 * HEARD_MAX - url.seq + HEARD_MAX
+    assert table.unacknowledged == 1
+    assert len(table._ended) <= HEARD_MAX
+    assert table.acknowledgeable(0) == [stuck]

@@ -1,0 +1,145 @@
+"""How URLs ended, in numbers: what travels through the inbox and stays in a partition's table `ends` (step 14).
+
+An outcome is a code, a detail and a time. The code stands for what the URL's end is counted as (see
+`bigcrawl.stats`): `status:NNN` is NNN; every other has a row in `CODES`. The detail tells of a URL that
+robots.txt forbids by which rule, as 16 bits of the rule's hash; of any other it is 0.
+
+In an inbox entry, field `o`: a row an outcome, one after another, little-endian.
+
+    0    u64   key of the URL
+    8    u16   code
+    10   u16   detail
+
+Its time is that of the entry, whose id begins with milliseconds. Field `f`: keys to be forgotten, u64 each.
+
+To add a code: a row in `CODES`, with the number behind the last of its group. A number is never changed nor given
+to another outcome: it is on the disks of crawls. An outcome that has no row is stored as `other`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.exceptions import BigcrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
+
+VALUE: Final = np.dtype([("code", "<u2"), ("detail", "<u2"), ("time_s", "<u4")])
+"""What the table `ends` holds of a URL; time_s counts seconds since 1970, to the year 2106."""
+
+OTHER: Final = "other"
+AGAIN: Final = "queued-again"
+"""No end: the URL is to be fetched once more, by hand."""
+
+CODES: Final[dict[str, int]] = {
+    OTHER: 1000,
+    AGAIN: 1001,
+    # got no answer
+    "error:dns": 1100,
+    "error:timeout": 1101,
+    "error:refused": 1102,
+    "error:dataloss": 1103,
+    "error:too-large": 1104,
+    "error:connection": 1105,
+    "error:other": 1106,
+    # was not fetched
+    "dropped:forbidden": 1200,
+    "dropped:unreachable": 1201,
+    "dropped:unresolved": 1202,
+    "dropped:refused-address": 1203,
+    "dropped:undecodable": 1204,
+    "dropped:scheme": 1205,
+    "dropped:ignored": 1206,
+}
+"""By what the end is counted as; statuses are their own codes, from 100 to 999."""
+
+_STATUSES = range(100, 1000)
+_CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
+_OTHER = CODES[OTHER]
+_NAME_OF = {code: name for name, code in _CODE_OF.items()}
+_ROW = struct.Struct("<QHH")
+_ROWS = np.dtype([("key", "<u8"), ("code", "<u2"), ("detail", "<u2")])
+
+
+class OutcomesFormatError(BigcrawlError):
+    """The bytes are not whole rows of outcomes, or of keys."""
+
+
+class Outcome(NamedTuple):
+    """One end, read again.
+
+    Attributes:
+        name: what it is counted as; `code-<n>` for a code of a later version.
+        detail: see the top of this module.
+        time_s: seconds since 1970, by the clock of Redis.
+    """
+
+    name: str
+    detail: int
+    time_s: int
+
+
+def pack_outcome(key: int, counter: str, detail: int = 0) -> bytes:
+    """Return one outcome as it travels. Cost: 0.3 us."""
+    return _ROW.pack(key, _CODE_OF.get(counter, _OTHER), detail)
+
+
+def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:
+    """Return outcomes, (key, counter, detail) each, as they travel."""
+    return b"".join([pack_outcome(*end) for end in ends])
+
+
+def unpack_outcomes(data: bytes, entry_id: str) -> tuple[KeyArray, npt.NDArray[Any]]:
+    """Return the keys of an inbox entry's outcomes, in order, and of each what the table holds (`VALUE`).
+
+    Raises:
+        OutcomesFormatError: the bytes are not whole rows.
+    """
+    if len(data) % _ROW.size:
+        raise OutcomesFormatError(f"{len(data)} bytes of outcomes; must be rows of {_ROW.size}")
+    rows = np.frombuffer(data, dtype=_ROWS)
+    values = np.empty(len(rows), dtype=VALUE)
+    values["code"], values["detail"], values["time_s"] = rows["code"], rows["detail"], _seconds(entry_id)
+    return rows["key"].astype(KEY_TYPE), values
+
+
+def pack_keys(keys: Sequence[int]) -> bytes:
+    """Return keys to be forgotten as they travel."""
+    return np.array(keys, dtype=KEY_TYPE).tobytes()
+
+
+def unpack_keys(data: bytes) -> KeyArray:
+    """Return the keys that `pack_keys` packed.
+
+    Raises:
+        OutcomesFormatError: the bytes are not whole keys.
+    """
+    if len(data) % KEY_TYPE.itemsize:
+        raise OutcomesFormatError(f"{len(data)} bytes of keys; must be {KEY_TYPE.itemsize} each")
+    return np.frombuffer(data, dtype=KEY_TYPE)
+
+
+def read_outcome(value: npt.NDArray[Any]) -> Outcome:
+    """Return what one value of the table says."""
+    code, detail, time_s = value.item()
+    return Outcome(_NAME_OF.get(code, f"code-{code}"), detail, time_s)
+
+
+def rule_hash(rule: str) -> int:
+    """Return the detail of a URL that this line of robots.txt forbids: 16 bits, never 0."""
+    return zlib.crc32(rule.encode()) % 0xFFFF + 1
+
+
+def _seconds(entry_id: str) -> int:
+    return min(int(entry_id.partition("-")[0]) // 1000, 0xFFFFFFFF)

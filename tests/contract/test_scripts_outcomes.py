@@ -1,0 +1,70 @@
+"""Outcomes of acknowledged URLs go into the inbox, by the call that acknowledges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import OwnershipLostError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import Ended, Identity
+from bigcrawl.scheduler.outcomes import pack_outcomes
+from tests.support.script_world import DELAY_MS
+
+if TYPE_CHECKING:
+    from tests.support.script_world import ScriptWorld
+
+SAID = pack_outcomes([(1, "status:200", 0), (2, "dropped:forbidden", 7)])
+
+
+def end(world: ScriptWorld, outcomes: bytes, *ended: Ended) -> int:
+    call = scripts.exchange_urls(
+        world.keys, world.who, 1, 0, 0, DELAY_MS, ended, now_ms=world.now_ms, outcomes=outcomes
+    )
+    count: int = world.runner.run(call).ended
+    return count
+
+
+def inbox(world: ScriptWorld) -> list[dict[bytes, bytes]]:
+    return [fields for _, fields in world.client.xrange(world.keys.inbox)]
+
+
+def test_outcomes_are_one_inbox_entry_of_the_call(world: ScriptWorld) -> None:
+    """All of a call stand in one entry, byte for byte, behind what was there; counters of URLs stay as they are."""
+    world.admit("a.example", "b.example")
+    world.take()
+    world.runner.run(scripts.append_batch(world.keys, "n", 1, b"batch", 3))
+    ends = [Ended(1, 0, b"", "status:200", 5), Ended(2, 0, b"", "dropped:forbidden")]
+    assert end(world, SAID, *ends) == 2
+    assert inbox(world) == [{b"b": b"batch"}, {b"o": SAID}]
+    assert (world.count("appended"), world.count("appended_urls"), world.count("ended")) == (1, 3, 2)
+    assert (world.count("status:200"), world.count("dropped:forbidden")) == (1, 1)
+    world.check()
+
+
+def test_call_without_outcomes_leaves_the_inbox_alone(world: ScriptWorld) -> None:
+    """Taking, returning and failing URLs tell of no end."""
+    world.admit("a.example", "b.example")
+    world.take()
+    assert end(world, b"", Ended(1, 0, b"="), Ended(2, 0, b"2:next", "retried:status:503")) == 2
+    assert not world.client.exists(world.keys.inbox)
+
+
+def test_repeat_after_a_lost_reply_says_the_same_once_more(world: ScriptWorld) -> None:
+    """The URL ended once; its outcome stands twice, and the later one says the same."""
+    world.admit("a.example")
+    world.take()
+    assert [end(world, SAID, Ended(1, 0, b"", "status:200")) for _ in range(2)] == [1, 0]
+    assert world.count("status:200") == 1
+    assert inbox(world) == [{b"o": SAID}] * 2
+
+
+def test_who_is_not_the_owner_tells_nothing(world: ScriptWorld) -> None:
+    """Another node's word about an end is refused as its acknowledgement is."""
+    world.admit("a.example")
+    world.take()
+    world.who = Identity("stranger", 1)
+    with pytest.raises(OwnershipLostError):
+        end(world, SAID, Ended(1, 0, b"", "status:200"))
+    assert not world.client.exists(world.keys.inbox)
