@@ -25,6 +25,9 @@ from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
+from bigcrawl.scheduler.budget import make_policy
+from bigcrawl.scheduler.budget_rules import parse_rules
+from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.registry import mark_failed
 from bigcrawl.scheduler.scheduler import Scheduler
 
@@ -65,6 +68,8 @@ class Addon:
             settings.set("BIGCRAWL_CRAWL", _name_of(self._crawler.spidercls.name), "addon")
         try:
             config = read_config(settings)
+            make_policy(config.budget, EMPTY_COUNTS)
+            parse_rules(config.budget.rules)
             if config.crawl.warc_dir is not None:
                 usable_directory(config.crawl.warc_dir)
         except ConfigError as error:

@@ -7,19 +7,18 @@ bounds is a ConfigError that names the right one.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import os
 import re
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREFIX = "BIGCRAWL_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -61,12 +60,32 @@ class FrontierConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetConfig:
+    """What decides of a PLD's budget; `scheduler.budget` and `scheduler.budget_rules` check the texts in it.
+
+    `rules` are as written: name -> limit -> value.
+    """
+
+    policy: str
+    base: int
+    top: int
+    maximum: int
+    rules: Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
 class PolitenessConfig:
-    """Delays, limits and doors."""
+    """Delays, limits and doors.
+
+    The two delays `_min_ms` are what budgets may scale the others down to: never above those, and the same where
+    nothing is scaled.
+    """
 
     host_delay_ms: int
+    host_delay_min_ms: int
     host_connections: int
     server_delay_ms: int
+    server_delay_min_ms: int
     crawl_delay_max_ms: int
     download_factor: float
     obey_robots: bool
@@ -82,6 +101,7 @@ class Config:
 
     crawl: CrawlConfig
     frontier: FrontierConfig
+    budget: BudgetConfig
     politeness: PolitenessConfig
     progress_ms: int
 
@@ -121,10 +141,21 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
         lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
     )
+    budget = BudgetConfig(
+        policy=value["BIGCRAWL_BUDGET_POLICY"],
+        base=value["BIGCRAWL_BUDGET"],
+        top=value["BIGCRAWL_BUDGET_TOP"],
+        maximum=value["BIGCRAWL_BUDGET_MAX"],
+        rules=value["BIGCRAWL_BUDGET_RULES"] or {},
+    )
+    host_delay_ms = _ms(_host_delay(settings, value["BIGCRAWL_HOST_DELAY"]))
+    server_delay_ms = _ms(value["BIGCRAWL_SERVER_DELAY"])
     politeness = PolitenessConfig(
-        host_delay_ms=_ms(_host_delay(settings, value["BIGCRAWL_HOST_DELAY"])),
+        host_delay_ms=host_delay_ms,
+        host_delay_min_ms=min(_ms(value["BIGCRAWL_HOST_DELAY_MIN"]) or host_delay_ms, host_delay_ms),
         host_connections=value["BIGCRAWL_HOST_CONNECTIONS"],
-        server_delay_ms=_ms(value["BIGCRAWL_SERVER_DELAY"]),
+        server_delay_ms=server_delay_ms,
+        server_delay_min_ms=min(_ms(value["BIGCRAWL_SERVER_DELAY_MIN"]) or server_delay_ms, server_delay_ms),
         crawl_delay_max_ms=_ms(value["BIGCRAWL_CRAWL_DELAY_MAX"]),
         download_factor=value["BIGCRAWL_DOWNLOAD_FACTOR"],
         obey_robots=value["BIGCRAWL_ROBOTS"] == "obey",
@@ -133,7 +164,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
         agent=str(settings.get("USER_AGENT") or "bigcrawl"),
     )
-    return Config(crawl, frontier, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
+    return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:
@@ -202,7 +233,17 @@ def _convert(setting: Setting, raw: object) -> Any:
     if setting.type is float:
         number = float(raw)  # type: ignore[arg-type]
         return number if math.isfinite(number) else _refuse()
+    if setting.type is dict:
+        return _table(raw)
     return str(raw).strip()
+
+
+def _table(raw: Any) -> dict[str, dict[str, object]]:
+    if isinstance(raw, str):
+        raw = json.loads(raw)
+    if not isinstance(raw, Mapping) or not all(isinstance(name, str) for name in raw):
+        _refuse()
+    return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
 
 
 def _refuse() -> Any:
@@ -212,6 +253,8 @@ def _refuse() -> Any:
 def _wanted(setting: Setting) -> str:
     if setting.choices:
         return "one of " + ", ".join(setting.choices)
+    if setting.type is dict:
+        return 'a table of tables, such as {"example.com": {"budget": 500}}, or that in JSON'
     kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
     bounds = ""
     if setting.low is not None and setting.high is not None:

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row: `default` None means unset; `low` and `high` are inclusive; `choices` closes a str."""
+    """One row: `default` None means unset; `low` and `high` are inclusive; `choices` closes a str.
+
+    A dict is a table of tables of text, numbers and the like, in JSON where it comes as text.
+    """
 
     name: str
     default: object
@@ -115,6 +118,47 @@ SETTINGS: tuple[Setting, ...] = (
         0.5,
         600,
     ),
+    # --- budgets
+    Setting(
+        "BIGCRAWL_BUDGET_POLICY",
+        "star",
+        str,
+        "How many URLs of a pay-level domain pass in a turn: star, fixed, proportional, inverse, popular-only, none, "
+        "or the import path of a policy of your own.",
+    ),
+    Setting(
+        "BIGCRAWL_BUDGET",
+        10,
+        int,
+        "URLs that pass in a turn of a pay-level domain that nothing is known of.",
+        "URLs",
+        1,
+        1_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_BUDGET_TOP",
+        10_000,
+        int,
+        "Ranks with more than BIGCRAWL_BUDGET, at most: the pay-level domains that most others point to.",
+        "ranks",
+        1,
+        100_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_BUDGET_MAX",
+        10_000,
+        int,
+        "URLs that pass in a turn of the first in rank.",
+        "URLs",
+        1,
+        1_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_BUDGET_RULES",
+        None,
+        dict,
+        "Limits set by hand for hosts, pay-level domains and patterns: budget, pages, bytes, depth.",
+    ),
     # --- the hot set in Redis
     Setting(
         "BIGCRAWL_HOT_URLS",
@@ -155,6 +199,15 @@ SETTINGS: tuple[Setting, ...] = (
         86_400,
     ),
     Setting(
+        "BIGCRAWL_HOST_DELAY_MIN",
+        0.0,
+        float,
+        "What the host delay is scaled down to as the budget grows, Crawl-delay kept. 0: it is not scaled.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
         "BIGCRAWL_HOST_CONNECTIONS",
         1,
         int,
@@ -168,6 +221,15 @@ SETTINGS: tuple[Setting, ...] = (
         0.5,
         float,
         "Pause between the starts of two fetches from one IP address, over all nodes and crawls on the Redis.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_SERVER_DELAY_MIN",
+        0.0,
+        float,
+        "What the server delay is scaled down to as the mean budget of a server's hosts grows. 0: it is not scaled.",
         "s",
         0,
         86_400,

@@ -133,7 +133,14 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     # --- queued
-    Stat("waiting", "gauge", "URLs", "URLs on disk: in front queues and parked.", "trim_partition.lua"),
+    Stat("waiting", "gauge", "URLs", "URLs on disk: in turns, over budget and parked.", "trim_partition.lua"),
+    Stat(
+        "withheld",
+        "gauge",
+        "URLs",
+        "URLs on disk beside those: no budget lets them go, and the crawl does not wait for them.",
+        "trim_partition.lua",
+    ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
     Stat(

@@ -1,6 +1,7 @@
-"""`scrapy frontier status [--json]`: how the crawl stands; `scrapy frontier verify`: are its files sound?
+"""`scrapy frontier ACTION`: questions to a crawl from outside, and changes by hand; nothing stops for them.
 
-Both read without stopping anything.
+To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md. An action fetches
+nothing. What it cannot do is one line on the error output, with what and remedy, and exit status 1.
 """
 
 from __future__ import annotations
@@ -8,25 +9,66 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from bigcrawl.commands import budget
+from bigcrawl.commands.again import forget, retry
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.explain import explain
+from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.embedded import running_url
-from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl_record import RECORD_FILE
-from bigcrawl.scheduler.survey import survey
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.survey import Survey
+
+
+URLS_MAX = 10_000  # at once; a shell sends no more words
+
+
+def _status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    status = asyncio.run(read_status(config))
+    return Answer(status, status_text(status))
+
+
+def _verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    damaged = list(damage_of(config))
+    text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
+    return Answer({"damaged": damaged}, text, 1 if damaged else 0)
+
+
+class Action(NamedTuple):
+    """One thing that can be asked for.
+
+    Attributes:
+        words: what stands behind its name, for the usage line.
+        least: how many words there must be.
+        most: how many there may be.
+        run: does it.
+    """
+
+    words: str
+    least: int
+    most: int
+    run: Callable[[Config, Sequence[str], argparse.Namespace], Answer]
+
+
+ACTIONS: Final[dict[str, Action]] = {
+    "status": Action("", 0, 0, _status),
+    "verify": Action("", 0, 0, _verify),
+    "explain": Action("URL", 1, 1, explain),
+    "forget": Action("URL...", 1, URLS_MAX, forget),
+    "retry": Action("URL...", 1, URLS_MAX, retry),
+    "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
+}
 
 
 class Command(ScrapyCommand):
@@ -36,38 +78,32 @@ class Command(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
 
     def syntax(self) -> str:
-        return "status [--json] | verify"
+        return " | ".join(f"{name} {action.words}".strip() for name, action in ACTIONS.items()) + " [--json]"
 
     def short_desc(self) -> str:
-        return "Ask a bigcrawl frontier how it stands"
+        return "Ask a bigcrawl frontier how it stands, and what became of a URL"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
+        budget.add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the answer; exit status 1 with one line when there is nothing to ask, or something is damaged."""
-        if args not in (["status"], ["verify"]):
-            raise UsageError("say what to do: scrapy frontier status [--json], or scrapy frontier verify")
+        action = ACTIONS.get(args[0]) if args else None
+        if action is None or not action.least <= len(args) - 1 <= action.most:
+            raise UsageError(f"say what to do: scrapy frontier {self.syntax()}")
         assert self.settings is not None
         try:
             if self.settings.get("BIGCRAWL_CRAWL") is None:
                 self.settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(self.settings)), "command")
-            config = read_config(self.settings)
-            if args == ["verify"]:
-                self._verify(config)
-                return
-            status = asyncio.run(read_status(config))
+            answer = action.run(read_config(self.settings), args[1:], opts)
         except BigcrawlError as error:
             print(f"bigcrawl: {error}", file=sys.stderr)
             self.exitcode = 1
             return
-        print(json.dumps(status, indent=2) if opts.json else status_text(status))
-
-    def _verify(self, config: Config) -> None:
-        damaged = list(damage_of(config))
-        print("\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound")
-        self.exitcode = 1 if damaged else 0
+        print(json.dumps(answer.data, indent=2) if opts.json else answer.text)
+        self.exitcode = answer.status
 
 
 def only_crawl(config: Config) -> str:
@@ -81,80 +117,3 @@ def only_crawl(config: Config) -> str:
         known = ", ".join(names)
         raise ConfigError(f"there are several crawls here, say which with -s BIGCRAWL_CRAWL=: {known}")
     return names[0] if names else config.crawl.name
-
-
-async def read_status(config: Config) -> dict[str, Any]:
-    """Return the crawl's nodes, partitions, hosts and URLs by state, pages and rates.
-
-    Raises:
-        ConfigError: no server runs, or it does not know the crawl.
-    """
-    url = config.crawl.redis_url or running_url(config.crawl.crawl_dir / "redis")
-    if url is None:
-        raise ConfigError(f"crawl {config.crawl.name!r} does not run here: its embedded server is stopped")
-    client = RedisClient(url)
-    try:
-        keys = CrawlKeys(config.crawl.name)
-        partitions = await client.command("HGET", keys.crawl, "partitions")
-        if partitions is None:
-            raise ConfigError(f"the Redis knows no crawl {config.crawl.name!r}; see BIGCRAWL_CRAWL")
-        seen = await survey(client, config.crawl.name, int(partitions))
-        finished = await client.command("HGET", keys.crawl, "finished")
-        names = [name.decode() for name in await client.command("ZRANGE", keys.beats, 0, -1)]
-        reports = await client.commands([("HGET", keys.nodes, name) for name in names])
-    finally:
-        await client.close()
-    nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
-    return _status(config, seen, nodes, finished=bool(finished))
-
-
-def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
-    return {
-        "crawl": config.crawl.name,
-        "finished": finished,
-        "nodes": {
-            name: {
-                "partitions": seen.owners[name],
-                "held": report.get("held", 0),
-                "outbox": report.get("outbox", 0),
-                "pages_per_s": report.get("rate", 0.0),
-            }
-            for name, report in nodes.items()
-        },
-        "partitions": {"all": seen.partitions, "owned": seen.owned},
-        "hosts": {"ready": seen.hosts_ready, "waiting": seen.hosts_waiting, "busy": seen.hosts_busy},
-        "urls": {
-            "inbox": seen.urls_inbox,
-            "disk": seen.urls_disk,
-            "queued": seen.urls_queued,
-            "taken": seen.urls_taken,
-            "ended": seen.counts["ended"],
-            "seen": seen.counts["seen"],
-        },
-        "pages": seen.pages,
-        "bytes": seen.counts["bytes"],
-        "pages_per_s": round(sum(report.get("rate", 0.0) for report in nodes.values()), 1),
-        "outcomes": {name: count for name, count in sorted(seen.counts.items()) if ":" in name},
-    }
-
-
-def status_text(status: dict[str, Any]) -> str:
-    """The status for a person."""
-    urls, hosts = status["urls"], status["hosts"]
-    lines = [
-        f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
-        f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second",
-        f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy",
-        (
-            f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
-            f"{urls['taken']:,} taken, {urls['ended']:,} ended; {urls['seen']:,} seen"
-        ),
-        f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
-    ]
-    for name, node in status["nodes"].items():
-        lines.append(
-            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
-            f"{node['pages_per_s']:.1f} pages/s"
-        )
-    lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
-    return "\n".join(lines)

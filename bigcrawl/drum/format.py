@@ -1,27 +1,35 @@
-"""The bytes of a run: a set of 64-bit keys, sorted, written once and never changed.
+"""The bytes of a run: 64-bit keys, sorted, each with a value or none, written once and never changed.
 
-    offset  bytes         what
-    0       8             magic "BCDRUMRN"
-    8       u32           format version, 1
-    12      u32           keys a block, 512
-    16      u64           number of keys, n >= 1
-    24      u64           first key
-    32      u64           last key
-    40      u32           crc32 of bytes 0..39
-    44      u32           zero
-    48      n * u64       keys, strictly ascending; block i is keys i*512 .. i*512+511
-    ...     b * u32       crc32 of each of the b blocks
-    end-4   u32           crc32 of that table
+    offset     bytes         what
+    0          n * (s + v)   records, keys strictly ascending: the low s bytes of key - base, the v bytes of its value
+    d          g * (8+32c)   directory: for each 32 prefixes the place of their first record, u64, and how many
+                             records each has, 32 numbers of c bytes; a prefix is what key - base has above s bytes
+    t          b * u32       crc32 of each 4,096 bytes of bytes 0..t-1, the last ones fewer
+    end-56     8             magic "BCDRUMRN"
+    end-48     u32           format version, 2
+    end-44     u8            s, bytes of a suffix, 1 to 8
+    end-43     u8            c, bytes of a count: 1, 2, 4 or 8
+    end-42     u16           v, bytes of a value; 0: a set
+    end-40     u64           number of records, n >= 1
+    end-32     u64           first key
+    end-24     u64           last key
+    end-16     u64           base, at most the first key
+    end-8      u32           crc32 of the table of checksums
+    end-4      u32           crc32 of the 52 bytes before
 
-All numbers are little-endian. To change the layout, raise the version: an unknown one is refused.
-A run has no temporary name and no commit mark of its own: it exists when its owner's manifest names it,
-and a crash before that leaves a file that nothing refers to.
+All numbers are little-endian. What a run says of itself stands at its end, because a merge knows how many keys
+it keeps only when it has read them. The prefix's last number is that of the last key; a directory's last group
+is filled up with zeros.
+
+To change the layout, raise the version: an unknown one is refused. A run has no temporary name and no commit
+mark of its own: it exists when its owner's manifest names it, and a crash before that leaves a file that nothing
+refers to.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
@@ -29,94 +37,223 @@ from isal import isal_zlib
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import mmap
 
     import numpy.typing as npt
 
     KeyArray = npt.NDArray[np.uint64]
     CrcArray = npt.NDArray[np.uint32]
+    CountArray = npt.NDArray[np.int64]
+    ValueArray = npt.NDArray[Any]  # of the dtype of the bucket's kind
+    Buffer = bytes | bytearray | memoryview | mmap.mmap
 
 RUN_MAGIC = b"BCDRUMRN"
-RUN_VERSION = 1
-KEY_BYTES = 8
+RUN_VERSION = 2
+
 KEY_TYPE = np.dtype("<u8")
+KEY_BYTES = 8
 CRC_TYPE = np.dtype("<u4")
-
-# One block is one 4 KiB page: the least a disk reads, and 1 us of crc32.
-BLOCK_KEYS = 512
-BLOCK_BYTES = BLOCK_KEYS * KEY_BYTES
-
-_HEADER = struct.Struct("<8sIIQQQ")
-_HEADER_CRC = struct.Struct("<II")
-HEADER_BYTES = _HEADER.size + _HEADER_CRC.size
 CRC_BYTES = 4
 
-assert HEADER_BYTES == 48
+# A page: what a look-up brings from the disk at least.
+BLOCK_BYTES = 4096
+
+# Prefixes of a group: its counts are added up to find the place of one, in half a microsecond.
+GROUP_PREFIXES = 32
+
+# Bounds what a run's directory takes in memory while it is written or read as a whole: 2 MiB.
+PREFIXES_MAX = 1 << 18
+
+_TRAILER = struct.Struct("<8sIBBHQQQQI")
+_TRAILER_CRC = struct.Struct("<I")
+TRAILER_BYTES = _TRAILER.size + _TRAILER_CRC.size
+
+assert TRAILER_BYTES == 56
 
 
-class RunHeader(NamedTuple):
-    """What a run says of itself."""
+class Records(NamedTuple):
+    """Keys, and the value of each; None in a set."""
 
+    keys: KeyArray
+    values: ValueArray | None
+
+
+class Layout(NamedTuple):
+    """What a run says of itself, and so where everything in it lies."""
+
+    suffix_bytes: int
+    count_bytes: int
+    value_bytes: int
     keys: int
     first: int
     last: int
+    base: int
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of a record."""
+        return self.suffix_bytes + self.value_bytes
+
+    @property
+    def suffix_bits(self) -> int:
+        """What a difference is shifted by to get its prefix."""
+        return 8 * self.suffix_bytes
+
+    @property
+    def prefixes(self) -> int:
+        """How many prefixes the directory has."""
+        return prefixes_of(self.last - self.base, self.suffix_bytes)
+
+    @property
+    def group_bytes(self) -> int:
+        """Bytes of a group of the directory."""
+        return KEY_BYTES + GROUP_PREFIXES * self.count_bytes
+
+    @property
+    def directory(self) -> int:
+        """Where the directory begins: behind the records."""
+        return self.keys * self.record_bytes
+
+    @property
+    def table(self) -> int:
+        """Where the table of checksums begins: behind the directory."""
+        return self.directory + groups_of(self.prefixes) * self.group_bytes
+
+    @property
+    def length(self) -> int:
+        """Bytes of the file."""
+        return self.table + blocks_of(self.table) * CRC_BYTES + TRAILER_BYTES
 
 
-def blocks_of(count: int) -> int:
-    """Return how many blocks `count` keys fill."""
-    return -(-count // BLOCK_KEYS)
+def blocks_of(size: int) -> int:
+    """Return how many blocks `size` bytes fill."""
+    return -(-size // BLOCK_BYTES)
 
 
-def run_bytes(count: int) -> int:
-    """Return the exact length of a run of `count` keys."""
-    return HEADER_BYTES + count * KEY_BYTES + blocks_of(count) * CRC_BYTES + CRC_BYTES
+def groups_of(prefixes: int) -> int:
+    """Return how many groups so many prefixes fill."""
+    return -(-prefixes // GROUP_PREFIXES)
 
 
-def encode_header(header: RunHeader) -> bytes:
-    """Return the header's 48 bytes."""
-    data = _HEADER.pack(RUN_MAGIC, RUN_VERSION, BLOCK_KEYS, header.keys, header.first, header.last)
-    return data + _HEADER_CRC.pack(isal_zlib.crc32(data), 0)
+def prefixes_of(extent: int, suffix_bytes: int) -> int:
+    """Return how many prefixes the differences from 0 to `extent` have."""
+    return (extent >> 8 * suffix_bytes) + 1
 
 
-def decode_header(path: Path, data: bytes, size: int) -> RunHeader:
-    """Return the header of a run whose file is `size` bytes long.
+def best_suffix_bytes(keys: int, extent: int) -> int:
+    """Return how long the suffixes of so many keys should be for the shortest run.
+
+    A byte less saves a byte a key and costs 256 times the directory.
+
+    Args:
+        keys: how many, about.
+        extent: the last key's difference from the base.
+    """
+
+    def cost(suffix_bytes: int) -> int:
+        groups = groups_of(prefixes_of(extent, suffix_bytes))
+        return keys * suffix_bytes + groups * (KEY_BYTES + GROUP_PREFIXES)
+
+    return min((s for s in range(1, KEY_BYTES + 1) if prefixes_of(extent, s) <= PREFIXES_MAX), key=cost)
+
+
+def group_type(count_bytes: int) -> np.dtype[np.void]:
+    """Return how a group of the directory lies in memory."""
+    return np.dtype([("start", "<u8"), ("counts", f"<u{count_bytes}", (GROUP_PREFIXES,))])
+
+
+def encode_records(records: Records, base: int, suffix_bytes: int) -> bytes:
+    """Return the bytes of records whose keys are at least `base`."""
+    keys, values = records
+    differences = np.subtract(keys, np.uint64(base), dtype=KEY_TYPE)
+    if suffix_bytes == KEY_BYTES and values is None:
+        return differences.tobytes()
+    width = suffix_bytes + (values.dtype.itemsize if values is not None else 0)
+    data = bytearray(len(keys) * width)
+    column(data, 0, len(keys), width, np.dtype(f"V{suffix_bytes}"))[:] = column(
+        differences, 0, len(keys), KEY_BYTES, np.dtype(f"V{suffix_bytes}")
+    )
+    if values is not None:
+        column(data, suffix_bytes, len(keys), width, values.dtype)[:] = values
+    return bytes(data)
+
+
+def decode_suffixes(data: Buffer, offset: int, count: int, layout: Layout) -> KeyArray:
+    """Return the suffixes of `count` records from `offset` on, behind which there are 8 bytes more."""
+    whole = column(data, offset, count, layout.record_bytes, KEY_TYPE)
+    return np.bitwise_and(whole, np.uint64((1 << layout.suffix_bits) - 1))
+
+
+def decode_values(data: Buffer, offset: int, count: int, layout: Layout, value: np.dtype[Any]) -> ValueArray:
+    """Return a copy of the values of `count` records from `offset` on."""
+    return column(data, offset + layout.suffix_bytes, count, layout.record_bytes, value).copy()
+
+
+def encode_directory(counts: CountArray) -> tuple[bytes, int]:
+    """Return the directory of a run with so many records of each prefix, and the bytes of a count in it."""
+    highest = int(counts.max())
+    count_bytes = next(size for size in (1, 2, 4, 8) if highest < 1 << 8 * size)
+    groups = np.zeros(groups_of(len(counts)), dtype=group_type(count_bytes))
+    padded = np.zeros(len(groups) * GROUP_PREFIXES, dtype=np.int64)
+    padded[: len(counts)] = counts
+    by_group = padded.reshape(-1, GROUP_PREFIXES)
+    groups["counts"] = by_group
+    groups["start"][1:] = np.cumsum(by_group.sum(axis=1))[:-1]
+    return groups.tobytes(), count_bytes
+
+
+def decode_directory(path: str, data: Buffer, layout: Layout) -> CountArray:
+    """Return where the records of each prefix end.
 
     Raises:
-        CorruptionError: not a run, another version, a damaged header, or a file of another length.
+        CorruptionError: there are not as many as the run has, or groups begin elsewhere.
     """
-    if len(data) < HEADER_BYTES:
-        raise CorruptionError(path, 0, f"a header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
-    magic, version, block_keys, count, first, last = _HEADER.unpack_from(data)
+    groups = np.frombuffer(data, dtype=group_type(layout.count_bytes))
+    ends = np.cumsum(groups["counts"], dtype=np.int64)
+    last_of_groups = ends[GROUP_PREFIXES - 1 :: GROUP_PREFIXES]
+    if int(ends[-1]) != layout.keys or not np.array_equal(groups["start"][1:], last_of_groups[:-1].astype(KEY_TYPE)):
+        raise CorruptionError(path, layout.directory, f"a directory of {layout.keys} records", int(ends[-1]))
+    return ends[: layout.prefixes]
+
+
+def encode_trailer(layout: Layout, table: bytes) -> bytes:
+    """Return the last 56 bytes of a run."""
+    head = (RUN_MAGIC, RUN_VERSION, layout.suffix_bytes, layout.count_bytes, layout.value_bytes)
+    data = _TRAILER.pack(*head, layout.keys, layout.first, layout.last, layout.base, isal_zlib.crc32(table))
+    return data + _TRAILER_CRC.pack(isal_zlib.crc32(data))
+
+
+def decode_trailer(path: str, data: bytes, size: int) -> tuple[Layout, int]:
+    """Return the layout of a run whose file is `size` bytes long, and the crc32 of its table of checksums.
+
+    Args:
+        path: the run.
+        data: its last 56 bytes, or all of a shorter file.
+        size: bytes of the file.
+
+    Raises:
+        CorruptionError: not a run, another version, a damaged trailer, or a file of another length.
+    """
+    offset = size - TRAILER_BYTES
+    if len(data) < TRAILER_BYTES:
+        raise CorruptionError(path, 0, f"a trailer of {TRAILER_BYTES} bytes", f"{len(data)} bytes")
+    magic, version, suffix_bytes, count_bytes, value_bytes, *numbers, table_crc = _TRAILER.unpack_from(data)
     if magic != RUN_MAGIC:
-        raise CorruptionError(path, 0, f"magic {RUN_MAGIC!r}", repr(magic))
+        raise CorruptionError(path, offset, f"magic {RUN_MAGIC!r}", repr(magic))
     if version != RUN_VERSION:
-        raise CorruptionError(path, 8, f"format version {RUN_VERSION}", version)
-    crc, _ = _HEADER_CRC.unpack_from(data, _HEADER.size)
-    found = isal_zlib.crc32(data[: _HEADER.size])
+        raise CorruptionError(path, offset + 8, f"format version {RUN_VERSION}", version)
+    (crc,) = _TRAILER_CRC.unpack_from(data, _TRAILER.size)
+    found = isal_zlib.crc32(data[: _TRAILER.size])
     if crc != found:
-        raise CorruptionError(path, 0, f"header crc32 {crc:#010x}", f"{found:#010x}")
-    if block_keys != BLOCK_KEYS or count < 1 or first > last:
-        raise CorruptionError(path, 12, f"blocks of {BLOCK_KEYS} keys, at least one key", (block_keys, count))
-    if size != run_bytes(count):
-        raise CorruptionError(path, size, f"{run_bytes(count)} bytes", f"{size} bytes")
-    return RunHeader(count, first, last)
+        raise CorruptionError(path, offset, f"trailer crc32 {crc:#010x}", f"{found:#010x}")
+    layout = Layout(suffix_bytes, count_bytes, value_bytes, *numbers)
+    if not (1 <= suffix_bytes <= KEY_BYTES and layout.keys >= 1 and layout.base <= layout.first <= layout.last):
+        raise CorruptionError(path, offset + 12, "a run of at least one key", layout)
+    if size != layout.length:
+        raise CorruptionError(path, size, f"{layout.length} bytes", f"{size} bytes")
+    return layout, table_crc
 
 
-def encode_crc_table(crcs: list[int]) -> bytes:
-    """Return the crc table and its own crc."""
-    table = np.array(crcs, dtype=CRC_TYPE).tobytes()
-    return table + isal_zlib.crc32(table).to_bytes(CRC_BYTES, "little")
-
-
-def decode_crc_table(path: Path, data: bytes, count: int) -> CrcArray:
-    """Return the crc of each block of a run of `count` keys from the bytes behind its keys.
-
-    Raises:
-        CorruptionError: the table itself is damaged.
-    """
-    table, stored = data[:-CRC_BYTES], int.from_bytes(data[-CRC_BYTES:], "little")
-    found = isal_zlib.crc32(table)
-    if stored != found or len(table) != blocks_of(count) * CRC_BYTES:
-        offset = HEADER_BYTES + count * KEY_BYTES
-        raise CorruptionError(path, offset, f"crc table crc32 {stored:#010x}", f"{found:#010x}")
-    return np.frombuffer(table, dtype=CRC_TYPE)
+def column(data: Buffer | npt.NDArray[Any], offset: int, count: int, stride: int, dtype: np.dtype[Any]) -> ValueArray:
+    """Return a view of what lies at the same place in each of `count` records, aligned or not."""
+    return np.ndarray((count,), dtype, buffer=data, offset=offset, strides=(stride,))

@@ -1,52 +1,69 @@
 """Writing a run, and asking an existing one which keys it holds.
 
-A run is opened for one call and not held. Few keys against many are looked up by binary search in the
-mapped file, which reads about one new page a key; many keys are compared with every block in order, in
-spans of bounded size. Either way each block that decided an answer has its checksum verified.
+A run is opened for one call and not held. Few keys against many are found by the directory: it says which few
+records, some hundred bytes, may be a key's, and these are searched as a string. Many keys are compared with all
+records in order, in spans of bounded size. Either way each block that decided an answer has its checksum verified.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from isal import isal_zlib
 
 from bigcrawl.drum.format import (
     BLOCK_BYTES,
-    BLOCK_KEYS,
-    HEADER_BYTES,
+    CRC_BYTES,
+    CRC_TYPE,
+    GROUP_PREFIXES,
     KEY_BYTES,
     KEY_TYPE,
-    RunHeader,
-    blocks_of,
-    decode_crc_table,
-    decode_header,
-    encode_crc_table,
-    encode_header,
-    run_bytes,
+    TRAILER_BYTES,
+    Layout,
+    Records,
+    best_suffix_bytes,
+    column,
+    decode_directory,
+    decode_suffixes,
+    decode_trailer,
+    decode_values,
+    encode_directory,
+    encode_records,
+    encode_trailer,
+    group_type,
+    groups_of,
+    prefixes_of,
 )
 from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.format import CrcArray, KeyArray
+    from bigcrawl.drum.format import Buffer, CountArray, KeyArray, ValueArray
 
     KeyMask = npt.NDArray[np.bool_]
 
-# A span is what one sequential read brings: 1 MiB, so that a merge of 8 runs holds 8 MiB.
-SPAN_KEYS = 256 * BLOCK_KEYS
+# A span is what one sequential read brings: 400 KiB of a set's keys, 512 KiB in memory; a merge holds one a run.
+SPAN_KEYS = 1 << 16
 
-# Up to sixteen blocks.
-_WHOLE_BYTES_MAX = 64 << 10
+# Up to sixteen blocks are read in one piece, which costs less than mapping them.
+_WHOLE_BYTES_MAX = 16 * BLOCK_BYTES
 
-# Above one key for every four blocks, reading the run in order is cheaper than searching in it.
-_STREAM_ABOVE = 4
+# What a search of one key costs, in records that are read in order: 0.7 us; a prefix costs three times a record.
+_RECORDS_PER_SEARCH = 200
+_RECORDS_PER_PREFIX = 3
+
+# Up to so many keys, looking one by one is cheaper than some dozen operations on arrays of them.
+_FEW_KEYS = 64
+
+_GROUPS = {size: struct.Struct(f"<Q{GROUP_PREFIXES}{code}") for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 
 
 class RunInfo(NamedTuple):
@@ -56,148 +73,306 @@ class RunInfo(NamedTuple):
     keys: int
     first: int
     last: int
+    length: int  # bytes of the file
 
 
-def write_run(files: Files, path: Path, chunks: Iterable[KeyArray], header: RunHeader) -> RunInfo:
+class Bounds(NamedTuple):
+    """What is known of a run before it is written: at most so many keys, none below the first or above the last."""
+
+    keys: int
+    first: int
+    last: int
+
+
+def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bounds) -> RunInfo | None:
     """Write a run whole; nothing refers to it until the caller's manifest does.
 
     Args:
         files: the file system.
         path: where; one of that name is overwritten.
-        chunks: strictly ascending keys, over all chunks together exactly `header.keys`.
-        header: how many keys, the first and the last.
+        chunks: keys ascend strictly over all of them together; values are all of one dtype, or None.
+        bounds: of all keys; the run is shortest when they are close.
+
+    Returns:
+        None when there are no keys; nothing was written then.
 
     Raises:
-        ContractError: the chunks are not what the header says.
+        ContractError: the keys do not ascend, or not within the bounds.
     """
-    files.write_new(path, _run_parts(chunks, header))
-    return RunInfo(path.name, *header)
+    filled = (chunk for chunk in chunks if len(chunk.keys))
+    first = next(filled, None)
+    if first is None:
+        return None
+    writer = _RunWriter(first, bounds)
+    files.write_new(path, writer.parts(filled))
+    layout = writer.layout
+    return RunInfo(path.name, layout.keys, layout.first, layout.last, layout.length)
 
 
-def _run_parts(chunks: Iterable[KeyArray], header: RunHeader) -> Iterator[bytes]:
-    yield encode_header(header)
-    crcs: list[int] = []
-    rest = np.empty(0, dtype=KEY_TYPE)
-    written, previous = 0, -1
-    for chunk in chunks:
-        if not len(chunk):
-            continue
-        if int(chunk[0]) <= previous or not bool(np.all(chunk[:-1] < chunk[1:])):
-            raise ContractError(f"keys of a run must ascend strictly; they do not behind {previous}")
-        previous = int(chunk[-1])
-        keys = np.concatenate((rest, chunk)) if len(rest) else chunk
-        whole = len(keys) - len(keys) % BLOCK_KEYS
-        rest = keys[whole:]
-        written += len(chunk)
-        if whole:
-            yield _add_blocks(keys[:whole], crcs)
-    if len(rest):
-        yield _add_blocks(rest, crcs)
-    if written != header.keys or previous != header.last:
-        raise ContractError(f"a run of {header.keys} keys to {header.last} got {written} to {previous}")
-    yield encode_crc_table(crcs)
+class _RunWriter:
+    """What a run says of itself, gathered while its records pass."""
 
+    def __init__(self, head: Records, bounds: Bounds) -> None:
+        self._head = head
+        self._bounds = bounds
+        self._suffix_bytes = best_suffix_bytes(bounds.keys, bounds.last - bounds.first)
+        self._counts: CountArray = np.zeros(prefixes_of(bounds.last - bounds.first, self._suffix_bytes), dtype=np.int64)
+        self._crcs: list[int] = []
+        self._rest = b""
+        value_bytes = head.values.dtype.itemsize if head.values is not None else 0
+        self.layout = Layout(self._suffix_bytes, 0, value_bytes, 0, int(head.keys[0]), bounds.first - 1, bounds.first)
 
-def _add_blocks(keys: KeyArray, crcs: list[int]) -> bytes:
-    data = keys.astype(KEY_TYPE, copy=False).tobytes()
-    view = memoryview(data)
-    crcs.extend(isal_zlib.crc32(view[i : i + BLOCK_BYTES]) for i in range(0, len(data), BLOCK_BYTES))
-    return data
+    def parts(self, chunks: Iterator[Records]) -> Iterator[bytes]:
+        """Yield the bytes of the run; the layout is whole when they have been."""
+        yield self._blocks(self._add(self._head))
+        for chunk in chunks:
+            yield self._blocks(self._add(chunk))
+        directory, count_bytes = encode_directory(self._counts[: self.layout.prefixes])
+        self.layout = self.layout._replace(count_bytes=count_bytes)
+        yield self._blocks(directory)
+        if self._rest:
+            self._crcs.append(isal_zlib.crc32(self._rest))
+        table = np.array(self._crcs, dtype=CRC_TYPE).tobytes()
+        yield self._rest + table + encode_trailer(self.layout, table)
+
+    def _add(self, chunk: Records) -> bytes:
+        keys, before, bounds = chunk.keys, self.layout, self._bounds
+        count, last = before.keys + len(keys), int(keys[-1])
+        if int(keys[0]) <= before.last or not bool(np.all(keys[:-1] < keys[1:])):
+            raise ContractError(f"keys of a run must ascend strictly; they do not behind {before.last}")
+        if count > bounds.keys or last > bounds.last:
+            raise ContractError(f"a run got {count} keys up to {last}, beyond {bounds}")
+        self.layout = before._replace(keys=count, last=last)
+        if self._suffix_bytes == KEY_BYTES:
+            self._counts[0] += len(keys)
+        else:
+            prefixes = (keys - np.uint64(bounds.first)) >> np.uint64(8 * self._suffix_bytes)
+            low = int(prefixes[0])
+            counts = np.bincount((prefixes - prefixes[0]).astype(np.int64))
+            self._counts[low : low + len(counts)] += counts
+        return encode_records(chunk, bounds.first, self._suffix_bytes)
+
+    def _blocks(self, data: bytes) -> bytes:
+        """Note the checksums of the whole blocks there are now, and return them."""
+        data = self._rest + data
+        whole = len(data) - len(data) % BLOCK_BYTES
+        self._rest = data[whole:]
+        view = memoryview(data)
+        self._crcs.extend(isal_zlib.crc32(view[at : at + BLOCK_BYTES]) for at in range(0, whole, BLOCK_BYTES))
+        return data[:whole]
 
 
 class RunReader:
     """One run, opened for a call.
 
     Raises (from any method):
-        CorruptionError: header, length, table or a block that was read is damaged.
+        CorruptionError: trailer, length, table or a block that was read is damaged.
     """
 
-    def __init__(self, files: Files, directory: Path, info: RunInfo) -> None:
+    def __init__(self, files: Files, directory: Path, info: RunInfo, value: np.dtype[Any] | None = None) -> None:
         self._files = files
-        self._path = directory / info.name
-        # A small run costs one read; only large ones are worth searching where they lie.
-        self._is_small = run_bytes(info.keys) <= _WHOLE_BYTES_MAX
-        data = self._open()
-        header = decode_header(self._path, bytes(data[:HEADER_BYTES]), len(data))
-        if header != info[1:]:
-            raise CorruptionError(self._path, 16, f"run {info}", f"{header}")
-        self._count, self._first, self._last = header
-        self._crcs: CrcArray = decode_crc_table(
-            self._path, bytes(data[HEADER_BYTES + self._count * KEY_BYTES :]), self._count
-        )
-        self._data = data
+        self._path = f"{directory}/{info.name}"
+        self._value = value
+        # A small run costs one read; only large ones are worth mapping.
+        self._is_small = info.length <= _WHOLE_BYTES_MAX
+        self._data = self._open()
+        size = len(self._data)
+        layout, table_crc = decode_trailer(self._path, self._data[-TRAILER_BYTES:], size)
+        value_bytes = value.itemsize if value is not None else 0
+        if (layout.keys, layout.first, layout.last, size, layout.value_bytes) != (*info[1:], value_bytes):
+            expected = f"{info} with values of {value_bytes} bytes"
+            raise CorruptionError(self._path, size - TRAILER_BYTES, expected, layout)
+        self._layout = layout
+        self._table_at = layout.table
+        self._table = self._data[self._table_at : -TRAILER_BYTES]
+        found = isal_zlib.crc32(self._table)
+        if found != table_crc:
+            expected = f"checksum table crc32 {table_crc:#010x}"
+            raise CorruptionError(self._path, self._table_at, expected, f"{found:#010x}")
+        self._view = memoryview(self._data)[: self._table_at]
+        self._sound: set[int] = set()  # blocks that a search has verified
 
     def __repr__(self) -> str:
-        return f"<RunReader {self._path.name} keys={self._count}>"
+        return f"<RunReader {self._path} keys={self._layout.keys}>"
 
-    def contains(self, keys: KeyArray) -> KeyMask:
-        """Return which of the strictly ascending keys the run holds."""
+    def find(self, keys: KeyArray) -> tuple[KeyMask, ValueArray | None]:
+        """Return which of the strictly ascending keys the run holds, and their values: zero for others.
+
+        Cost: 3 us for each of a few keys, 1 us for one of many, or 4 ns a record of the run, whatever is less;
+        40 us for any of it.
+        """
         found = np.zeros(len(keys), dtype=np.bool_)
-        low = int(np.searchsorted(keys, np.uint64(self._first)))
-        high = int(np.searchsorted(keys, np.uint64(self._last), side="right"))
-        if low < high:
-            if self._is_small or (high - low) * _STREAM_ABOVE > blocks_of(self._count):
-                self._compare_all(keys, found)
-            else:
-                found[low:high] = self._search(keys[low:high])
-        return found
+        values = np.zeros(len(keys), dtype=self._value) if self._value is not None else None
+        low = int(keys.searchsorted(np.uint64(self._layout.first)))
+        high = int(keys.searchsorted(np.uint64(self._layout.last), side="right"))
+        asked = high - low
+        if asked * _RECORDS_PER_SEARCH > self._layout.keys + self._layout.prefixes * _RECORDS_PER_PREFIX:
+            self._compare_all(keys, found, values)
+        elif asked > _FEW_KEYS:
+            self._search_many(keys, low, high, found, values)
+        elif asked:
+            self._search_few(keys, low, high, found, values)
+        return found, values
 
-    def spans(self) -> Iterator[KeyArray]:
-        """Yield all keys in order, at most `SPAN_KEYS` at a time, each block verified."""
-        for start in range(0, self._count, SPAN_KEYS):
-            length = min(SPAN_KEYS, self._count - start)
-            offset = HEADER_BYTES + start * KEY_BYTES
-            view = self._read(offset, length * KEY_BYTES)
-            self._verify_blocks(start // BLOCK_KEYS, view)
-            yield np.frombuffer(view, dtype=KEY_TYPE)
-
-    def _open(self) -> memoryview:
-        if self._is_small:
-            return memoryview(self._files.read(self._path))
-        # An empty file cannot be mapped.
-        return memoryview(self._files.map(self._path) if self._files.size(self._path) else b"")
-
-    def _read(self, offset: int, size: int) -> memoryview:
-        if self._is_small:
-            return self._data[offset : offset + size]
-        return memoryview(self._files.read(self._path, offset, size))
+    def spans(self) -> Iterator[Records]:
+        """Yield all records in order, at most `SPAN_KEYS` at a time, each block verified."""
+        layout = self._layout
+        data, offset = self._read(layout.directory, layout.table)
+        ends = decode_directory(self._path, memoryview(data)[offset:], layout)
+        for start in range(0, layout.keys, SPAN_KEYS):
+            end = min(start + SPAN_KEYS, layout.keys)
+            # Eight bytes are loaded from where a suffix begins; behind the last there is the directory.
+            data, offset = self._read(start * layout.record_bytes, end * layout.record_bytes + KEY_BYTES)
+            keys = decode_suffixes(data, offset, end - start, layout)
+            if layout.suffix_bytes < KEY_BYTES:
+                low, high = (int(place) for place in ends.searchsorted((start, end - 1), side="right"))
+                # A record's prefix is the number of those that end before it or where it stands.
+                ended = np.bincount(ends[low:high] - start, minlength=end - start)
+                prefixes = (np.cumsum(ended) + low).astype(np.uint64)
+                keys |= prefixes << np.uint64(layout.suffix_bits)
+            keys += np.uint64(layout.base)
+            value = self._value
+            yield Records(keys, decode_values(data, offset, end - start, layout, value) if value is not None else None)
 
     def verify(self) -> None:
-        """Read every block and check that the keys ascend."""
+        """Read every block and check that the keys are those the trailer tells of, and ascend."""
         previous = -1
-        for span in self.spans():
-            if int(span[0]) <= previous or not bool(np.all(span[:-1] < span[1:])):
-                raise CorruptionError(self._path, HEADER_BYTES, "strictly ascending keys", "others")
-            previous = int(span[-1])
+        for keys, _ in self.spans():
+            if int(keys[0]) <= previous or not bool(np.all(keys[:-1] < keys[1:])):
+                raise CorruptionError(self._path, 0, "strictly ascending keys", "others")
+            if previous < 0 and int(keys[0]) != self._layout.first:
+                raise CorruptionError(self._path, 0, f"first key {self._layout.first}", int(keys[0]))
+            previous = int(keys[-1])
+        if previous != self._layout.last:
+            raise CorruptionError(self._path, self._layout.directory, f"last key {self._layout.last}", previous)
 
-    def _compare_all(self, keys: KeyArray, found: KeyMask) -> None:
-        for span in self.spans():
-            low = int(np.searchsorted(keys, span[0]))
-            high = int(np.searchsorted(keys, span[-1], side="right"))
-            if low < high:
-                wanted = keys[low:high]
-                found[low:high] = span[np.searchsorted(span, wanted)] == wanted
+    def _open(self) -> bytes | mmap.mmap:
+        if self._is_small:
+            return self._files.read(self._path)
+        try:
+            return self._files.map(self._path)
+        except ValueError:  # an empty file cannot be mapped
+            return b""
 
-    def _search(self, keys: KeyArray) -> KeyMask:
-        held = np.frombuffer(self._data, dtype=KEY_TYPE, count=self._count, offset=HEADER_BYTES)
-        places = np.searchsorted(held, keys)
-        # Each search ends between two neighbours that it has read. If both are sound it was not misled, by
-        # whatever damage on its way; no key is above the header's last, so none ends behind the last one.
-        ends = np.minimum(places, self._count - 1)
-        before = np.maximum(places, 1) - 1
-        for block in np.unique(np.concatenate((ends, before)) // BLOCK_KEYS).tolist():
-            at = HEADER_BYTES + block * BLOCK_BYTES
-            end = min(at + BLOCK_BYTES, HEADER_BYTES + self._count * KEY_BYTES)
-            self._verify_blocks(block, self._data[at:end])
-        answer: KeyMask = held[ends] == keys
-        return answer
+    def _read(self, start: int, end: int) -> tuple[Buffer, int]:
+        """Return the verified blocks that hold some bytes, and where in them the first of these is."""
+        low, high = start - start % BLOCK_BYTES, min(end + -end % BLOCK_BYTES, self._table_at)
+        data = self._view[low:high] if self._is_small else self._files.read(self._path, low, high - low)
+        self._verify_blocks(low // BLOCK_BYTES, memoryview(data))
+        return data, start - low
+
+    def _compare_all(self, keys: KeyArray, found: KeyMask, values: ValueArray | None) -> None:
+        for span in self.spans():
+            low = int(keys.searchsorted(span.keys[0]))
+            high = int(keys.searchsorted(span.keys[-1], side="right"))
+            if low == high:
+                continue
+            here, there = _common(keys[low:high], span.keys)
+            found[low + here] = True
+            if values is not None and span.values is not None:
+                values[low + here] = span.values[there]
+
+    def _search_few(self, keys: KeyArray, low: int, high: int, found: KeyMask, values: ValueArray | None) -> None:
+        layout, data = self._layout, self._data
+        base, bits, size, record_bytes = layout.base, layout.suffix_bits, layout.suffix_bytes, layout.record_bytes
+        directory, group_bytes = layout.directory, layout.group_bytes
+        mask, group_at = (1 << bits) - 1, _GROUPS[layout.count_bytes].unpack_from
+        for place, key in enumerate(keys[low:high].tolist(), low):
+            prefix = (key - base) >> bits
+            at = directory + prefix // GROUP_PREFIXES * group_bytes
+            self._verify(at, at + group_bytes)
+            group = group_at(data, at)
+            nth = prefix % GROUP_PREFIXES + 1
+            start = sum(group[:nth]) * record_bytes  # the group's place and the counts before
+            end = start + group[nth] * record_bytes
+            if start == end:
+                continue
+            self._verify(start, end)
+            suffix = ((key - base) & mask).to_bytes(size, "little")
+            at = data.find(suffix, start, end)
+            while at >= 0 and (at - start) % record_bytes:
+                at = data.find(suffix, at + 1, end)
+            if at >= 0:
+                found[place] = True
+                if values is not None:
+                    values[place] = np.frombuffer(data, values.dtype, 1, at + size)[0]
+
+    def _search_many(self, keys: KeyArray, low: int, high: int, found: KeyMask, values: ValueArray | None) -> None:
+        """Do the same as `_search_few`, for all keys together: by halving what of the records may be each key's."""
+        layout, bits = self._layout, np.uint64(self._layout.suffix_bits)
+        differences = keys[low:high] - np.uint64(layout.base)
+        prefixes = (differences >> bits if layout.suffix_bytes < KEY_BYTES else differences * 0).astype(np.int64)
+        start, end = self._places(prefixes)
+        self._verify_all(start * layout.record_bytes, end * layout.record_bytes)
+        suffixes = column(self._data, 0, layout.keys, layout.record_bytes, KEY_TYPE)
+        mask = np.uint64((1 << layout.suffix_bits) - 1)
+        wanted = differences & mask
+        left, right = start, end
+        for _ in range(int((end - start).max()).bit_length()):
+            middle = (left + right) >> 1
+            # Where nothing is left to halve, the middle is not below the right, and both stay.
+            is_below = (suffixes[np.minimum(middle, layout.keys - 1)] & mask < wanted) & (left < right)
+            left = np.where(is_below, middle + 1, left)
+            right = np.where(is_below, right, np.minimum(middle, right))
+        hit = (suffixes[np.minimum(left, layout.keys - 1)] & mask == wanted) & (left < end)
+        found[low:high] = hit
+        if values is not None:
+            held = column(self._data, layout.suffix_bytes, layout.keys, layout.record_bytes, values.dtype)
+            values[low:high][hit] = held[left[hit]]
+
+    def _places(self, prefixes: CountArray) -> tuple[CountArray, CountArray]:
+        """Return where the records of each prefix start and end, verified."""
+        layout = self._layout
+        group, nth = np.divmod(prefixes, GROUP_PREFIXES)
+        at = layout.directory + group * layout.group_bytes
+        self._verify_all(at, at + layout.group_bytes)
+        groups = np.ndarray(
+            (groups_of(layout.prefixes),), group_type(layout.count_bytes), self._data, offset=layout.directory
+        )[group]
+        ends = np.cumsum(groups["counts"], axis=1, dtype=np.int64)
+        end = ends[np.arange(len(nth)), nth]
+        count = groups["counts"][np.arange(len(nth)), nth].astype(np.int64)
+        first = groups["start"].astype(np.int64)
+        return first + end - count, first + end
+
+    def _verify_all(self, starts: CountArray, ends: CountArray) -> None:
+        """Check the blocks that hold some bytes of each of many stretches."""
+        first, last = starts // BLOCK_BYTES, (ends - 1) // BLOCK_BYTES
+        further = range(int((last - first).max()) + 1)
+        blocks = np.unique(np.concatenate([first[first + more <= last] + more for more in further] or [first[:0]]))
+        view = self._view
+        found = [isal_zlib.crc32(view[at : at + BLOCK_BYTES]) for at in (blocks * BLOCK_BYTES).tolist()]
+        wrong = np.flatnonzero(np.frombuffer(self._table, CRC_TYPE)[blocks] != np.array(found, dtype=CRC_TYPE))
+        if len(wrong):
+            raise self._damaged(int(blocks[wrong[0]]), found[wrong[0]])
+
+    def _verify(self, start: int, end: int) -> None:
+        """Check the blocks that hold some bytes, each once."""
+        for block in range(start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1):
+            if block not in self._sound:
+                crc = isal_zlib.crc32(self._view[block * BLOCK_BYTES : (block + 1) * BLOCK_BYTES])
+                if crc != int.from_bytes(self._table[block * CRC_BYTES : (block + 1) * CRC_BYTES], "little"):
+                    raise self._damaged(block, crc)
+                self._sound.add(block)
 
     def _verify_blocks(self, first: int, data: memoryview) -> None:
-        """Check neighbouring blocks, of which only the run's last may be short."""
+        """Check neighbouring blocks, of which only the last before the table may be short."""
         found = [isal_zlib.crc32(data[at : at + BLOCK_BYTES]) for at in range(0, len(data), BLOCK_BYTES)]
-        stored = self._crcs[first : first + len(found)].tolist()
+        stored = np.frombuffer(self._table, CRC_TYPE, len(found), first * CRC_BYTES).tolist()
         if found != stored:
             wrong = next(place for place, crc in enumerate(found) if crc != stored[place])
-            offset = HEADER_BYTES + (first + wrong) * BLOCK_BYTES
-            expected = f"block crc32 {stored[wrong]:#010x}"
-            raise CorruptionError(self._path, offset, expected, f"{found[wrong]:#010x}")
+            raise self._damaged(first + wrong, found[wrong])
+
+    def _damaged(self, block: int, crc: int) -> CorruptionError:
+        stored = int.from_bytes(self._table[block * CRC_BYTES : (block + 1) * CRC_BYTES], "little")
+        return CorruptionError(self._path, block * BLOCK_BYTES, f"block crc32 {stored:#010x}", f"{crc:#010x}")
+
+
+def _common(some: KeyArray, others: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the places, in each of two strictly ascending arrays, of the keys that are in both."""
+    if len(some) > len(others):
+        there, here = _common(others, some)
+        return here, there
+    places = others.searchsorted(some)
+    here = np.flatnonzero(others.take(places, mode="clip") == some)
+    return here, places[here]

@@ -32,7 +32,8 @@ def summary_table(frontier: Scheduler, seen: Survey, reason: str, seconds: float
 
 def _ending(reason: str, seen: Survey) -> str:
     if reason == "finished":
-        return "finished"
+        withheld = seen.counts["withheld"]
+        return f"finished; {withheld:,} URLs are withheld: no budget lets them go" if withheld else "finished"
     return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command goes on"
 
 

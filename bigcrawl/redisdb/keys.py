@@ -4,7 +4,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
 
     bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, lease_ms, token, wanted_by
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
-    bigcrawl:{<crawl>:p<id>}:inbox       stream  discovered URLs, not yet merged; field b = encoded batch, e = edges
+    bigcrawl:{<crawl>:p<id>}:inbox       stream  not merged yet: URLs (b), edges (e), outcomes (o), keys to forget (f)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  number of the last batch accepted from the node; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it
@@ -19,6 +19,8 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:crawl             hash    crawl record: what fixes keys and places; finished; start:<digest>
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
     bigcrawl:{<crawl>}:beats             zset    last beat ms -> node
+    bigcrawl:{<crawl>}:in_degrees        hash    partition -> how the in-degrees of its PLDs are spread
+    bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
@@ -55,7 +57,8 @@ class PartitionKeys:
         self.back = prefix + "back:"
         self.host = prefix + "host:"
         # Those of the call that is made for almost every page.
-        self.for_exchange = (self.owner, self.state, self.ready, self.busy, self.taken, self.back, self.host)
+        hosts = (self.ready, self.busy, self.taken, self.back, self.host)
+        self.for_exchange = (self.owner, self.state, *hosts, self.inbox)
 
 
 @lru_cache(4_096)  # 2 KB each
@@ -83,6 +86,14 @@ class CrawlKeys:
     @property
     def beats(self) -> str:
         return self._prefix + "beats"
+
+    @property
+    def in_degrees(self) -> str:
+        return self._prefix + "in_degrees"
+
+    @property
+    def rules(self) -> str:
+        return self._prefix + "rules"
 
 
 def gate_key(address: str) -> str:

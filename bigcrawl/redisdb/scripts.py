@@ -289,7 +289,7 @@ def exchange_urls(
         urls = [_new_tuple(TakenUrl, row) for row in rows]
         return _new_tuple(Exchanged, (reply[0], reply[1], reply[2], urls))
 
-    return Call("exchange_urls", (*keys.for_exchange, keys.inbox), tuple(args), parse)
+    return Call("exchange_urls", keys.for_exchange, tuple(args), parse)
 
 
 def reconcile_partition(

@@ -1,17 +1,17 @@
 """Which waiting URLs become hot (steps 6 and 7): the choice a step makes, and the bytes that keep it.
 
-Three turns, until `room` is used up; 2 and 3 again while they admit anything:
+Three sources, until `room` is used up; 2 and 3 again while they admit anything:
 
     1  parked hosts that run low: up to `host_hot_low` hot URLs each, so that none of them falls idle
     2  the front queues, by the selector, up to `host_hot_low` each; a URL beyond that, or of a host with
-       parked URLs, is parked
+       parked URLs, is parked; when they are empty, the next turn's (`bigcrawl.scheduler.turns`)
     3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait
 
-Turn 2 comes before 3, and stops lower, so that a few large hosts cannot hold the hot set while thousands
+2 comes before 3, and stops lower, so that a few large hosts cannot hold the hot set while thousands
 of others wait behind them (PolyBot §3.5 refills for want of ready hosts, not of URLs).
 
-Bounds. Turn 2 stops when the step has parked more than twice what it admitted and 64: a URL is parked at
-most once, and a step rewrites no more than that. Turn 2 is only reached when every parked host holds at
+Bounds. 2 stops when the step has parked more than twice what it admitted and 64: a URL is parked at
+most once, and a step rewrites no more than that. 2 is only reached when every parked host holds at
 least `host_hot_low` hot URLs, so no more hosts are parked than that many shares of the hot set, and in any
 case at most `parked_hosts_max`: beyond it a front queue waits at the first URL that would need one more.
 """
@@ -29,14 +29,14 @@ from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
-    from bigcrawl.scheduler.front_queues import FrontQueues
     from bigcrawl.scheduler.parked_queues import ParkedQueues
     from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.scheduler.turns import Turns
 
-# Turn 2 may park this many URLs for nothing before it gives up for the step.
+# 2 may park this many URLs for nothing before it gives up for the step.
 _PARKED_FREE = 64
 _PARKED_PER_ADMITTED = 2
 
@@ -82,17 +82,22 @@ class AdmitBatch(NamedTuple):
 
 
 class Admission:
-    """The choice of one step; it takes from the queues it is given."""
+    """The choice of one step; it takes from the queues it is given.
+
+    `refill` is called when the front queues are empty, and returns whether they are not any more.
+    """
 
     def __init__(
         self,
-        front: FrontQueues,
+        turns: Turns,
+        refill: Callable[[], bool],
         parked: ParkedQueues,
         already: Counter[int],
         hot: Mapping[str, int],
         limits: PartitionLimits,
     ) -> None:
-        self._front = front
+        self._turns = turns
+        self._refill = refill
         self._parked = parked
         self._already = already
         self._hot = hot
@@ -133,11 +138,15 @@ class Admission:
                     self._admit(url)
 
     def _read_front(self, room: int) -> None:
-        front, parked, chosen = self._front, self._parked, self._chosen
+        parked, chosen = self._parked, self._chosen
+        front = self._turns.front
         while len(chosen) < room and self._may_park():
             level = front.choose_level()
             if level is None:
-                return
+                if not self._refill():
+                    return
+                front = self._turns.front
+                continue
             queue = front.queues[level]
             host = queue.peek().host
             waits = host in parked

@@ -23,7 +23,7 @@ from scrapy.utils.request import request_from_dict
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl
-from bigcrawl.url.canonical import canonicalize, host_of
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 from bigcrawl.url.key import request_key
 
 if TYPE_CHECKING:
@@ -112,6 +112,21 @@ def look_at_body(body: bytes) -> Glance:
     """
     url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
     return _new_tuple(Glance, (url, payload is None, bool(payload and payload.get("errback"))))
+
+
+def look_at_address(body: bytes) -> tuple[str, int]:
+    """Return the canonical URL and the depth of a body; the URL as it is where it has no canonical form.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    if payload is None:
+        return url, depth
+    try:
+        return canonicalize(url), depth
+    except UrlError:
+        return url, depth
 
 
 def decode_request(body: bytes, spider: Spider) -> Request:

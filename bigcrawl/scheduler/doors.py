@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.paces import Paces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
 LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends its URL
@@ -40,8 +41,11 @@ class Closed(Exception):  # noqa: N818 - an answer, not an error
 class Doors:
     """Addresses and gates, for pages and for robots.txt alike."""
 
-    def __init__(self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock) -> None:
+    def __init__(
+        self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock, paces: Paces
+    ) -> None:
         self._policy = policy
+        self._paces = paces
         self._client = client
         self._dns = dns
         self._clock = clock
@@ -85,7 +89,11 @@ class Doors:
                 self._failed_lookups.popitem(last=False)
         return Closed(reason="unresolved") if is_last else Closed(retry_ms=error.retry_after_ms)
 
-    async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
+    def server_delay_ms(self, address: str, host: str) -> int:
+        """The gap between fetches from a server, before one from this host."""
+        return self._paces.server_delay_ms(address, host)
+
+    async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
         """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.
 
         Args:
@@ -93,20 +101,19 @@ class Doors:
             due_ms: when the host may be fetched, on the monotonic clock.
             due_server_ms: the same moment on the clock of Redis.
             grant: what the start is for; who is sent away comes back under the same name.
+            gap_ms: between fetches from the server; 0: it has no gate.
 
         Raises:
             Closed: with the time until the granted start.
             TransientStoreError: Redis is away.
         """
-        if not self._policy.server_delay_ms:
+        if not gap_ms:
             return due_ms
         granted_ms = self._grants.pop(grant, None)
         now_ms = self._clock.monotonic_ms()
         if granted_ms is None or granted_ms < now_ms - GRANT_KEPT_MS:
             earliest_ms = due_server_ms if due_ms > now_ms else 0
-            [(server_ms, start_ms)] = await self._client.run(
-                [scripts.pass_gate(address, self._policy.server_delay_ms, earliest_ms)]
-            )
+            [(server_ms, start_ms)] = await self._client.run([scripts.pass_gate(address, gap_ms, earliest_ms)])
             granted_ms = self._clock.monotonic_ms() + start_ms - server_ms
         granted_ms = max(granted_ms, due_ms)
         if granted_ms - self._clock.monotonic_ms() <= WAIT_MS_MAX:

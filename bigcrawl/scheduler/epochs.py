@@ -16,11 +16,11 @@ import errno
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.drum.drum import Drum
 from bigcrawl.exceptions import ContractError, CorruptionError, TransientStoreError
-from bigcrawl.scheduler.manifest import PARK_NAME, level_name
+from bigcrawl.scheduler.manifest import PARK_NAME
 from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest, decode_sound_manifests
 from bigcrawl.scheduler.segments import SegmentLog
+from bigcrawl.scheduler.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -270,7 +270,7 @@ def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
 
 
 def _verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:
-    logs = [SegmentLog(own, level_name(level), state.segments) for level, state in enumerate(manifest.levels)]
+    logs = [SegmentLog(own, name, state.segments) for name, state in manifest.queues.items()]
     logs.append(SegmentLog(own, PARK_NAME, manifest.parked.segments))
-    problems = Drum(own.path, manifest.runs, own.files).verify()
+    problems = Tables.restore(own, manifest.tables).verify()
     return problems + [problem for log in logs for problem in log.verify()]

@@ -10,11 +10,12 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.codec import Member, look_at_body, unpack_member
 from bigcrawl.scheduler.held import HeldUrl
+from bigcrawl.scheduler.outcomes import pack_fetched, pack_outcome
 from bigcrawl.scheduler.owned_partition import NEVER_MS
 from bigcrawl.url.canonical import authority_of, canonicalize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
@@ -54,6 +55,8 @@ class Exchange:
         self._handout = handout
         self._outbox = outbox
         self._gatekeeper = gatekeeper
+        self.bytes_account: Callable[[str, str], int | None] = _no_account
+        self._told_again: dict[int, bytes] = {}  # outcomes by partition that a restarted Redis may have forgotten
         self.pages = 0  # acknowledged by this node
         self.is_taking = False  # a take was sent and its reply has not come: Redis may hold URLs as ours
 
@@ -74,6 +77,9 @@ class Exchange:
         ends = self._ends(now_ms) if acknowledge else {}
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*ends, *(mine for mine in shares if mine not in ends)]
+        if self._told_again:
+            owned = self._ownership.owned
+            partitions += [owned[p] for p in self._told_again if p in owned and owned[p] not in partitions]
         if not partitions:
             return False
         calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0), now_ms) for mine in partitions]
@@ -90,6 +96,7 @@ class Exchange:
                 failed = failed or result
             else:
                 done[mine] = result
+                self._told_again.pop(mine.keys.partition, None)
         # Before what was taken is noted: a URL that was returned may have been taken again in the same call.
         self._handout.held.forget([held for mine in done for held in self._note_ends(mine, ends.get(mine, ()))], now_ms)
         for mine, exchanged in done.items():
@@ -97,6 +104,12 @@ class Exchange:
         if failed is not None:
             raise failed
         return True
+
+    def tell_again(self) -> None:
+        """Tell the latest outcomes once more with the next calls: Redis was restarted and may have forgotten them."""
+        for partition in self._ownership.owned:
+            if outcomes := _outcomes(self._handout.held.ended_lately(partition)):
+                self._told_again[partition] = outcomes
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
         """Ended URLs that may be acknowledged, by partition; their hosts are due after their rest."""
@@ -126,14 +139,30 @@ class Exchange:
 
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
         rows = [_told(held, now_ms) for held in ended]
+        outcomes = _outcomes(ended) + self._fetched(ended)
+        if self._told_again:
+            outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
-        return scripts.exchange_urls(mine.keys, mine.who, connections, share, HORIZON_MS, delay_ms, rows)
+        return scripts.exchange_urls(
+            mine.keys, mine.who, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
+        )
+
+    def _fetched(self, ended: Sequence[HeldUrl]) -> bytes:
+        """What was fetched of accounts whose bytes are limited."""
+        return b"".join(
+            [
+                pack_fetched(account, held.fetched_bytes)
+                for held in ended
+                if held.fetched_bytes and (account := self.bytes_account(held.host, held.url)) is not None
+            ]
+        )
 
     def _note_ends(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         """Redis has heard of them."""
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             if not held.end.member:
+                mine.outcomes_wait = True
                 mine.note_ended(held.host)
                 self.pages += held.end.counter.startswith("status:")
         return ended
@@ -177,6 +206,21 @@ def _told(held: HeldUrl, now_ms: int) -> Ended:
     assert held.end is not None, "an ended URL has an end"
     seq, _, member, counter, fetched_bytes = held.end
     return _new_tuple(Ended, (seq, rest_left_ms(held, now_ms), member, counter, fetched_bytes))
+
+
+def _no_account(host: str, url: str) -> None:
+    """Nobody's bytes are limited."""
+
+
+def _outcomes(ended: Sequence[HeldUrl]) -> bytes:
+    """What to tell of the URLs that are acknowledged; of one that could not be read nobody knows the key."""
+    return b"".join(
+        [
+            pack_outcome(held.fields.key, held.end.counter, held.detail)
+            for held in ended
+            if held.end and not held.end.member and held.url
+        ]
+    )
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:

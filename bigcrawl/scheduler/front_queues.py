@@ -1,23 +1,21 @@
-"""The front queues: one FIFO on disk for each priority level, and the biased selector over them (step 6).
+"""The front queues: one queue on disk for each priority level, and the biased selector over them (step 6).
 
-A URL that is chosen in the step that brought it is never written here; what is left of a step is appended
-to its level's segments when the step is flushed. Memory holds one decoded block a level.
+They are the queues of the current turn (`bigcrawl.scheduler.turns`). Levels 0 to 4 are ordinary URLs by priority;
+levels 5 to 9 are the same for extra ones, and are read when the ordinary levels are empty.
 Source: Mercator's front queues, as IRLbot §2 and PolyBot §5 describe them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
-
-from bigcrawl.scheduler.segments import FIRST_BLOCK, Segment, SegmentLog, in_blocks
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from bigcrawl.scheduler.epochs import EpochDirectory
+    from bigcrawl.scheduler.fifo import Fifo
     from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.scheduler.queues import Queues
 
 # Least priority of each level but the lowest: below zero, ordinary, raised, high, urgent.
 _LEVEL_STARTS = (0, 1, 10, 100)
@@ -34,128 +32,8 @@ def level_of(priority: int) -> int:
     return bisect_right(_LEVEL_STARTS, priority)
 
 
-class Cursor(NamedTuple):
-    """The next URL to read: segment, offset of its block, place in the block."""
-
-    segment: int
-    offset: int
-    place: int
-
-
-class LevelState(NamedTuple):
-    """One level as the manifest holds it."""
-
-    segments: tuple[Segment, ...]
-    next_number: int
-    head: Cursor
-    waiting: int
-
-
-EMPTY_LEVEL = LevelState((), 0, Cursor(0, FIRST_BLOCK, 0), 0)
-
-
-class LevelQueue:
-    """One level: a FIFO of which the front is on disk and the newest, until flushed, in memory."""
-
-    def __init__(self, log: SegmentLog, head: Cursor, count: int) -> None:
-        self._log = log
-        # What `Cursor` holds; three numbers, because they move with each URL.
-        self._segment, self._offset, self._place = head
-        self._on_disk = count
-        self._pending: deque[QueuedUrl] = deque()
-        # How many URLs wait, on disk and pending; `len`, for who asks for each URL.
-        self.waiting = count
-        # The block that the head stands in, decoded, and the offset behind it; empty before it is read.
-        self._block: Sequence[QueuedUrl] = ()
-        self._behind = 0
-
-    def __len__(self) -> int:
-        return self.waiting
-
-    def __repr__(self) -> str:
-        return f"<LevelQueue {self._log!r} on_disk={self._on_disk} pending={len(self._pending)}>"
-
-    @property
-    def log(self) -> SegmentLog:
-        """Its segments."""
-        return self._log
-
-    def fork(self) -> LevelQueue:
-        """Return a copy to work on; this one stays as it is."""
-        head = Cursor(self._segment, self._offset, self._place)
-        other = LevelQueue(self._log.fork(), head, self._on_disk)
-        other._pending = self._pending.copy()
-        other.waiting = self.waiting
-        other._block, other._behind = self._block, self._behind
-        return other
-
-    def state(self) -> LevelState:
-        """Return what the manifest needs; everything is flushed."""
-        assert not self._pending, "a queue is flushed before its state is written"
-        head = Cursor(self._segment, self._offset, self._place)
-        return LevelState(self._log.segments, self._log.next_number, head, self._on_disk)
-
-    def append(self, url: QueuedUrl) -> None:
-        """Put a URL behind all others."""
-        self._pending.append(url)
-        self.waiting += 1
-
-    def peek(self) -> QueuedUrl:
-        """Return the first URL; the queue is not empty."""
-        if not self._on_disk:
-            return self._pending[0]
-        if not self._block:
-            self._enter_block()
-        return self._block[self._place]
-
-    def pop(self) -> QueuedUrl:
-        """Take the first URL; the queue is not empty."""
-        self.waiting -= 1
-        if not self._on_disk:
-            return self._pending.popleft()
-        url = self.peek()
-        self._on_disk -= 1
-        self._place += 1
-        if self._place == len(self._block):
-            self._offset, self._place, self._block = self._behind, 0, ()
-            self._leave_consumed()
-        return url
-
-    def flush(self) -> None:
-        """Write what is pending to disk."""
-        if self._pending:
-            places = self._log.append(in_blocks(list(self._pending)))
-            if not self._on_disk:
-                self._segment, self._offset, self._place, self._block = places[0].segment, places[0].offset, 0, ()
-            self._on_disk += len(self._pending)
-            self._pending.clear()
-            self._leave_consumed()
-
-    def _enter_block(self) -> None:
-        self._leave_consumed()
-        self._block, self._behind = self._log.read(self._segment, self._offset)
-
-    def _leave_consumed(self) -> None:
-        for segment in self._log.segments:
-            if segment.number > self._segment:
-                self._segment, self._offset, self._place = segment.number, FIRST_BLOCK, 0
-            at_head = segment.number == self._segment
-            if at_head and (self._offset < segment.length or segment.number == self._log.open_tail):
-                return
-            self._log.drop(segment.number)
-
-    def _check(self) -> None:
-        self._log._check()
-        assert self.waiting == self._on_disk + len(self._pending), "what waits is on disk or pending"
-        written = sum(segment.urls for segment in self._log.segments)
-        assert 0 <= self._on_disk <= written, "what waits on disk was written and not dropped"
-        if self._on_disk:
-            numbers = [segment.number for segment in self._log.segments]
-            assert self._segment >= numbers[0], "no segment before the head's is kept"
-
-
 class Selector:
-    """Smooth weighted round robin: each turn goes to the level that is furthest behind its share.
+    """Smooth weighted round robin: the choice falls on the level that is furthest behind its share.
 
     Deterministic: the credits are part of the manifest, so that a fold repeated is the same fold.
     """
@@ -172,7 +50,7 @@ class Selector:
         return tuple(self._credits)
 
     def choose(self, levels: Sequence[int]) -> int:
-        """Return the level whose turn it is among those given; at least one."""
+        """Return the level to be read next among those given; at least one."""
         if len(levels) == 1:
             return levels[0]
         for level in levels:
@@ -183,67 +61,72 @@ class Selector:
 
 
 class FrontQueues:
-    """All levels of a partition."""
+    """The queues of the current turn: a level each, and five more, behind all of those, for extra URLs."""
 
-    def __init__(self, queues: Sequence[LevelQueue], selector: Selector) -> None:
-        self._queues = list(queues)
+    def __init__(self, queues: Queues, prefix: str, selector: Selector) -> None:
+        self._queues = queues
+        self._prefix = prefix
+        # Those that exist, by level.
+        self._levels: dict[int, Fifo] = {}
+        for level in range(2 * LEVELS):
+            if self._name(level) in queues.names:
+                self._levels[level] = queues[self._name(level)]
         self.selector = selector
 
-    @classmethod
-    def restore(cls, epoch: EpochDirectory, levels: Sequence[LevelState], balance: Iterable[int]) -> FrontQueues:
-        """Return the queues a manifest describes; its segments are sealed."""
-        queues = [
-            LevelQueue(
-                SegmentLog(epoch, f"queue-{level}", state.segments, state.next_number),
-                state.head,
-                state.waiting,
-            )
-            for level, state in enumerate(levels)
-        ]
-        return cls(queues, Selector(balance))
-
     def __len__(self) -> int:
-        return sum(map(len, self._queues))
+        return self.waiting
 
     def __repr__(self) -> str:
-        return f"<FrontQueues waiting={self.counts()}>"
+        return f"<FrontQueues {self._prefix} waiting={self.counts()}>"
 
     @property
-    def queues(self) -> Sequence[LevelQueue]:
-        """The levels, lowest first."""
-        return self._queues
+    def waiting(self) -> int:
+        """URLs in all of them."""
+        return sum(queue.waiting for queue in self._levels.values())
+
+    @property
+    def queues(self) -> Mapping[int, Fifo]:
+        """Those that were ever used, by level."""
+        return self._levels
 
     def counts(self) -> tuple[int, ...]:
-        """Return how many URLs wait in each level, lowest first."""
-        return tuple(map(len, self._queues))
+        """Return how many URLs wait in each: ordinary levels, lowest first, and then extra ones."""
+        return tuple(self._queues.waiting(self._name(level)) for level in range(2 * LEVELS))
 
-    def fork(self) -> FrontQueues:
-        """Return a copy to work on; this one stays as it is."""
-        return FrontQueues([queue.fork() for queue in self._queues], Selector(self.selector.credits))
+    def extend(self, urls: Iterable[QueuedUrl]) -> None:
+        """Put URLs behind all others of their levels."""
+        levels = self._levels
+        for url in urls:
+            level = level_of(url.priority)
+            if level in levels:
+                levels[level].append(url)
+            else:
+                self.append_at(level, url)
 
-    def append(self, url: QueuedUrl) -> None:
-        """Put a URL behind all others of its level."""
-        self._queues[level_of(url.priority)].append(url)
+    def append_at(self, level: int, url: QueuedUrl) -> None:
+        """Put a URL behind all others of a level; extra levels count from `LEVELS` on."""
+        queue = self._levels.get(level)
+        if queue is None:
+            queue = self._levels[level] = self._queues[self._name(level)]
+        queue.append(url)
 
     def choose_level(self) -> int | None:
-        """Return the level whose turn it is, or None when all are empty."""
-        levels = [level for level, queue in enumerate(self._queues) if queue.waiting]
-        return self.selector.choose(levels) if levels else None
+        """Return the level that is to be read, or None when all are empty."""
+        levels = [level for level, queue in self._levels.items() if queue.waiting]
+        if len(levels) == 1:
+            return levels[0]
+        if not levels:
+            return None
+        ordinary = [level for level in levels if level < LEVELS]
+        if ordinary:
+            return self.selector.choose(ordinary)
+        return LEVELS + self.selector.choose([level - LEVELS for level in levels])
 
-    def flush(self) -> None:
-        """Write what is pending to disk."""
-        for queue in self._queues:
-            queue.flush()
+    def remove(self) -> None:
+        """Forget the queues, all empty: their turn is past."""
+        for level in self._levels:
+            self._queues.remove(self._name(level))
+        self._levels.clear()
 
-    def states(self) -> tuple[LevelState, ...]:
-        """Return what the manifest needs; everything is flushed."""
-        return tuple(queue.state() for queue in self._queues)
-
-    def names(self) -> list[str]:
-        """Return the names of all files the queues need."""
-        return [name for queue in self._queues for name in queue.log.names()]
-
-    def _check(self) -> None:
-        assert len(self._queues) == LEVELS, "there is one queue a level"
-        for queue in self._queues:
-            queue._check()
+    def _name(self, level: int) -> str:
+        return f"{self._prefix}-{level}"

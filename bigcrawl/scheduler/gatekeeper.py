@@ -41,8 +41,8 @@ class Outlet(Protocol):
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
         """It returns to its place; its host rests for `delay_ms`; `counter` is raised."""
 
-    def give_up(self, held: HeldUrl, reason: str) -> None:
-        """It ends unfetched, counted under `reason`."""
+    def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
+        """It ends unfetched, counted under `reason`; `rule` is the line of robots.txt that forbids it."""
 
 
 class Gatekeeper:
@@ -99,14 +99,20 @@ class Gatekeeper:
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
             grant = f"{held.partition}:{held.seq}"
-            held.due_ms = await self._doors.start_ms(held.address, held.due_ms, held.due_server_ms, grant)
+            held.server_delay_ms = self._doors.server_delay_ms(held.address, held.host)
+            held.due_ms = await self._doors.start_ms(
+                held.address, held.due_ms, held.due_server_ms, grant, held.server_delay_ms
+            )
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
 
     def _is_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
         if known.rules.is_allowed(held.url):
             return False
-        self._outlet.give_up(held, "unreachable" if known.reason == "unreachable" else "forbidden")
+        if known.reason == "unreachable":
+            self._outlet.give_up(held, "unreachable")
+        else:
+            self._outlet.give_up(held, "forbidden", known.rules.forbidding_line(held.url))
         return True
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:

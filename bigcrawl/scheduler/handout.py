@@ -9,11 +9,14 @@ No exception leaves `pop`, and nothing here waits.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.held import HeldUrls, Stage
+from bigcrawl.scheduler.outcomes import rule_hash
+from bigcrawl.scheduler.paces import Paces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +34,10 @@ RETURN = b"="
 class Handout:
     """The URLs a node holds, and those of them that may be fetched now."""
 
-    def __init__(self, config: Config, clock: Clock, outbox: Outbox) -> None:
+    def __init__(self, config: Config, clock: Clock, outbox: Outbox, paces: Paces | None = None) -> None:
         policy = config.politeness
         self._delays = DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor)
-        self._server_delay_ms = policy.server_delay_ms
+        self._paces = paces or Paces(config)
         self._clock = clock
         self._outbox = outbox
         self._buffer: deque[HeldUrl] = deque()
@@ -66,8 +69,9 @@ class Handout:
         """The URL returns to its place; its host rests."""
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter), 0)
 
-    def give_up(self, held: HeldUrl, reason: str) -> None:
+    def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
+        held.detail = rule_hash(rule) if rule else 0
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             held.stage = Stage.WAITING
             held.refusal = reason
@@ -119,13 +123,16 @@ class Handout:
 
     def _rest_ms(self, held: HeldUrl) -> int:
         asked_ms = self.crawl_delay_ms(held.authority)
-        return host_delay_ms(self._delays, crawl_delay_ms=asked_ms, download_ms=held.download_ms)
+        policy = self._delays
+        if self._paces.are_scaled:
+            policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
+        return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=held.download_ms)
 
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
-        if not self._server_delay_ms or not held.address:
+        if not held.server_delay_ms or not held.address:
             return True
-        wait_ms = self._started_ms.get(held.address, 0) + self._server_delay_ms - now_ms
+        wait_ms = self._started_ms.get(held.address, 0) + held.server_delay_ms - now_ms
         if wait_ms > 0 and self.call_later is not None:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)

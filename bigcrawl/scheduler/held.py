@@ -57,8 +57,10 @@ class HeldUrl:
     retry_delay_ms: int = 0
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
+    server_delay_ms: int = 0  # between starts of fetches from that address
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run
+    detail: int = 0  # of its outcome, see `bigcrawl.scheduler.outcomes`
     end: Ended | None = None  # how it ended, once it has
     offered: int = 0  # the outbox's count then: what was offered until then is safe before it is acknowledged
     is_heard: bool = False  # Redis knows of its end

@@ -4,9 +4,9 @@ How it lies on disk, and how a step commits it, is `bigcrawl.scheduler.manifest_
 and what of that has changed from one manifest to the next: a map of msgpack, without the fields that are as
 they were. Three fields are told by their changes, because they may be large:
 
-    levels     map: level -> its new state
-    fresh      (kept, added): how many of the strings before stay, and those that follow them; each is a key,
-               and was, in logs of old, the keys of a step
+    tables     map: table -> (runs, kept, added): its runs, or nil for those as before; how many of the fresh
+               records before stay, and those that follow them, a string each
+    queues     map: name -> its new state, or nil: it is gone
     parked     (segments, next number, removed, changed, tail): hosts that are gone from their turn, hosts
                with other chains in the same turn, and hosts behind all others; chains are map: level -> extents
 
@@ -16,15 +16,19 @@ format version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.drum.format import run_bytes
-from bigcrawl.drum.fresh import EMPTY_FRESH, FreshKeys, in_strings
+from bigcrawl.drum.bucket import BucketState
+from bigcrawl.drum.fresh import Fresh
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.scheduler.front_queues import EMPTY_LEVEL, LEVELS, Cursor, LevelState
+from bigcrawl.scheduler.fifo import Cursor, FifoState
+from bigcrawl.scheduler.front_queues import LEVELS
 from bigcrawl.scheduler.parked_queues import EMPTY_PARKED, Extent, HostChains, ParkedState
 from bigcrawl.scheduler.segments import Segment
+from bigcrawl.scheduler.tables import NO_TABLES, TableStates
+from bigcrawl.scheduler.turns import FIRST_TURN, TurnState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,11 +39,6 @@ if TYPE_CHECKING:
 NO_INBOX_ID = "0-0"
 
 PARK_NAME = "park"
-
-
-def level_name(level: int) -> str:
-    """Return the prefix of a front queue's segments."""
-    return f"queue-{level}"
 
 
 class BatchPlace(NamedTuple):
@@ -59,8 +58,10 @@ class Manifest:
         durable: the number of the last manifest that this epoch's owner knew to be on the medium when it
             wrote this one; 0 when there was none.
         inbox_id: the last inbox entry that was folded.
-        runs: URLSeen's, oldest first.
-        fresh: the keys of URLSeen that are in no run.
+        tables: URLSeen and the others, see `bigcrawl.scheduler.tables`.
+        queues: of every turn, and those over budget, by name; not to be changed.
+        turns: where the turns stand.
+        in_degrees: how many PLDs have which in-degree, as `InDegreeCounts.to_bytes` writes it; empty: none.
         batch_number: the last admit batch, 0 before the first.
         admitted: URLs admitted so far, which is the sequence number of the next one.
         retained: the admit batches that Redis may still need, in order.
@@ -71,9 +72,10 @@ class Manifest:
     number: int = 0
     durable: int = 0
     inbox_id: str = NO_INBOX_ID
-    runs: tuple[RunInfo, ...] = ()
-    fresh: FreshKeys = EMPTY_FRESH
-    levels: tuple[LevelState, ...] = (EMPTY_LEVEL,) * LEVELS
+    tables: TableStates = NO_TABLES
+    queues: Mapping[str, FifoState] = field(default_factory=lambda: MappingProxyType({}))
+    turns: TurnState = FIRST_TURN
+    in_degrees: bytes = b""
     credits: tuple[int, ...] = (0,) * LEVELS
     parked: ParkedState = EMPTY_PARKED
     batch_number: int = 0
@@ -86,14 +88,14 @@ class Manifest:
 
     def files_needed(self) -> dict[str, int]:
         """Return the names of all files this manifest refers to, with the least length of each."""
-        needed = {run.name: run_bytes(run.keys) for run in self.runs}
-        for level, state in enumerate(self.levels):
-            needed |= {f"{level_name(level)}-{s.number}": s.length for s in state.segments}
+        needed = {run.name: run.length for table in self.tables for run in table.runs}
+        for name, state in self.queues.items():
+            needed |= {f"{name}-{s.number}": s.length for s in state.segments}
         return needed | {f"{PARK_NAME}-{s.number}": s.length for s in self.parked.segments}
 
 
 # Told by their changes, or by the records they lie in.
-_APART = frozenset({"levels", "fresh", "parked", "retained"})
+_APART = frozenset({"tables", "queues", "parked", "retained"})
 _PLAIN = tuple(name for name in Manifest.__slots__ if name not in _APART)
 
 
@@ -104,12 +106,10 @@ def changes(before: Manifest | None, after: Manifest) -> Fields:
         before = Manifest(after.epoch)
     else:
         fields = {name: value for name in _PLAIN if (value := getattr(after, name)) != getattr(before, name)}
-    if after.levels != before.levels:
-        pairs = enumerate(zip(before.levels, after.levels, strict=True))
-        fields["levels"] = {level: new for level, (old, new) in pairs if new != old}
-    if after.fresh != before.fresh:
-        kept = len(before.fresh) if after.fresh.begins_with(before.fresh) else 0
-        fields["fresh"] = (kept, in_strings(after.fresh.bytes_from(kept)))
+    if tables := _table_changes(before.tables, after.tables):
+        fields["tables"] = tables
+    if queues := _queue_changes(before.queues, after.queues):
+        fields["queues"] = queues
     moved = _chain_changes(before.parked.chains, after.parked.chains)
     if any(moved) or after.parked[:2] != before.parked[:2]:
         fields["parked"] = (*after.parked[:2], *moved)
@@ -119,30 +119,55 @@ def changes(before: Manifest | None, after: Manifest) -> Fields:
 def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace]) -> Manifest:
     """Return the manifest that a log's maps make, from its first on."""
     fields: Fields = {}
-    levels = [EMPTY_LEVEL] * LEVELS
-    fresh: list[bytes] = []
+    runs: dict[str, tuple[RunInfo, ...]] = {}
+    fresh: dict[str, list[bytes]] = {}
+    queues: dict[str, FifoState] = {}
     chains: dict[str, HostChains] = {}
     segments: tuple[Segment, ...] = ()
     next_number = 0
     for change in all_changes:
-        for level, row in change.pop("levels", {}).items():
-            levels[level] = _level(row)
-        if "fresh" in change:
-            kept, added = change.pop("fresh")
-            fresh[kept:] = added
+        for table, (rows, kept, added) in change.pop("tables", {}).items():
+            if rows is not None:
+                runs[table] = tuple(RunInfo(*row) for row in rows)
+            fresh.setdefault(table, [])[kept:] = added
+        for name, row in change.pop("queues", {}).items():
+            if row is None:
+                del queues[name]
+            else:
+                queues[name] = _queue(row)
         if "parked" in change:
             rows, next_number, *moved = change.pop("parked")
             segments = _segments(rows)
             _apply_chain_changes(chains, *moved)
         fields |= change
-    fields["runs"] = tuple(RunInfo(*run) for run in fields["runs"])
+    fields["turns"] = TurnState(*fields["turns"])
+    names = TableStates._fields
     return Manifest(
         **fields,
-        levels=tuple(levels),
-        fresh=FreshKeys.from_bytes(b"".join(fresh)),
+        tables=TableStates(*(BucketState(runs.get(t, ()), Fresh.from_strings(fresh.get(t, ()))) for t in names)),
+        queues=queues,
         parked=ParkedState(segments, next_number, chains),
         retained=tuple(retained),
     )
+
+
+def _table_changes(before: TableStates, after: TableStates) -> Fields:
+    told: Fields = {}
+    for name, old, new in zip(TableStates._fields, before, after, strict=True):
+        if new is old or (new.runs == old.runs and new.fresh == old.fresh):
+            continue
+        kept = len(old.fresh) if new.fresh.begins_with(old.fresh) else 0
+        told[name] = (None if new.runs == old.runs else new.runs, kept, new.fresh.strings_from(kept))
+    return told
+
+
+def _queue_changes(before: Mapping[str, FifoState], after: Mapping[str, FifoState]) -> Fields:
+    told: Fields = {name: None for name in before if name not in after}
+    for name, new in after.items():
+        old = before.get(name)
+        if new is not old and new != old:
+            told[name] = new
+    return told
 
 
 Chain = tuple[str, "HostChains"]
@@ -179,6 +204,6 @@ def _segments(rows: Sequence[tuple[int, int, int]]) -> tuple[Segment, ...]:
     return tuple(Segment(*row) for row in rows)
 
 
-def _level(row: tuple[Sequence[tuple[int, int, int]], int, tuple[int, int, int], int]) -> LevelState:
+def _queue(row: tuple[Sequence[tuple[int, int, int]], int, tuple[int, int, int], int]) -> FifoState:
     segments, next_number, head, count = row
-    return LevelState(_segments(segments), next_number, Cursor(*head), count)
+    return FifoState(_segments(segments), next_number, Cursor(*head), count)

@@ -32,8 +32,10 @@ from bigcrawl.scheduler.link_graph import LinkGraph
 from bigcrawl.scheduler.membership import Membership
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.ownership import Ownership
+from bigcrawl.scheduler.paces import Paces
+from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
-from bigcrawl.scheduler.survey import FinishCheck, Survey, id_order, survey
+from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
@@ -91,17 +93,20 @@ class Node:
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions)
-        self.outbox = Outbox(
-            self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph
-        )
-        self.handout = Handout(config, clock, self.outbox)
+        self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
+        self._paces = Paces(config)
+        self.handout = Handout(config, clock, self.outbox, self._paces)
         self.membership = Membership(config, self.node_id)
-        self.ownership = Ownership(config, client, self.membership, self.handout, clock, self._worker)
-        self._doors = Doors(config.politeness, client, dns, clock)
+        self._reputation = Reputation(config, client, self.pld_of)
+        self.ownership = Ownership(
+            config, client, self.membership, self.handout, clock, self._worker, self._reputation, self._paces
+        )
+        self._doors = Doors(config.politeness, client, dns, clock, self._paces)
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
         self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
+        self._exchange.bytes_account = self._reputation.bytes_account
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -147,6 +152,7 @@ class Node:
         """Everything of `start` but the loops; raises the same."""
         await self._client.ping()
         self._record = await open_record(self._client, self.config.crawl)
+        self._reputation.begin()
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
@@ -381,7 +387,8 @@ class Node:
         starved = len(self.handout.held) < self.config.frontier.in_process_max // 2
         async with self._folding:
             self._note_inboxes()
-            admitted = await self.ownership.step_due(starved=starved)
+            idle = not len(self.handout.held) and not self.outbox.waiting
+            admitted = await self.ownership.step_due(starved=starved, idle=idle)
             await self.ownership.make_durable_due()
         if admitted:
             self.wake()
@@ -399,6 +406,7 @@ class Node:
             return RETRY_S
         async with self._folding:
             await self.ownership.rebalance()
+            await self._refresh_budgets()
         if self.start_digest and not self.start_is_done:
             await self._client.run([self._start_call()])
         if self.config.crawl.pages_max:
@@ -411,6 +419,12 @@ class Node:
             self._said_too_soon = not self.finished
             self.handout.wake_engine()
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
+
+    async def _refresh_budgets(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._reputation.stale_ms:
+            await self.ownership.refresh_budgets()
+            self._reputation.stale_ms = now_ms + REFRESH_MS
 
     def _is_idle(self) -> bool:
         quiet = not len(self.handout.held) and not self.outbox.waiting
@@ -448,9 +462,8 @@ class Node:
             if not view.owned:
                 self.ownership.lose(mine)
                 continue
-            mine.unfolded_urls = max(0, view.count("appended_urls") - view.count("folded_urls"))
+            mine.note_inbox(view)
             unfolded += mine.unfolded_urls
-            mine.inbox_moved = mine.inbox_moved or id_order(view.inbox_id) > id_order(mine.disk.inbox_id)
             if view.next_due_ms >= 0:
                 mine.due_ms = min(mine.due_ms, sent_ms + max(0, view.next_due_ms - view.now_ms))
         self._unfolded = unfolded
@@ -477,6 +490,7 @@ class Node:
                     raise ConfigError("Redis came back without this crawl; restore its data, or start anew (FRESH=1)")
                 await self.ownership.reclaim_all()
                 self.outbox.resend_recent()
+                self._exchange.tell_again()
                 if self.start_is_done:
                     await self.end_start()
             except RedisRestartedError:

@@ -64,6 +64,10 @@ CODES: Final[dict[str, int]] = {
 }
 """By what the end is counted as; statuses are their own codes, from 100 to 999."""
 
+FETCHED: Final = 1900
+"""In the place of a code: no outcome, but an account in the place of the key, and as the detail KiB of bodies that
+count towards its bytes, see `bigcrawl.scheduler.allowances`."""
+
 _STATUSES = range(100, 1000)
 _CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
 _OTHER = CODES[OTHER]
@@ -95,23 +99,52 @@ def pack_outcome(key: int, counter: str, detail: int = 0) -> bytes:
     return _ROW.pack(key, _CODE_OF.get(counter, _OTHER), detail)
 
 
+def pack_fetched(account: int, fetched_bytes: int) -> bytes:
+    """Return rows that say how much was fetched of an account; KiB, rounded up."""
+    rows, rest = [], -(-fetched_bytes // 1024)
+    while rest > 0:
+        rows.append(_ROW.pack(account, FETCHED, min(rest, 0xFFFF)))
+        rest -= 0xFFFF
+    return b"".join(rows)
+
+
 def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:
     """Return outcomes, (key, counter, detail) each, as they travel."""
     return b"".join([pack_outcome(*end) for end in ends])
 
 
-def unpack_outcomes(data: bytes, entry_id: str) -> tuple[KeyArray, npt.NDArray[Any]]:
-    """Return the keys of an inbox entry's outcomes, in order, and of each what the table holds (`VALUE`).
+def check_outcomes(data: bytes) -> None:
+    """See whether these are whole rows.
 
     Raises:
-        OutcomesFormatError: the bytes are not whole rows.
+        OutcomesFormatError: they are not.
     """
     if len(data) % _ROW.size:
         raise OutcomesFormatError(f"{len(data)} bytes of outcomes; must be rows of {_ROW.size}")
-    rows = np.frombuffer(data, dtype=_ROWS)
+
+
+def unpack_outcomes(told: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
+    """Return the keys of outcomes, in order, and of each what the table holds (`VALUE`).
+
+    Args:
+        told: id and whole rows of each inbox entry.
+
+    Cost: 20 us for few, 0.1 us an outcome and 1 us an entry for many.
+    """
+    rows = np.frombuffer(b"".join([data for _, data in told]), dtype=_ROWS)
     values = np.empty(len(rows), dtype=VALUE)
-    values["code"], values["detail"], values["time_s"] = rows["code"], rows["detail"], _seconds(entry_id)
+    values["code"], values["detail"] = rows["code"], rows["detail"]
+    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in told], [len(d) // _ROW.size for _, d in told])
     return rows["key"].astype(KEY_TYPE), values
+
+
+def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, npt.NDArray[Any]]:
+    """Return the keys, ascending and each once, and of each its last value."""
+    order = keys.argsort(kind="stable")
+    keys = keys[order]
+    is_last = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
+    return keys[is_last], values[order[is_last]]
 
 
 def pack_keys(keys: Sequence[int]) -> bytes:

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.codec import order_of, pack_member
+from bigcrawl.scheduler.inbox_entry import InboxEntry
+from bigcrawl.scheduler.manifest import NO_INBOX_ID
+from bigcrawl.scheduler.survey import id_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,6 +39,7 @@ STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungr
 LOW_STEP_MS = 1_000
 UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
+_FIELDS = (b"b", b"e", b"o", b"f")  # of an inbox entry, in the order of `InboxEntry`
 PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
 
 
@@ -48,14 +52,18 @@ class OwnedPartition:
         self.disk = disk
         self.hot: Counter[str] = Counter()  # by host
         self.hot_urls = 0  # URLs of this partition in Redis, taken ones included
-        self.waiting = disk.waiting  # URLs on disk when a step last ended
+        self.withheld = 0  # of those on disk: URLs that no budget lets go, until there are other budgets
+        self.waiting = 0  # the others, when a step last ended
+        self._count_waiting()
         self.draining = False
         self.due_ms = NEVER_MS  # monotonic; when a host of the partition may next be taken
         self.take_share = 4  # URLs to ask for: about what its due hosts have
         self.stepped_ms = 0
         self.durable_ms = 0
-        self.inbox_moved = True
+        self.inbox_moved = True  # URLs wait in the inbox, for all that is known
+        self.outcomes_wait = False  # and so do other entries, of no haste
         self.unfolded_urls = 0  # in the inbox when Redis was last asked
+        self._miscounted = 0  # appended but never folded, when nothing waited: rejected, or forgotten by Redis
         self._hot_max = max(HOT_URLS_MIN, hot_urls)
         self._connections = connections
         self.admitted = 0  # the last admit batch that Redis has confirmed
@@ -63,6 +71,7 @@ class OwnedPartition:
         self._owes_trim = False
         self._durable_folded = disk.folded_urls
         self._asked = 0  # inbox entries that the step under way has asked for
+        self._read_upto = NO_INBOX_ID  # the last of those it got
         self._stalled_at: int | None = None  # hot URLs when a step last found nothing to do
 
     def __repr__(self) -> str:
@@ -96,6 +105,13 @@ class OwnedPartition:
         elif hot <= self._hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
         return now_ms - self.stepped_ms >= step_ms
+
+    def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:
+        """Whether a step is due for entries that bring no URLs: they wait for a step of URLs, but not for ever.
+
+        A node that is `idle` takes them up at once: a crawl is finished only when they are folded.
+        """
+        return self.outcomes_wait and now_ms - self.stepped_ms >= (STARVED_STEP_MS if idle else step_ms)
 
     def wants_durable(self, now_ms: int, durable_ms: int) -> bool:
         """Whether the files should be forced to the disk, or trimming is owed for the last time they were.
@@ -139,16 +155,30 @@ class OwnedPartition:
 
     # --- stepping
 
+    def note_inbox(self, view: scripts.PartitionView) -> None:
+        """Learn from a look at Redis whether entries wait in the inbox, and whether they bring URLs."""
+        unfolded = view.count("appended_urls") - view.count("folded_urls")
+        inbox_id = id_order(view.inbox_id)
+        if inbox_id <= id_order(view.state.get("folded", NO_INBOX_ID)):
+            self._miscounted = unfolded
+        self.unfolded_urls = max(0, unfolded)
+        if inbox_id > id_order(self.disk.inbox_id):
+            self.outcomes_wait = True
+            self.inbox_moved = self.inbox_moved or unfolded != self._miscounted
+
     def inbox_command(self, entries_max: int) -> tuple[Value, ...]:
         """The command that reads inbox entries not folded yet, oldest first."""
         self._asked = entries_max
         return ("XRANGE", self.keys.inbox, "(" + self.disk.inbox_id, "+", "COUNT", entries_max)
 
-    def parse_inbox(self, reply: Any) -> list[tuple[str, bytes]]:
-        """(entry id, encoded batch) of each entry that `inbox_command` brought."""
-        return [(entry_id.decode(), dict(pairs_of(fields)).get(b"b", b"")) for entry_id, fields in reply]
+    def parse_inbox(self, reply: Any) -> list[InboxEntry]:
+        """The entries that `inbox_command` brought."""
+        pairs = ((entry_id.decode(), dict(pairs_of(fields))) for entry_id, fields in reply)
+        entries = [InboxEntry(entry_id, *[fields.get(name, b"") for name in _FIELDS]) for entry_id, fields in pairs]
+        self._read_upto = entries[-1].id if entries else NO_INBOX_ID
+        return entries
 
-    def fold(self, inbox: list[tuple[str, bytes]], room: int, hot: Mapping[str, int]) -> Step:
+    def fold(self, inbox: list[InboxEntry], room: int, hot: Mapping[str, int]) -> Step:
         """Run one step on disk; called in a worker thread, with copies of what the loop goes on changing.
 
         Raises:
@@ -156,7 +186,7 @@ class OwnedPartition:
         """
         before = self.disk.manifest_number
         step = self.disk.step(inbox, room, hot)
-        self.waiting = self.disk.waiting
+        self._count_waiting()
         self._stalled_at = sum(hot.values()) if self.disk.manifest_number == before else None
         return step
 
@@ -170,7 +200,9 @@ class OwnedPartition:
                 {"count": step.rejected, "partition": self.keys.partition, "where": "rejected/ in its directory"},
             )
         if self._asked:
-            self.inbox_moved = inbox_entries >= self._asked
+            # A step stops before an entry that forgets.
+            is_left = id_order(self._read_upto) > id_order(self.disk.inbox_id)
+            self.inbox_moved = self.outcomes_wait = is_left or inbox_entries >= self._asked
         self._asked = 0
         calls: list[scripts.Call[Any]] = []
         if self._stalled_at is not None:
@@ -192,6 +224,7 @@ class OwnedPartition:
             "folded": self.disk.inbox_id,
             "manifest": self.disk.manifest_number,
             "waiting": self.waiting,
+            "withheld": self.withheld,
             "seen": self.disk.seen,
             "duplicates": self.disk.duplicates,
             "rejected": self.disk.rejected,
@@ -212,6 +245,10 @@ class OwnedPartition:
         self._trim = before
         self._durable_folded = self.disk.folded_urls
         self.durable_ms = now_ms
+
+    def _count_waiting(self) -> None:
+        self.withheld = self.disk.over_budget if self.disk.is_withheld else 0
+        self.waiting = self.disk.waiting - self.withheld
 
     def note_ended(self, host: str) -> None:
         """A URL of the host is acknowledged and no longer in Redis."""

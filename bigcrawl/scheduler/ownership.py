@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.handout import Handout
+    from bigcrawl.scheduler.inbox_entry import InboxEntry
     from bigcrawl.scheduler.membership import Membership
+    from bigcrawl.scheduler.paces import Paces
     from bigcrawl.scheduler.partition import Step
+    from bigcrawl.scheduler.reputation import Reputation
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +43,7 @@ INBOX_ENTRIES_AT_ONCE = 2_048  # over all partitions of a round: bounds what it 
 INBOX_ENTRIES_EACH = 256
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
 DURABLE_LOOK_MS = 100  # between two looks for them
+OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions that only have outcomes to fold
 RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 
 
@@ -54,6 +58,8 @@ class Ownership:
         handout: Handout,
         clock: Clock,
         worker: Executor,
+        reputation: Reputation,
+        paces: Paces,
     ) -> None:
         self._config = config
         self._client = client
@@ -61,10 +67,13 @@ class Ownership:
         self._handout = handout
         self._clock = clock
         self._worker = worker
+        self._reputation = reputation
+        self._paces = paces
         self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls)
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
         self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
         self._durable_look_ms = 0  # monotonic
+        self._outcomes_look_ms = 0
         self.owned: dict[int, OwnedPartition] = {}
 
     def __repr__(self) -> str:
@@ -165,7 +174,8 @@ class Ownership:
                 f"Redis knows partition {partition} as begun, but {directory} holds no manifest: bring its files "
                 f"back, or start the crawl anew (FRESH=1)"
             )
-        return Partition.open(directory, claim.epoch, self._limits, DiskFiles())
+        budgets, pld_of = self._reputation.budgets, self._reputation.pld_of
+        return Partition.open(directory, claim.epoch, self._limits, DiskFiles(), budgets=budgets, pld_of=pld_of)
 
     def _claim_call(self, partition: int, epoch_min: int, dead_token: str) -> scripts.Call[Claim | Refusal]:
         return scripts.claim_partition(
@@ -191,8 +201,23 @@ class Ownership:
 
     # --- the folds
 
-    async def step_due(self, *, starved: bool) -> int:
+    async def refresh_budgets(self) -> None:
+        """Tell the crawl what the owned partitions count, and let them have the budgets that follow from all counts.
+
+        Raises:
+            TransientStoreError: Redis is away; budgets stay as they are.
+        """
+        if await self._reputation.refresh(self.owned.values()):
+            for mine in self.owned.values():
+                mine.disk.budgets = self._reputation.budgets
+                mine.inbox_moved = True  # what had no budget may have one now
+
+    async def step_due(self, *, starved: bool, idle: bool = False) -> int:
         """Run the steps that are due; return the URLs that were admitted.
+
+        Args:
+            starved: whether the node has too little to fetch.
+            idle: whether it has nothing at all to do.
 
         Raises:
             TransientStoreError: Redis is away, or the disk is full; nothing is lost.
@@ -201,12 +226,19 @@ class Ownership:
         now_ms = self._clock.monotonic_ms()
         step_ms = self._config.frontier.step_ms
         restless = [mine for mine in self.owned.values() if mine.inbox_moved or mine.waiting]
-        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, starved=starved)][:STEPS_AT_ONCE]
+        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, starved=starved)]
+        if idle or now_ms >= self._outcomes_look_ms:
+            self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
+            wanting = [mine for mine in self.owned.values() if mine.wants_outcomes(now_ms, step_ms, idle=idle)]
+            due += [mine for mine in wanting if mine not in due]
+        due = due[:STEPS_AT_ONCE]
         if not due:
             return 0
         inboxes = await self._read_inboxes(due)
         hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
+        if self._paces.are_scaled:
+            self._paces.note(await self._in_thread(lambda: self._budgets_of(due, steps)))
         calls: list[scripts.Call[Any]] = []
         for mine, inbox, step in zip(due, inboxes, steps, strict=True):
             if not isinstance(step, BigcrawlError):
@@ -218,6 +250,15 @@ class Ownership:
         if failed is not None:
             raise failed
         return sum(len(step.batch.urls) for step in steps if not isinstance(step, BigcrawlError) and step.batch)
+
+    def _budgets_of(self, due: list[OwnedPartition], steps: list[Step | BigcrawlError]) -> dict[str, int]:
+        """The budgets of the hosts that steps have admitted URLs of; called in a worker thread."""
+        found: dict[str, int] = {}
+        for mine, step in zip(due, steps, strict=True):
+            if not isinstance(step, BigcrawlError) and step.batch is not None:
+                hosts = list({url.host for url in step.batch.urls})
+                found |= zip(hosts, self._reputation.budgets_of(mine.disk, hosts), strict=True)
+        return found
 
     async def make_durable_due(self) -> None:
         """Force to the disk what has not been for long enough, a few partitions at a time."""
@@ -249,8 +290,8 @@ class Ownership:
                 mine.due_ms = now_ms
         self._unconfirmed.difference_update(stepped)
 
-    async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[tuple[str, bytes]]]:
-        moved = [mine for mine in due if mine.inbox_moved]
+    async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[InboxEntry]]:
+        moved = [mine for mine in due if mine.inbox_moved or mine.outcomes_wait]
         share = min(INBOX_ENTRIES_EACH, INBOX_ENTRIES_AT_ONCE // max(1, len(moved)))
         replies = await self._client.commands([mine.inbox_command(share) for mine in moved])
         read = {mine.keys.partition: mine.parse_inbox(reply) for mine, reply in zip(moved, replies, strict=True)}
@@ -275,7 +316,7 @@ class Ownership:
 
 
 def _fold_each(
-    due: list[OwnedPartition], inboxes: list[list[tuple[str, bytes]]], hot_sets: list[tuple[int, dict[str, int]]]
+    due: list[OwnedPartition], inboxes: list[list[InboxEntry]], hot_sets: list[tuple[int, dict[str, int]]]
 ) -> list[Step | BigcrawlError]:
     """Fold partition after partition; one that fails does not keep the others from being committed."""
     steps: list[Step | BigcrawlError] = []

@@ -163,6 +163,7 @@ class ParkedQueues:
         self._pending = {}
         self._drop_dead()
         self._compact()
+        self._log.forget_ahead()
 
     def _take_level(self, levels: HostChains, level: int, limit: int) -> list[QueuedUrl]:
         taken: list[QueuedUrl] = []

@@ -4,7 +4,7 @@ Rules for this file: no Redis, no clock, no asyncio; one caller's thread. A step
 state, writes what nothing refers to yet, and then appends a record to the manifest that refers to it.
 Whatever fails before that leaves disk and memory as they were; the same step may be repeated.
 
-    step          inbox -> seen check -> front queues -> choice -> record appended to MANIFEST    no fsync
+    step          inbox -> a fold on copies (`bigcrawl.scheduler.fold`) -> record appended to MANIFEST    no fsync
     make_durable  fsync all that MANIFEST names, MANIFEST, the directory; then delete what it does not name
     open          newest manifest of any epoch -> links in e<epoch>/ -> MANIFEST there
 
@@ -16,35 +16,37 @@ batch is part of the step's record; one that was committed and not told is in `p
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.drum.drum import Drum
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import ContractError
-from bigcrawl.scheduler.admission import (
-    Admission,
-    AdmitBatch,
-    PartitionLimits,
-    decode_admit_batch,
-    encode_admit_batch,
-)
+from bigcrawl.scheduler.admission import AdmitBatch, PartitionLimits, decode_admit_batch, encode_admit_batch
 from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, store_errors, take_over, verify_newest
-from bigcrawl.scheduler.front_queues import FrontQueues
+from bigcrawl.scheduler.fold import Fold, State
+from bigcrawl.scheduler.front_queues import LEVELS
+from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, InDegreeCounts
+from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest
 from bigcrawl.scheduler.manifest_log import MANIFEST, ManifestLog, decode_manifest
 from bigcrawl.scheduler.parked_queues import ParkedQueues
-from bigcrawl.scheduler.seen import check_seen, decode_entries, entries_after
+from bigcrawl.scheduler.seen import entries_after
+from bigcrawl.scheduler.tables import Tables
+from bigcrawl.scheduler.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from bigcrawl.drum.drum import CheckResult
+    import numpy as np
+    import numpy.typing as npt
+
     from bigcrawl.drum.files import Files
+    from bigcrawl.drum.format import KeyArray
     from bigcrawl.exceptions import CorruptionError
+    from bigcrawl.scheduler.budgeting import Budgets, PldOf
     from bigcrawl.scheduler.epochs import EpochDirectory
-    from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.scheduler.turns import TurnState
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
 
@@ -65,15 +67,6 @@ class Step(NamedTuple):
     rejected: int
 
 
-@dataclass(slots=True)
-class _Work:
-    """What one step changes; dropped when it fails."""
-
-    front: FrontQueues
-    parked: ParkedQueues
-    already: Counter[int]
-
-
 class Partition:
     """One partition, opened in one epoch by its owner.
 
@@ -86,7 +79,14 @@ class Partition:
     """
 
     def __init__(
-        self, directory: Path, own: EpochDirectory, log: ManifestLog, manifest: Manifest, limits: PartitionLimits
+        self,
+        directory: Path,
+        own: EpochDirectory,
+        log: ManifestLog,
+        manifest: Manifest,
+        limits: PartitionLimits,
+        budgets: Budgets | None,
+        pld_of: PldOf | None,
     ) -> None:
         self._directory = directory
         self._own = own
@@ -95,10 +95,17 @@ class Partition:
         self._limits = limits
         self._manifest = manifest
         self._durable: Manifest | None = None
-        self._drum = Drum(own.path, manifest.runs, own.files, manifest.fresh)
-        self._front = FrontQueues.restore(own, manifest.levels, manifest.credits)
-        self._parked = ParkedQueues.restore(own, manifest.parked)
-        self._already = Counter(dict(manifest.already))
+        self._budgets = budgets
+        self._pld_of = pld_of
+        # What the last step asked for budgets; nothing is asked before the first.
+        self._asked: object = self
+        self._state = State(
+            Tables.restore(own, manifest.tables),
+            Turns.restore(own, manifest.queues, manifest.turns, manifest.credits),
+            ParkedQueues.restore(own, manifest.parked),
+            Counter(dict(manifest.already)),
+            InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
+        )
         self._forgotten = 0
         self._older_removed = False
 
@@ -111,6 +118,8 @@ class Partition:
         files: Files | None = None,
         *,
         fall_back: bool = False,
+        budgets: Budgets | None = None,
+        pld_of: PldOf | None = None,
     ) -> Partition:
         """Open a partition in a new epoch, taking over what the newest manifest describes.
 
@@ -122,6 +131,8 @@ class Partition:
             fall_back: where the newest manifest is damaged or names lost bytes, go back to the last
                 sound or durable one, as after a power cut; Redis' own batches are then folded
                 (`fold_admitted`).
+            budgets: how many URLs of a PLD pass in a turn; None: as many as there are. See `budgets`.
+            pld_of: a host's PLD; by default each host is its own.
 
         Raises:
             ContractError: the epoch, or a later one, was used before.
@@ -133,7 +144,7 @@ class Partition:
             manifest, batches = inherited or (Manifest(epoch), [])
             manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
             log = ManifestLog(own.path, own.files)
-            return cls(directory, own, log, log.begin(manifest, batches), limits)
+            return cls(directory, own, log, log.begin(manifest, batches), limits, budgets, pld_of)
 
     @staticmethod
     def exists(directory: Path, files: Files | None = None) -> bool:
@@ -184,27 +195,73 @@ class Partition:
     @property
     def seen(self) -> int:
         """Distinct keys ever folded."""
-        return len(self._drum)
+        return len(self._state.tables.seen)
 
     @property
     def waiting(self) -> int:
-        """URLs queued and not admitted: front queues and parked."""
-        return len(self._front) + len(self._parked)
+        """URLs queued and not admitted: in turns, over budget, and parked."""
+        return len(self._state)
 
     @property
     def waiting_by_level(self) -> tuple[int, ...]:
-        """URLs in each front queue, lowest first."""
-        return self._front.counts()
+        """URLs in each front queue, lowest level first; ordinary and extra ones together."""
+        counts = self._state.turns.front.counts()
+        return tuple(map(sum, zip(counts[:LEVELS], counts[LEVELS:], strict=True)))
+
+    @property
+    def turn(self) -> TurnState:
+        """Where the turns stand."""
+        return self._state.turns.state
+
+    @property
+    def waiting_by_turn(self) -> dict[int, int]:
+        """URLs in the current turn, which are those in the front queues, and in each later one that has any."""
+        return self._state.turns.by_turn
+
+    @property
+    def over_budget(self) -> int:
+        """URLs for which no turn of the window has room."""
+        return len(self._state.turns.over)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether all that waits is over budget, and stays so until there are other budgets."""
+        return bool(self.over_budget) and self.waiting == self.over_budget and self.turn.is_resting
 
     @property
     def parked(self) -> int:
         """URLs parked behind a full host."""
-        return len(self._parked)
+        return len(self._state.parked)
 
     @property
     def parked_hosts(self) -> int:
         """Hosts with parked URLs."""
-        return self._parked.host_count
+        return self._state.parked.host_count
+
+    @property
+    def in_degree_counts(self) -> InDegreeCounts:
+        """How many PLDs of the partition have which in-degree."""
+        return self._state.in_degrees
+
+    def ends(self, keys: KeyArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
+        """Return which URLs have ended, given their keys, and how: values of `outcomes.VALUE`.
+
+        Raises:
+            TransientStoreError: the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        with store_errors(self._directory):
+            return self._state.tables.ends.values(keys)
+
+    def in_degrees(self, plds: KeyArray) -> npt.NDArray[np.uint32]:
+        """Return the in-degree of each PLD, given its key; 0 for one that is not known to be linked to.
+
+        Raises:
+            TransientStoreError: the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        with store_errors(self._directory):
+            return self._state.tables.plds.values(plds)[1]["in_degree"]
 
     @property
     def folded_urls(self) -> int:
@@ -238,11 +295,24 @@ class Partition:
 
     # Folding.
 
-    def step(self, inbox: Sequence[tuple[str, bytes]], room: int, hot: Mapping[str, int]) -> Step:
+    @property
+    def budgets(self) -> Budgets | None:
+        """What is asked for budgets, from the next step on; None: as many URLs of each PLD as there are.
+
+        Set it to another object only when that gives other budgets: URLs that had none are then read again.
+        """
+        return self._budgets
+
+    @budgets.setter
+    def budgets(self, budgets: Budgets | None) -> None:
+        self._budgets = budgets
+
+    def step(self, inbox: Sequence[InboxEntry | tuple[str, bytes]], room: int, hot: Mapping[str, int]) -> Step:
         """Fold inbox entries, choose what to admit, commit.
 
         Args:
-            inbox: entries (id, batch) in stream order; those up to `inbox_id` are skipped.
+            inbox: entries in stream order, or pairs (id, batch); those up to `inbox_id` are skipped. Edges are
+                passed over while there are no budgets.
             room: URLs that may be admitted.
             hot: URLs of each host that are hot in Redis, taken ones included.
 
@@ -251,41 +321,39 @@ class Partition:
             CorruptionError: a file is damaged; nothing has changed.
         """
         with store_errors(self._directory):
-            fresh = entries_after(inbox, self.inbox_id)
-            urls, rejected = decode_entries(fresh, self._own.set_aside)
-            result = check_seen(self._drum, urls)
-            if result.written is not None:
-                self._own.note_written(result.written.name)
-            queued = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
-            work = _Work(self._front.fork(), self._parked.fork(), self._already.copy())
-            for url in queued:
-                work.front.append(url)
-            chosen = Admission(work.front, work.parked, work.already, hot, self._limits).choose(room)
-            step = Step(self._next_batch(chosen), len(queued), len(urls) - len(queued), rejected)
-            if fresh or self._has_moved(work):
-                self._commit_step(step, work, result, fresh[-1][0] if fresh else self.inbox_id)
+            fresh = entries_after([InboxEntry(*entry) for entry in inbox], self.inbox_id)
+            work, budgets = self._state.fork(), self._budgets
+            if budgets is not self._asked:
+                work.turns.wake()
+            fold = Fold(work, self._own.set_aside)
+            fold.forget(fresh)
+            fold.note_outcomes(fresh)
+            if budgets is not None:
+                fold.read_edges(fresh)
+            fold.check_urls(fresh)
+            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits)
+            batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
+            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected)
+            if fresh or work.differs(self._state):
+                self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
+            self._asked = budgets
             return step
 
-    def _next_batch(self, chosen: list[QueuedUrl]) -> AdmitBatch | None:
-        return AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
-
-    def _has_moved(self, work: _Work) -> bool:
-        before = (len(self._front), len(self._parked), self._already.total())
-        return before != (len(work.front), len(work.parked), work.already.total())
-
-    def _commit_step(self, step: Step, work: _Work, result: CheckResult, inbox_id: str) -> None:
-        work.front.flush()
-        work.parked.flush()
+    def _commit_step(self, step: Step, work: State, inbox_id: str) -> None:
+        work.flush()
         before = self._manifest
         batch = step.batch
         self._commit(
             replace(
                 before,
                 inbox_id=inbox_id,
-                runs=result.runs_after,
-                fresh=result.fresh_after,
-                levels=work.front.states(),
-                credits=work.front.selector.credits,
+                tables=work.tables.states(),
+                queues=work.turns.queue_states(),
+                turns=work.turns.state,
+                in_degrees=before.in_degrees
+                if work.in_degrees is self._state.in_degrees
+                else work.in_degrees.to_bytes(),
+                credits=work.turns.front.selector.credits,
                 parked=work.parked.state(),
                 batch_number=before.batch_number + bool(batch),
                 admitted=before.admitted + (len(batch.urls) if batch else 0),
@@ -297,8 +365,7 @@ class Partition:
             ),
             encode_admit_batch(batch) if batch else b"",
         )
-        self._drum.commit(result)
-        self._front, self._parked, self._already = work.front, work.parked, work.already
+        self._state = work
 
     def _commit(self, manifest: Manifest, batch: bytes = b"") -> None:
         """Append a manifest, which gets the next number, and the batch it brings."""
@@ -347,7 +414,7 @@ class Partition:
         if beyond != list(range(self.batch_number + 1, beyond[-1] + 1)):
             raise ContractError(f"{self!r} is behind Redis, which knows only batches {beyond}")
         keys = [key for number in beyond for key in batches[number]]
-        already = self._already + Counter(keys)
+        already = self._state.already + Counter(keys)
         with store_errors(self._directory):
             self._commit(
                 replace(
@@ -357,7 +424,7 @@ class Partition:
                     already=tuple(already.items()),
                 )
             )
-        self._already = already
+        self._state.already = already
 
     # Durability.
 
@@ -389,16 +456,14 @@ class Partition:
 
     def _check(self) -> None:
         manifest = self._manifest
-        self._drum._check()
-        self._front._check()
-        self._parked._check()
+        self._state._check()
         numbers = [place.number for place in manifest.retained]
         assert numbers == sorted(set(numbers)), "batches are numbered once"
         assert all(number <= self.batch_number for number in numbers), "none is ahead"
-        assert (manifest.runs, manifest.fresh) == (self._drum.runs, self._drum.fresh), "the manifest lists the keys"
-        assert manifest.levels == self._front.states(), "the manifest describes the front queues"
-        assert manifest.parked == self._parked.state(), "the manifest describes the parked queues"
-        assert all(count > 0 for count in self._already.values()), "a key is skipped a known number of times"
+        assert manifest.tables == self._state.tables.states(), "the manifest lists the keys"
+        assert manifest.queues == self._state.turns.queue_states(), "the manifest describes the queues"
+        assert manifest.turns == self._state.turns.state, "and where the turns stand"
+        assert manifest.parked == self._state.parked.state(), "the manifest describes the parked queues"
         for name, length in manifest.files_needed().items():
             assert self._files.size(self._own.place(name)) >= length, f"{name} holds what is committed"
         committed = decode_manifest(self._own.place(MANIFEST), self._own.read(MANIFEST, 0, self._log.size))

@@ -183,7 +183,8 @@ class Robots:
 
     async def _wait_at_doors(self, host: str, due_ms: int, due_server_ms: int, grant: str) -> None:
         address = await self._doors.address(host)
-        start_ms = await self._doors.start_ms(address, due_ms, due_server_ms, grant)
+        gap_ms = self._doors.server_delay_ms(address, host)
+        start_ms = await self._doors.start_ms(address, due_ms, due_server_ms, grant, gap_ms)
         await asyncio.sleep(max(0, start_ms - self._clock.monotonic_ms()) / 1000)
 
     async def _follow(self, url: str, host: str) -> Fetched:

@@ -11,37 +11,44 @@ from bigcrawl.scheduler.queued_url import UNCHECKED, BatchFormatError, decode_ba
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bigcrawl.drum.drum import CheckResult, Drum
+    from bigcrawl.drum.bucket import Bucket, CheckResult
+    from bigcrawl.scheduler.inbox_entry import InboxEntry
     from bigcrawl.scheduler.queued_url import QueuedUrl
 
-    Entry = tuple[str, bytes]
 
+def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
+    """Return the entries behind the last folded one that a step may fold together.
 
-def entries_after(inbox: Sequence[Entry], folded: str) -> list[Entry]:
-    """Return the entries behind the last folded one; stream ids are compared as pairs of numbers."""
+    Stream ids are compared as pairs of numbers. An entry that forgets keys begins a step of its own: so all that
+    was before it is forgotten, and nothing that comes after it.
+    """
     last = _id_order(folded)
-    return [entry for entry in inbox if _id_order(entry[0]) > last]
+    entries = [entry for entry in inbox if _id_order(entry.id) > last]
+    end = next((at for at, entry in enumerate(entries) if at and entry.forgotten), len(entries))
+    return entries[:end]
 
 
-def decode_entries(inbox: Sequence[Entry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:
-    """Return the URLs of all entries in order, and how many entries could not be decoded.
+def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:
+    """Return the URLs of all entries in order, and how many batches could not be decoded.
 
     Args:
-        inbox: entries (id, batch).
+        inbox: the entries.
         set_aside: called with each entry that cannot be decoded; it stops nothing.
     """
     urls: list[QueuedUrl] = []
     rejected = 0
-    for entry_id, data in inbox:
+    for entry in inbox:
+        if not entry.has_batch:
+            continue
         try:
-            urls += decode_batch(data)
+            urls += decode_batch(entry.batch)
         except BatchFormatError:
             rejected += 1
-            set_aside(entry_id, data)
+            set_aside(entry.id, entry.batch)
     return urls, rejected
 
 
-def check_seen(drum: Drum, urls: Sequence[QueuedUrl]) -> CheckResult:
+def check_seen(seen: Bucket, urls: Sequence[QueuedUrl]) -> CheckResult:
     """Ask DRUM about all but the unchecked URLs; those count as new each time and are not remembered.
 
     Returns:
@@ -49,7 +56,7 @@ def check_seen(drum: Drum, urls: Sequence[QueuedUrl]) -> CheckResult:
     """
     checked = np.array([not url.flags & UNCHECKED for url in urls], dtype=np.bool_)
     keys = np.array([url.key for url in urls], dtype=np.uint64)
-    result = drum.check_update(keys[checked])
+    result = seen.check_update(keys[checked])
     new = np.ones(len(urls), dtype=np.bool_)
     new[checked] = result.new
     return result._replace(new=new)

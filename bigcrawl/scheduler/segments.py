@@ -31,11 +31,15 @@ SEGMENT_VERSION = 1
 # hold much dead text, large enough that a million URLs are some dozens of files.
 SEGMENT_BYTES_MAX = 1 << 20
 
+# Those of a queue that grows are longer, a part of the whole each: 10^8 URLs are some 100 files, and of a queue
+# that is being read no more than a sixteenth is dead text.
+_GROWN_PART = 16
+
 # A block is what a step decodes to get at its first URL (about 60 us), and the stretch text is compressed
 # over (ratio about 3 for URLs of one site).
 BLOCK_URLS_MAX = 64
 
-# One read brings most blocks whole.
+# One read brings most blocks whole, and several that are read one after another.
 _READ_AHEAD_BYTES = 16 << 10
 
 _HEADER = struct.Struct("<6sH")
@@ -67,7 +71,7 @@ def in_blocks(urls: Sequence[QueuedUrl]) -> Iterator[Sequence[QueuedUrl]]:
 
 
 class SegmentLog:
-    """The segments of one queue, or of several that share them.
+    """The segments of one queue, or of several that share them; longer ones in a queue that `grows`.
 
     Invariant: every block named by a committed manifest lies below its segment's committed length.
     """
@@ -79,13 +83,17 @@ class SegmentLog:
         segments: Iterable[Segment] = (),
         next_number: int = 0,
         *,
+        grows: bool = False,
         tail_is_open: bool = False,
     ) -> None:
         self._epoch = epoch
         self._prefix = prefix
+        self._grows = grows
         self._segments = {segment.number: segment for segment in segments}
         self._next_number = next_number
         self._tail_is_open = tail_is_open and bool(self._segments)
+        # What was read last: segment, offset, bytes.
+        self._ahead: tuple[int, int, bytes] = (-1, 0, b"")
 
     def __repr__(self) -> str:
         return f"<SegmentLog {self._prefix} segments={len(self._segments)}>"
@@ -108,7 +116,14 @@ class SegmentLog:
     def fork(self) -> SegmentLog:
         """Return a copy whose appends and drops leave this one as it is."""
         segments = self._segments.values()
-        return SegmentLog(self._epoch, self._prefix, segments, self._next_number, tail_is_open=self._tail_is_open)
+        return SegmentLog(
+            self._epoch,
+            self._prefix,
+            segments,
+            self._next_number,
+            grows=self._grows,
+            tail_is_open=self._tail_is_open,
+        )
 
     def name(self, number: int) -> str:
         """Return the file name of a segment."""
@@ -129,7 +144,7 @@ class SegmentLog:
         end, count = tail.length, tail.urls
         for urls in blocks:
             block = encode_block(urls)
-            if end > FIRST_BLOCK and end + len(block) > SEGMENT_BYTES_MAX:
+            if end > FIRST_BLOCK and not self._has_room(tail, end + len(block)):
                 self._write(tail, data, end, count)
                 tail = self._new_tail()
                 data, end, count = [], 0, 0
@@ -148,22 +163,17 @@ class SegmentLog:
         Raises:
             CorruptionError: the bytes there are not the block that was committed.
         """
-        name = self.name(number)
-        path = self._epoch.place(name)
+        path = self._epoch.place(self.name(number))
         end = self._segments[number].length
-        start = 0 if offset == FIRST_BLOCK else offset
-        data = self._epoch.read(name, start, min(end - start, _READ_AHEAD_BYTES))
-        if start == 0:
-            check_header(path, data)
-            data = data[FIRST_BLOCK:]
-        if len(data) < _BLOCK.size:
-            raise CorruptionError(path, offset, f"a block before byte {end}", f"{len(data)} bytes")
-        length, crc, count = _BLOCK.unpack_from(data)
+        if offset == FIRST_BLOCK:
+            check_header(path, self._read(number, 0, FIRST_BLOCK))
+        header = self._read(number, offset, _BLOCK.size)
+        if len(header) < _BLOCK.size:
+            raise CorruptionError(path, offset, f"a block before byte {end}", f"{len(header)} bytes")
+        length, crc, count = _BLOCK.unpack(header)
         if offset + _BLOCK.size + length > end:
             raise CorruptionError(path, offset, f"a block that ends by byte {end}", f"{length} bytes")
-        payload = data[_BLOCK.size : _BLOCK.size + length]
-        if len(payload) < length:
-            payload = self._epoch.read(name, offset + _BLOCK.size, length)
+        payload = self._read(number, offset + _BLOCK.size, length)
         found = isal_zlib.crc32(payload)
         if found != crc:
             raise CorruptionError(path, offset, f"block crc32 {crc:#010x}", f"{found:#010x}")
@@ -175,9 +185,23 @@ class SegmentLog:
             raise CorruptionError(path, offset, f"{count} URLs", f"{len(urls)}")
         return urls, offset + _BLOCK.size + length
 
+    def forget_ahead(self) -> None:
+        """Let go of bytes that were read and are not needed yet."""
+        self._ahead = (-1, 0, b"")
+
+    def _read(self, number: int, offset: int, size: int) -> bytes:
+        """Return committed bytes of a segment, fewer where it ends before; some more are read and kept for later."""
+        segment, start, data = self._ahead
+        if segment != number or not start <= offset <= offset + size <= start + len(data):
+            end = self._segments[number].length
+            data = self._epoch.read(self.name(number), offset, min(end - offset, max(size, _READ_AHEAD_BYTES)))
+            self._ahead, start = (number, offset, data), offset
+        return data[offset - start : offset - start + size]
+
     def verify(self) -> list[CorruptionError]:
         """Read every committed byte of every segment and return what is damaged."""
         problems: list[CorruptionError] = []
+        self.forget_ahead()
         for segment in self._segments.values():
             try:
                 self._verify_segment(segment)
@@ -213,9 +237,15 @@ class SegmentLog:
     def _tail(self) -> Segment:
         if self._tail_is_open:
             tail = self._segments[self._next_number - 1]
-            if tail.length < SEGMENT_BYTES_MAX:
+            if self._has_room(tail, tail.length + 1):
                 return tail
         return self._new_tail()
+
+    def _has_room(self, tail: Segment, end: int) -> bool:
+        if end <= SEGMENT_BYTES_MAX:
+            return True
+        others = sum(segment.length for segment in self._segments.values() if segment.number != tail.number)
+        return self._grows and end <= others // _GROWN_PART
 
     def _new_tail(self) -> Segment:
         return Segment(self._next_number, 0, 0)

@@ -121,6 +121,9 @@ class Graph:
         for place in range(len(spine)):
             other = place + draws[place] % (len(targets) - place)
             targets[place], targets[other] = targets[other], targets[place]
+        # Not one of the spine: all other links are the same without farms.
+        if self._farms and (source.kind, source.number) == (Kind.PAGE, 0) and source.host % _FARM_LINKS_EVERY == 0:
+            targets.append(farm_entry(self._seed, source.host, self._farms))
         return targets
 
     def redirect(self, source: Resource) -> Resource:
@@ -175,10 +178,7 @@ class Graph:
             return spine
         added = {kind for feature in self._features for kind in _FEATURE_WEIGHTS.get(feature, ())}
         spine += [Resource(host, kind, 0) for kind in Kind if kind in added]
-        spine += exhibits_of(host, self._features)
-        if self._farms and host % _FARM_LINKS_EVERY == 0:
-            spine.append(farm_entry(self._seed, host, self._farms))
-        return spine
+        return spine + exhibits_of(host, self._features)
 
     def _picked(self, source: Resource, draws: tuple[int, ...]) -> list[Resource]:
         """One target for each draw."""

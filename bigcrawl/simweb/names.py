@@ -41,6 +41,8 @@ _SUBDOMAIN_NUMBERS: Final = {label: number for number, label in enumerate(_SUBDO
 FARM_MARK: Final = "-offers"
 FARM_SUFFIXES: Final = ("biz", "info", "com.co", "xyz")
 FARM_HOST: Final = 2**40  # hosts from here on are a farm's: farm number * FARM_HOST + subdomain number
+FARMS_MAX: Final = 10**7
+_PLDS_PER_FARM: Final = 200
 _FARM_SUBDOMAINS_MAX: Final = 2**32
 _FARM_DIGITS: Final = re.compile(r"[0-9]{1,7}")
 
@@ -71,9 +73,21 @@ def spelt_number(word: str) -> int | None:
 
 
 class Names:
-    """What every host of a web is called, at which address it is, and which host a name or address is."""
+    """What every host of a web is called, at which address it is, and which host a name or address is.
 
-    def __init__(self, seed: int, population: Population, naming: Naming, features: frozenset[Feature]) -> None:
+    Args:
+        farms: how many spam farms there are, up to `FARMS_MAX`; None: one for `_PLDS_PER_FARM` PLDs, at least one,
+            where the features have them and hosts have names.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        population: Population,
+        naming: Naming,
+        features: frozenset[Feature],
+        farms: int | None = None,
+    ) -> None:
         self._seed = mix(seed + 21)
         self._population = population
         self.naming = naming
@@ -81,7 +95,8 @@ class Names:
         self._labels = Scatter(self._seed, population.plds)
         self._first_server = population.hosts if naming is Naming.BOTH else 0
         has_farms = Feature.FARMS in features and naming is not Naming.ADDRESS
-        self.farms = max(1, population.plds // 200) if has_farms else 0
+        usual = max(1, population.plds // _PLDS_PER_FARM) if has_farms else 0
+        self.farms = usual if farms is None else farms
 
     def addresses(self) -> Iterator[str]:
         """Every address at which something listens."""

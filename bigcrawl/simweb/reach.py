@@ -53,12 +53,13 @@ class Reach:
             reached.add(resource)
             if certain_only and not self._outlooks.of(resource).is_certain:
                 continue
-            fresh = set(self._leads_to(resource)) - seen
+            fresh = set(self.leads_to(resource)) - seen
             seen |= fresh
             waiting += fresh
         return reached
 
-    def _leads_to(self, resource: Resource) -> list[Resource]:
+    def leads_to(self, resource: Resource) -> list[Resource]:
+        """What the resource links to or redirects to, as far as it is obeyed and read; repetitions included."""
         host, kind, number = resource
         if kind in (Kind.HOP, Kind.LOOP):
             return [self._graph.redirect(resource)]

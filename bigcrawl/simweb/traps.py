@@ -16,9 +16,10 @@ from bigcrawl.simweb.resources import DEPTH_MAX, NUMBER_MAX, Kind, Resource
 SHOP_ITEMS: Final = 10
 _SESSIONS: Final = 2**32
 _MONTHS_MAX: Final = 12 * 90_000_000  # the year has eight digits at most
-# A farm page links to subdomains of its farm, to the next farm's, and to more pages of its own.
+# A farm page links to subdomains of its farm, to those of any farm, and to more pages of its own: after a few pages
+# of each, every farm links to all others.
 _FARM_LINKS: Final = struct.Struct("<120I")
-_NEXT_FARM_EVERY, _OWN_PAGE_EVERY = 10, 12
+_ANY_FARM_EVERY, _OWN_PAGE_EVERY = 10, 12
 _FARM_PURPOSE: Final = 41
 
 
@@ -47,7 +48,7 @@ def _farm_links(source: Resource, seed: int, farms: int) -> list[Resource]:
         if place % _OWN_PAGE_EVERY == 0:
             links.append(Resource(source.host, Kind.OFFER, draw % NUMBER_MAX))
         else:
-            to = farm % farms + 1 if place % _NEXT_FARM_EVERY == 0 else farm
+            to = 1 + mix(draw) % farms if place % _ANY_FARM_EVERY == 1 else farm
             links.append(Resource(to * FARM_HOST + draw, Kind.OFFER, 0))
     return links
 

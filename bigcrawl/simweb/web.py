@@ -17,7 +17,7 @@ from bigcrawl.simweb.expected import Expected
 from bigcrawl.simweb.features import PLAIN, Feature, Naming
 from bigcrawl.simweb.graph import Graph
 from bigcrawl.simweb.markup import render_notice
-from bigcrawl.simweb.names import FARM_HOST, Names
+from bigcrawl.simweb.names import FARM_HOST, FARMS_MAX, Names
 from bigcrawl.simweb.outlook import Outlooks, usual_status
 from bigcrawl.simweb.population import Population
 from bigcrawl.simweb.reach import Reach
@@ -52,6 +52,8 @@ class Web:
         slow_ms: how long a slow page, on every third host, lets its reader wait.
         naming: how hosts are called: by addresses of their own, by names, many at one address, or half and half.
         features: what there is beside the plain kinds.
+        farms: with `Feature.FARMS` and names, how many spam farms, each a PLD of its own, up to `FARMS_MAX`;
+            None: one for every 200 PLDs. Their number changes no link between ordinary pages.
 
     Where `host` is asked for, it is a host's address or name as URLs have it.
 
@@ -69,8 +71,10 @@ class Web:
         pages: int | None = None,
         naming: Naming = Naming.ADDRESS,
         features: frozenset[Feature] = PLAIN,
+        farms: int | None = None,
     ) -> None:
         _check_sizes(hosts, pages_per_host, pages, naming)
+        _check_farms(farms, naming, features)
         self.seed = seed
         self.hosts = hosts
         self.pages_per_host = pages_per_host or 0
@@ -79,7 +83,7 @@ class Web:
         self.naming = naming
         self.features = features
         population = Population(seed, hosts, self.pages, self.pages_per_host)
-        self._names = Names(seed, population, naming, features)
+        self._names = Names(seed, population, naming, features, farms)
         self._host_of = lru_cache(_CACHED_MAX)(self._names.host_of)
         self._robots = RobotsFiles(agent, features)
         self.outlooks = Outlooks(features, self._robots, self._names)
@@ -157,6 +161,15 @@ class Web:
         """Whether the URL lies in a space without end; see traps.py."""
         resource = self._asked(host, target)
         return resource is not None and resource.kind in ENDLESS_KINDS
+
+    def leads_to(self, url: str, port: int) -> list[str]:
+        """The canonical URLs that what is at a URL links to or redirects to, repetitions included.
+
+        All that the generator made, spaces without end too; empty for what has no links, or is not in the web.
+        """
+        resource = self.resource_at(url)
+        reach = Reach(self._graph, self.outlooks, obey_robots=False, obey_nofollow=False, read_sitemaps=False)
+        return [self._answers.url(target, port) for target in reach.leads_to(resource)] if resource else []
 
     def expectation(self, url: str) -> Expected:
         """What a right crawler may see at a URL; for one that is not in the web, a 404 that nobody needs."""
@@ -280,3 +293,12 @@ def _check_sizes(hosts: int, pages_per_host: int | None, pages: int | None, nami
         raise ConfigError(f"pages is {pages}; must be between hosts, {hosts}, and {PAGES_MAX}")
     if pages is not None and Population(0, hosts, pages).largest() > NUMBER_MAX:
         raise ConfigError(f"pages is {pages}; with {hosts} hosts the largest would have more than {NUMBER_MAX}")
+
+
+def _check_farms(farms: int | None, naming: Naming, features: frozenset[Feature]) -> None:
+    if farms is None:
+        return
+    if Feature.FARMS not in features or naming is Naming.ADDRESS:
+        raise ConfigError(f"farms is {farms}, but there are none: add the feature farms, and give hosts names")
+    if not 1 <= farms <= FARMS_MAX:
+        raise ConfigError(f"farms is {farms}; must be between 1 and {FARMS_MAX}")

@@ -12,7 +12,14 @@ from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import UNCHECKED
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
-from tests.support.partition_world import PartitionWorld, make_url
+from tests.support.partition_world import (
+    PartitionWorld,
+    SetBudgets,
+    make_edges,
+    make_runs_early,
+    make_url,
+    pld_of,
+)
 from tests.support.power_cut import Lost, PowerCutFiles
 
 if TYPE_CHECKING:
@@ -26,8 +33,9 @@ LIMITS = PartitionLimits(host_hot_max=3)
 class Life:
     """An owner's life, epoch after epoch: opens, steps, makes durable, and goes on after each fault."""
 
-    def __init__(self, directory: Path, files: FaultyFiles) -> None:
+    def __init__(self, directory: Path, files: FaultyFiles, budgets: SetBudgets | None = None) -> None:
         self.directory = directory
+        self.budgets = budgets
         self.world = PartitionWorld()
         self.files: DiskFiles = files
         self.epoch = 0
@@ -47,7 +55,10 @@ class Life:
         return [
             lambda: world.offer(make_url(i, f"h{i % 4}.example") for i in range(8)),
             self._step,
-            lambda: world.offer(make_url(i, "big.example", i % 2) for i in range(4, 44)),
+            lambda: world.offer(
+                (make_url(i, f"s{i % 3}.big.example", i % 2) for i in range(4, 44)),
+                make_edges([("h1.example", "big.example"), ("h2.example", "big.example")]),
+            ),
             self._step,
             self._make_durable,
             lambda: world.offer([make_url(0), make_url(100, "u.example", 100, UNCHECKED)]),
@@ -76,7 +87,7 @@ class Life:
     def _open(self) -> None:
         self.partition = None
         self.epoch += 1
-        partition = Partition.open(self.directory, self.epoch, LIMITS, self.files)
+        partition = Partition.open(self.directory, self.epoch, LIMITS, self.files, budgets=self.budgets, pld_of=pld_of)
         self.world.bring_up(partition)
         self.partition = partition
 
@@ -109,27 +120,39 @@ class Life:
         pytest.fail("the fault does not end")
 
 
-def count_operations(directory: Path) -> int:
+def count_operations(directory: Path, budgets: SetBudgets | None) -> int:
     files = FaultyFiles()
-    Life(directory, files).run()
+    Life(directory, files, budgets).run()
     return files.operations
 
 
-# Every operation takes some seconds; each run of the tests takes every seventh, each fault others.
-@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.fault)])
+# Every operation takes some seconds; each run of the tests takes every seventh, each fault others. With budgets
+# a URL meets several queues, and a step several tables.
+@pytest.mark.parametrize(
+    ("budgets", "stride"),
+    [
+        (None, 7),
+        (SetBudgets(2, for_link=1), 29),
+        pytest.param(None, 1, marks=pytest.mark.fault),
+        pytest.param(SetBudgets(2, for_link=1), 1, marks=pytest.mark.fault),
+    ],
+)
 @pytest.mark.parametrize("fault", list(Fault))
 def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(
-    tmp_path: Path, fault: Fault, stride: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fault: Fault, budgets: SetBudgets | None, stride: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever operation a crash or a failing disk meets, every URL is admitted once, in order."""
     # Runs are written, and the log is begun anew, several times in so short a life.
     monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 1500)
-    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 20)
-    total = count_operations(tmp_path / "count")
+    make_runs_early(monkeypatch, 20)
+    monkeypatch.setattr("bigcrawl.scheduler.turns.TURN_CLOSES_AT", 12)
+    monkeypatch.setattr("bigcrawl.scheduler.segments.BLOCK_URLS_MAX", 8)
+    monkeypatch.setattr("bigcrawl.scheduler.budgeting.REREAD_STARVED_MAX", 30)
+    total = count_operations(tmp_path / "count", budgets)
     assert total > 80
     for at in range(1 + 3 * list(Fault).index(fault) % stride, total + 1, stride):
         files = FaultyFiles(at, fault, lasting=1 + at % 3)
-        life = Life(tmp_path / f"p{at}", files)
+        life = Life(tmp_path / f"p{at}", files, budgets)
         try:
             life.run()
         except BaseException as error:
@@ -147,12 +170,13 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
 ) -> None:
     """Whatever unsynced bytes a disk forgets, what it kept is brought level with Redis; nothing is lost silently."""
     monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 4000)
-    monkeypatch.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", 100)
+    make_runs_early(monkeypatch, 100)
     refused = 0
+    budgets = SetBudgets(2)
     for steps in range(1, 12):
         world, files = PartitionWorld(), PowerCutFiles()
         directory, medium = tmp_path / f"p{steps}", tmp_path / f"medium{steps}"
-        partition = Partition.open(directory, 1, LIMITS, files)
+        partition = Partition.open(directory, 1, LIMITS, files, budgets=budgets)
         world.offer(make_url(i, f"h{i % 5}.example") for i in range(60))
         world.step(partition, room=10)
         partition.make_durable()
@@ -167,13 +191,13 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
         durable_batch = partition.durable_batch_number
         files.cut_power(directory, medium, lost)
         try:
-            partition = Partition.open(medium, 2, LIMITS)
+            partition = Partition.open(medium, 2, LIMITS, budgets=budgets)
         except CorruptionError:
             refused += 1
-            partition = Partition.open(medium, 2, LIMITS, fall_back=True)
+            partition = Partition.open(medium, 2, LIMITS, fall_back=True, budgets=budgets)
         assert durable_batch <= partition.batch_number <= world.batch_number
         world.bring_up(partition)
-        partition = Partition.open(medium, 3, LIMITS)
+        partition = Partition.open(medium, 3, LIMITS, budgets=budgets)
         world.bring_up(partition)
         world.drain(partition, LIMITS.host_hot_max)
     # A log that was cut is a log of fewer steps; zeros in it, or less of what it names than of it, are damage.

@@ -1,4 +1,4 @@
-"""A partition against a model of what surrounds it, in any order of steps, crashes and takeovers."""
+"""A partition against a model of what surrounds it, in any order of steps, crashes, takeovers and new budgets."""
 
 from __future__ import annotations
 
@@ -6,18 +6,29 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import UNCHECKED
+from bigcrawl.url.key import pld_key
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
-from tests.support.partition_world import PartitionWorld, make_url
+from tests.support.partition_world import (
+    PartitionWorld,
+    SetBudgets,
+    make_edges,
+    make_runs_early,
+    make_url,
+    pld_of,
+)
 
-HOSTS = ("a.example", "b.example", "c.example", "big.example")
+HOSTS = ("a.example", "b.example", "c.example", "s1.farm.example", "s2.farm.example")
+PLDS = ("a.example", "b.example", "c.example", "farm.example", "huge.example", "d.example")
 PRIORITIES = (-5, 0, 1, 12, 100)
 
 urls = st.builds(
@@ -26,10 +37,29 @@ urls = st.builds(
     st.sampled_from((0, 0, 0, UNCHECKED)),
 )
 
+edges = st.lists(st.tuples(st.sampled_from(PLDS), st.sampled_from(PLDS)), max_size=6)
+budgets = st.one_of(
+    st.none(),
+    st.builds(
+        SetBudgets,
+        st.integers(0, 4),
+        st.dictionaries(st.sampled_from(PLDS), st.integers(0, 30), max_size=2),
+        for_link=st.integers(0, 2),
+    ),
+)
 
-# As in a life too long for a test: runs are written, and a log is begun anew.
-FRESH_KEYS_MAX = 150
-LOG_BYTES_MAX = 4000
+# As in a life too long for a test: runs are written, a log is begun anew, turns close, and re-reads take many steps.
+FRESH_MAX = 150
+SHORTENED = {
+    "manifest_log.LOG_BYTES_MAX": 4000,
+    "segments.BLOCK_URLS_MAX": 8,
+    "segments.SEGMENT_BYTES_MAX": 2000,
+    "turns.TURN_CLOSES_AT": 12,
+    "turns._TURN_SMALL": 3,
+    "turns._TURN_LARGE": 6,
+    "budgeting.REREAD_STARVED_MAX": 60,
+    "budgeting._REREAD_PORTION": 20,
+}
 
 
 class PartitionMachine(RuleBasedStateMachine):
@@ -38,28 +68,52 @@ class PartitionMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patches = pytest.MonkeyPatch()
-        self.patches.setattr("bigcrawl.drum.drum.FRESH_KEYS_MAX", FRESH_KEYS_MAX)
-        self.patches.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", LOG_BYTES_MAX)
+        make_runs_early(self.patches, FRESH_MAX)
+        for name, value in SHORTENED.items():
+            self.patches.setattr(f"bigcrawl.scheduler.{name}", value)
         self.base = Path(tempfile.mkdtemp(prefix="bigcrawl-partition-"))
         self.directory = self.base / "p0001"
         self.world = PartitionWorld()
         self.epoch = 0
         self.rejected = 0
+        self.budgets: SetBudgets | None = None
+        self.always_had_budgets = True
+        self.linked: set[tuple[str, str]] = set()
 
-    @initialize(host_hot_max=st.integers(1, 20), parked_hosts_max=st.sampled_from((1, 2, 4096)))
-    def begin(self, host_hot_max: int, parked_hosts_max: int) -> None:
+    @initialize(host_hot_max=st.integers(1, 20), parked_hosts_max=st.sampled_from((1, 2, 4096)), new=budgets)
+    def begin(self, host_hot_max: int, parked_hosts_max: int, new: SetBudgets | None) -> None:
         self.limits = PartitionLimits(host_hot_max=host_hot_max, parked_hosts_max=parked_hosts_max)
+        self.note_budgets(new)
         self.take_over()
+
+    def note_budgets(self, new: SetBudgets | None) -> None:
+        self.budgets = new
+        self.always_had_budgets &= new is not None
+
+    def open(self, files: FaultyFiles | None = None) -> Partition:
+        return Partition.open(self.directory, self.epoch, self.limits, files, budgets=self.budgets, pld_of=pld_of)
 
     @rule()
     def take_over(self) -> None:
         self.epoch += 1
-        self.partition = Partition.open(self.directory, self.epoch, self.limits)
+        self.partition = self.open()
         self.world.bring_up(self.partition)
 
-    @rule(batch=st.lists(urls, max_size=40))
-    def offer(self, batch: list) -> None:
-        self.world.offer(batch)
+    @rule(new=budgets)
+    def change_budgets(self, new: SetBudgets | None) -> None:
+        self.note_budgets(new)
+        self.partition.budgets = new
+
+    @rule(batch=st.lists(urls, max_size=40), links=edges)
+    def offer(self, batch: list, links: list[tuple[str, str]]) -> None:
+        self.world.offer(batch, make_edges(links))
+        self.linked.update(link for link in links if link[0] != link[1])
+
+    @rule(links=edges)
+    def offer_links_alone(self, links: list[tuple[str, str]]) -> None:
+        if links:
+            self.world.offer_bytes(b"", make_edges(links))
+            self.linked.update(link for link in links if link[0] != link[1])
 
     @rule(start=st.integers(0, 10_000), count=st.integers(100, 700))
     def offer_a_large_host(self, start: int, count: int) -> None:
@@ -67,7 +121,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(data=st.binary(max_size=20))
     def offer_rubbish(self, data: bytes) -> None:
-        self.world.offer_bytes(b"\xff" + data)
+        self.world.offer_bytes(b"\xff" + data, b"no edges")
         self.rejected += 1
 
     @rule(count=st.integers(1, 20))
@@ -98,7 +152,7 @@ class PartitionMachine(RuleBasedStateMachine):
         self.epoch += 1
         try:
             files = FaultyFiles(at, fault)
-            partition = Partition.open(self.directory, self.epoch, self.limits, files)
+            partition = self.open(files)
             self.world.bring_up(partition)
             self.world.step(partition, room, 2)
             partition.make_durable()
@@ -111,7 +165,7 @@ class PartitionMachine(RuleBasedStateMachine):
     def fail_the_disk(self, at: int, fault: Fault, room: int) -> None:
         self.epoch += 1
         files = FaultyFiles()
-        self.partition = Partition.open(self.directory, self.epoch, self.limits, files)
+        self.partition = self.open(files)
         self.world.bring_up(self.partition)
         files.fail(files.operations + at, fault)
         before = repr(self.partition)
@@ -128,13 +182,23 @@ class PartitionMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
+            self.partition.budgets = SetBudgets(1) if self.budgets else None
             self.world.drain(self.partition, self.limits.host_hot_max)
-            assert self.partition.rejected == self.rejected
+            assert self.partition.rejected >= self.rejected
+            if self.always_had_budgets:
+                self.check_in_degrees()
             assert self.partition.waiting == 0
             assert Partition.verify(self.directory) == []
         finally:
             self.patches.undo()
             shutil.rmtree(self.base)
+
+    def check_in_degrees(self) -> None:
+        """Every link that was offered between two PLDs counts once, in the table and in the counts."""
+        found = self.partition.in_degrees(np.array([pld_key(pld) for pld in PLDS], dtype=np.uint64)).tolist()
+        assert found == [sum(target == pld for _, target in self.linked) for pld in PLDS]
+        assert self.partition.in_degree_counts == InDegreeCounts.of(np.array(found, dtype=np.uint32))
+        assert self.partition.rejected == 2 * self.rejected
 
 
 PartitionMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

@@ -9,12 +9,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from bigcrawl.drum.bucket import Kind
+from bigcrawl.scheduler import tables
+from bigcrawl.scheduler.allowances import Allowances
 from bigcrawl.scheduler.front_queues import level_of
+from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
+from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
+    import numpy.typing as npt
+    import pytest
+
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.allowances import Totals
     from bigcrawl.scheduler.partition import AdmitBatch, Partition
 
 
@@ -24,11 +36,46 @@ def make_url(number: int, host: str = "a.example", priority: int = 0, flags: int
     return QueuedUrl(key, host, priority, flags, b"http://%s/%d" % (host.encode(), number))
 
 
+def make_edges(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Edges between PLDs as an inbox entry has them."""
+    return b"".join(pld_key(pld).to_bytes(8, "little") for pair in pairs for pld in pair)
+
+
+def pld_of(host: str) -> str:
+    """The last two labels."""
+    return ".".join(host.rsplit(".", 2)[-2:])
+
+
+def make_runs_early(patches: pytest.MonkeyPatch, fresh_max: int) -> None:
+    """Let tables write runs as in a life too long for a test: from so many fresh records on."""
+    for name, kind in tables.KINDS.items():
+        patches.setitem(tables.KINDS, name, Kind(*kind[:3], fresh_max))
+
+
+class SetBudgets:
+    """Budgets by PLD, and one for all others; more, where asked, for each PLD that links to it."""
+
+    def __init__(self, ordinary: int, by_pld: Mapping[str, int] | None = None, *, for_link: int = 0) -> None:
+        self._ordinary = ordinary
+        self._by_key = {pld_key(pld): budget for pld, budget in (by_pld or {}).items()}
+        self._for_link = for_link
+
+    def __repr__(self) -> str:
+        return f"<SetBudgets {self._ordinary} {sorted(self._by_key.values())} {self._for_link}>"
+
+    def allow(
+        self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: npt.NDArray[np.uint32], totals: Totals
+    ) -> Allowances:
+        set_ = np.array([self._by_key.get(pld, self._ordinary) for pld in plds.tolist()], dtype=np.uint32)
+        budgets = set_ + in_degrees * np.uint32(self._for_link)
+        return Allowances(plds, budgets, np.zeros(len(urls), dtype=np.bool_), np.empty(0, dtype=np.uint64))
+
+
 class PartitionWorld:
     """Inbox and Redis of one partition, and what must come out in the end."""
 
     def __init__(self) -> None:
-        self.inbox: list[tuple[str, bytes]] = []
+        self.inbox: list[InboxEntry] = []
         self.hot: Counter[str] = Counter()
         self.admitted: list[QueuedUrl] = []
         self.batches: dict[int, AdmitBatch] = {}
@@ -40,22 +87,22 @@ class PartitionWorld:
     def batch_number(self) -> int:
         return len(self.batches)
 
-    def offer(self, urls: Iterable[QueuedUrl]) -> None:
-        """Append a batch to the inbox."""
+    def offer(self, urls: Iterable[QueuedUrl], edges: bytes = b"") -> None:
+        """Append a batch to the inbox, and edges with it."""
         urls = list(urls)
         for url in urls:
             if url.flags & UNCHECKED or url.key not in self._offered:
                 self._expected.append(url)
             if not url.flags & UNCHECKED:
                 self._offered.add(url.key)
-        self.offer_bytes(encode_batch(urls))
+        self.offer_bytes(encode_batch(urls), edges)
 
-    def offer_bytes(self, data: bytes) -> None:
+    def offer_bytes(self, data: bytes, edges: bytes = b"") -> None:
         """Append anything to the inbox."""
         self._entries += 1
-        self.inbox.append((f"1700000000000-{self._entries}", data))
+        self.inbox.append(InboxEntry(f"1700000000000-{self._entries}", data, edges))
 
-    def unread(self, partition: Partition, limit: int = 1 << 30) -> list[tuple[str, bytes]]:
+    def unread(self, partition: Partition, limit: int = 1 << 30) -> list[InboxEntry]:
         """Entries behind what the partition has folded."""
         after = int(partition.inbox_id.partition("-")[2])
         return [entry for entry in self.inbox if int(entry[0].partition("-")[2]) > after][:limit]

@@ -26,7 +26,7 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
-    "pipelines/", "scheduler/codec.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
+    "pipelines/", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
     "scheduler/registry.py", "scheduler/robots_fetch.py",
     "scheduler/scheduler.py", "settings.py", "spiders/",
 )  # fmt: skip

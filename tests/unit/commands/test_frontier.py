@@ -11,7 +11,8 @@ import pytest
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
-from bigcrawl.commands.frontier import Command, read_status, status_text
+from bigcrawl.commands.frontier import Command
+from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.exceptions import ConfigError
 from tests.unit.scheduler.world import make_config, queued, world
 

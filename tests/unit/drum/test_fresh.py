@@ -8,17 +8,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.drum.drum import Drum
+from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, Kind
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX, FreshKeys, in_strings
+from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX, Fresh, in_strings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.drum.format import KeyArray
 
-DRUMS = 8
+BUCKETS = 8
 BATCHES = 400  # 4,000 keys
 
 
@@ -37,8 +37,8 @@ def test_batches_follow_each_other_in_order(batches: list[list[int]]) -> None:
         assert after.begins_with(before)
         kept = len(before)
         assert np.frombuffer(after.bytes_from(kept), dtype=KEY_TYPE).tolist() == flat[kept : len(after)]
-    assert made[-1].ascending().tolist() == sorted(flat)
-    again = FreshKeys.from_bytes(made[-1].bytes_from(0))
+    assert made[-1].ascending().keys.tolist() == sorted(flat)
+    again = Fresh.from_bytes(made[-1].bytes_from(0))
     assert again == made[-1]
     assert hash(again) == hash(made[-1])
 
@@ -46,11 +46,11 @@ def test_batches_follow_each_other_in_order(batches: list[list[int]]) -> None:
 def test_equal_is_who_holds_the_same_keys_in_the_same_order() -> None:
     """Whether arrays are shared or not does not matter; length and order do."""
     some = EMPTY_FRESH.with_added(keys_of(3, 1))
-    assert some == FreshKeys.from_bytes(keys_of(3, 1).tobytes())
-    assert some != FreshKeys.from_bytes(keys_of(1, 3).tobytes())
+    assert some == Fresh.from_bytes(keys_of(3, 1).tobytes())
+    assert some != Fresh.from_bytes(keys_of(1, 3).tobytes())
     assert some != some.with_added(keys_of(2))
     assert not some.begins_with(some.with_added(keys_of(2)))
-    assert not FreshKeys.from_bytes(keys_of(3, 2, 1).tobytes()).begins_with(some)
+    assert not Fresh.from_bytes(keys_of(3, 2, 1).tobytes()).begins_with(some)
 
 
 def test_what_was_added_and_dropped_is_overwritten() -> None:
@@ -58,8 +58,8 @@ def test_what_was_added_and_dropped_is_overwritten() -> None:
     before = EMPTY_FRESH.with_added(keys_of(5))
     before.with_added(keys_of(6, 7))
     after = before.with_added(keys_of(8))
-    assert before.ascending().tolist() == [5]
-    assert after.ascending().tolist() == [5, 8]
+    assert before.ascending().keys.tolist() == [5]
+    assert after.ascending().keys.tolist() == [5, 8]
 
 
 def test_more_keys_than_the_array_holds_get_a_larger_one() -> None:
@@ -76,16 +76,54 @@ def test_a_string_holds_one_key() -> None:
     assert in_strings(b"8 bytes.8 again.") == [b"8 bytes.", b"8 again."]
 
 
+VALUE = np.dtype([("turn", "<u4"), ("used", "u1")])
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), max_size=5), max_size=6))
+def test_the_last_record_of_a_key_counts(batches: list[list[tuple[int, int]]]) -> None:
+    """Records with values are a log: read back equal, in order, and the newest of each key is its value."""
+    made = EMPTY_FRESH
+    log: list[tuple[int, int]] = []
+    for batch in batches:
+        before = made
+        values = np.array([(value, key) for key, value in batch], dtype=VALUE)
+        made = made.with_added(keys_of(*(key for key, _ in batch)), values, room=2)
+        log += batch
+        assert made.begins_with(before)
+        assert before.strings_from(0) + made.strings_from(len(before)) == made.strings_from(0)
+    keys, newest = made.ascending(VALUE)
+    assert newest is not None
+    assert dict(zip(keys.tolist(), newest["turn"].tolist(), strict=True)) == dict(log)
+    assert keys.tolist() == sorted(dict(log))
+    assert Fresh.from_strings(made.strings_from(0)) == made
+    assert Fresh.from_bytes(made.bytes_from(0), 13) == made
+
+
+def test_a_record_is_the_key_and_then_its_value() -> None:
+    """Little-endian both, without gaps, as a manifest keeps them."""
+    made = EMPTY_FRESH.with_added(keys_of(2), np.array([(3, 4)], dtype=VALUE))
+    assert made.strings_from(0) == [bytes([2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4])]
+    assert made != EMPTY_FRESH.with_added(keys_of(2))
+
+
+def test_keys_that_are_forgotten_leave_the_others_as_they_came() -> None:
+    """Order and values stay; where nothing goes it is the same value."""
+    made = EMPTY_FRESH.with_added(keys_of(9, 1, 5, 1), np.array([(1, 1), (2, 2), (3, 3), (4, 4)], dtype=VALUE))
+    assert made.without(keys_of(1, 7)).strings_from(0) == [made.strings_from(0)[0], made.strings_from(0)[2]]
+    assert made.without(keys_of(7)) is made
+    assert made.without(keys_of(1, 5, 9)) == EMPTY_FRESH
+
+
 def test_small_batches_cost_no_memory(tmp_path: Path) -> None:
     """However few keys a batch brings, a set of them takes its array, which is no part of the heap, and no more."""
-    drums = [Drum(tmp_path, (), DiskFiles()) for _ in range(DRUMS)]
+    buckets = [Bucket(tmp_path, Kind("run"), EMPTY_BUCKET, DiskFiles()) for _ in range(BUCKETS)]
     tracemalloc.start()
     try:
         for number in range(BATCHES):
-            for drum in drums:
-                drum.commit(drum.check_update(np.arange(number, 10 * BATCHES, BATCHES, dtype=np.uint64)))
+            for bucket in buckets:
+                bucket.commit(bucket.check_update(np.arange(number, 10 * BATCHES, BATCHES, dtype=np.uint64)))
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert all(len(drum) == 10 * BATCHES for drum in drums)
-    assert held <= DRUMS * 2048
+    assert all(len(bucket) == 10 * BATCHES for bucket in buckets)
+    assert held <= BUCKETS * 2048

@@ -11,6 +11,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler import doors as doors_module
 from bigcrawl.scheduler.doors import GRANT_KEPT_MS, LOOKUPS_MAX, Closed, Doors
+from bigcrawl.scheduler.paces import Paces
 from tests.unit.scheduler.world import connected, make_config, resolve
 
 if TYPE_CHECKING:
@@ -25,8 +26,13 @@ class Entrance:
 
     def __init__(self, tmp_path: Path, client: RedisClient, **settings: Any) -> None:
         self.clock = ManualClock()
-        policy = make_config(tmp_path, "crawl", **settings).politeness
-        self.doors = Doors(policy, client, DnsCache(resolve, self.clock), self.clock)
+        config = make_config(tmp_path, "crawl", **settings)
+        self.doors = Doors(config.politeness, client, DnsCache(resolve, self.clock), self.clock, Paces(config))
+
+    async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
+        """When a fetch of a host on that server may start."""
+        gap_ms = self.doors.server_delay_ms(address, "a.example")
+        return await self.doors.start_ms(address, due_ms, due_server_ms, grant, gap_ms)
 
 
 def run(tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any) -> None:
@@ -103,7 +109,7 @@ def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) 
         starts = []
         for i in range(3):
             try:
-                starts.append(await entrance.doors.start_ms("192.0.2.77", 0, 0, f"url{i}"))
+                starts.append(await entrance.start_ms("192.0.2.77", 0, 0, f"url{i}"))
             except Closed as closed:
                 starts.append(closed.retry_ms)
         assert starts == pytest.approx([0, 600, 1_200], abs=100)
@@ -115,17 +121,17 @@ def test_granted_start_is_kept_for_who_comes_back_for_it(tmp_path: Path, redis_u
     """A URL sent away until its start does not ask again and lose another gap; one far too late does."""
 
     async def story(entrance: Entrance) -> None:
-        await entrance.doors.start_ms("192.0.2.78", 0, 0, "first")
+        await entrance.start_ms("192.0.2.78", 0, 0, "first")
         with pytest.raises(Closed) as closed:
-            await entrance.doors.start_ms("192.0.2.78", 0, 0, "second")
+            await entrance.start_ms("192.0.2.78", 0, 0, "second")
         granted_ms = entrance.clock.monotonic_ms() + closed.value.retry_ms
         entrance.clock.advance(closed.value.retry_ms)
-        assert await entrance.doors.start_ms("192.0.2.78", 0, 0, "second") == granted_ms
+        assert await entrance.start_ms("192.0.2.78", 0, 0, "second") == granted_ms
         with pytest.raises(Closed) as closed:
-            await entrance.doors.start_ms("192.0.2.78", 0, 0, "late")
+            await entrance.start_ms("192.0.2.78", 0, 0, "late")
         entrance.clock.advance(closed.value.retry_ms + GRANT_KEPT_MS + 1)
         with pytest.raises(Closed):
-            await entrance.doors.start_ms("192.0.2.78", 0, 0, "late")
+            await entrance.start_ms("192.0.2.78", 0, 0, "late")
 
     run(tmp_path, redis_url, story, server_delay=30)
 
@@ -137,7 +143,7 @@ def test_grants_are_bounded(tmp_path: Path, redis_url: str, monkeypatch: pytest.
     async def story(entrance: Entrance) -> None:
         for i in range(6):
             with pytest.raises(Closed):
-                await entrance.doors.start_ms("192.0.2.79", 1_000_000, 0, f"url{i}")
+                await entrance.start_ms("192.0.2.79", 1_000_000, 0, f"url{i}")
         assert "grants=2" in repr(entrance.doors)
 
     run(tmp_path, redis_url, story, server_delay=1)
@@ -147,7 +153,7 @@ def test_start_is_never_before_the_host_is_due(tmp_path: Path, redis_url: str) -
     """The gate grants a start that the host's delay allows."""
 
     async def story(entrance: Entrance) -> None:
-        assert await entrance.doors.start_ms("192.0.2.80", 400, 0, "url") >= 400
+        assert await entrance.start_ms("192.0.2.80", 400, 0, "url") >= 400
 
     run(tmp_path, redis_url, story, server_delay=0.1)
     run(tmp_path, redis_url, story)

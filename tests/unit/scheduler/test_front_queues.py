@@ -7,7 +7,8 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.epochs import EpochDirectory
-from bigcrawl.scheduler.front_queues import EMPTY_LEVEL, LEVELS, WEIGHTS, FrontQueues, Selector, level_of
+from bigcrawl.scheduler.front_queues import LEVELS, WEIGHTS, FrontQueues, Selector, level_of
+from bigcrawl.scheduler.queues import Queues
 from tests.support.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def front(tmp_path: Path) -> FrontQueues:
-    return FrontQueues.restore(EpochDirectory(tmp_path, 1, DiskFiles()), [EMPTY_LEVEL] * LEVELS, [0] * LEVELS)
+    return FrontQueues(Queues.restore(EpochDirectory(tmp_path, 1, DiskFiles()), {}), "queue-3", Selector())
 
 
 @pytest.mark.parametrize(
@@ -46,66 +47,23 @@ def test_an_empty_level_costs_the_others_nothing() -> None:
     assert Selector(selector.credits).choose([0, 2]) == selector.choose([0, 2])
 
 
-def test_a_level_is_first_in_first_out(front: FrontQueues) -> None:
-    """Whatever is on disk and whatever is pending, URLs leave a level in the order they came."""
-    expected, taken, number = [], [], 0
-    for turn in range(30):
-        for _ in range(turn * 7 % 23):
-            expected.append(make_url(number))
-            front.append(make_url(number))
-            number += 1
-        queue = front.queues[1]
-        for _ in range(min(len(queue), turn * 5 % 17)):
-            assert queue.peek() == queue.peek()
-            taken.append(queue.pop())
-        front.flush()
-        front._check()
-    while len(front):
-        taken.append(front.queues[1].pop())
-    assert taken == expected
+def test_extra_urls_wait_until_no_ordinary_one_is_left(front: FrontQueues) -> None:
+    """An extra level is read when all ordinary ones are empty, highest shares first among themselves too."""
+    for number, (level, extra) in enumerate([(1, True), (4, True), (0, False), (1, False), (1, True)]):
+        front.append_at(level + LEVELS * extra, make_url(number))
+    taken = []
+    while (chosen := front.choose_level()) is not None:
+        taken.append((chosen, front.queues[chosen].pop()))
+    assert [level for level, _ in taken[:2]] in ([0, 1], [1, 0])
+    assert sorted(level for level, _ in taken[2:]) == [6, 6, 9]
+    assert [url for level, url in taken if level == 6] == [make_url(0), make_url(4)]
+    assert front.counts() == (0,) * 2 * LEVELS
 
 
-def test_what_leaves_in_the_step_it_came_is_never_written(front: FrontQueues, tmp_path: Path) -> None:
-    """Only what is left of a step goes to disk."""
+def test_queues_are_found_again(front: FrontQueues) -> None:
+    """Queues of a turn are known by their names, ordinary and extra ones."""
     for number in range(10):
-        front.append(make_url(number))
-    while front.choose_level() is not None:
-        front.queues[1].pop()
-    front.flush()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_fork_changes_nothing_in_its_origin(front: FrontQueues) -> None:
-    """A step that is given up leaves heads, counts and segments as they were."""
-    for number in range(100):
-        front.append(make_url(number, priority=number % 3))
-    front.flush()
-    before = front.states()
-    fork = front.fork()
-    for _ in range(40):
-        level = fork.choose_level()
-        assert level is not None
-        fork.queues[level].pop()
-    fork.append(make_url(1000))
-    fork.flush()
-    assert front.states() == before
-    assert front.queues[1].peek() == make_url(0)
-
-
-def test_consumed_segments_are_dropped(front: FrontQueues, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files a queue needs are those from its head on, before and after it is restored."""
-    monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 1500)
-    for number in range(400):
-        front.append(make_url(number))
-    front.flush()
-    whole = front.names()
-    for _ in range(200):
-        front.queues[1].pop()
-    front.flush()
-    assert set(front.names()) < set(whole)
-    restored = FrontQueues.restore(front.queues[1].log._epoch, front.states(), front.selector.credits)
-    restored._check()
-    assert [restored.queues[1].pop() for _ in range(200)] == [make_url(n) for n in range(200, 400)]
-    restored.append(make_url(400))
-    restored.flush()
-    assert len(restored.names()) == 1
+        front.append_at(number, make_url(number))
+    again = FrontQueues(front._queues, "queue-3", front.selector)
+    assert again.counts() == (1,) * 10
+    assert len(FrontQueues(front._queues, "queue-33", front.selector)) == 0

@@ -14,6 +14,7 @@ from bigcrawl.scheduler.codec import Member
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.gatekeeper import STORE_RETRY_MS, Gatekeeper
 from bigcrawl.scheduler.held import HeldUrl, Stage
+from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.robots import Fetched, Robots
 from tests.unit.scheduler.world import World, resolve
 
@@ -34,7 +35,7 @@ class Answers:
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
         self.said.append(("back", held.seq, delay_ms, counter))
 
-    def give_up(self, held: HeldUrl, reason: str) -> None:
+    def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         self.said.append(("up", held.seq, reason))
 
 
@@ -50,7 +51,7 @@ class Gate:
     def __init__(self, w: World) -> None:
         self.world = w
         self.answers = Answers()
-        doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock)
+        doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
         self.robots = Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
         self.keeper = Gatekeeper(self.robots, doors, w.clock, self.answers)
 

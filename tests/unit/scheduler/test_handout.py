@@ -24,7 +24,7 @@ class Desk:
     """A handout with its clock, its outbox and the timers it asked for."""
 
     def __init__(self, tmp_path: Path, **settings: Any) -> None:
-        config = make_config(tmp_path, "crawl", **{"host_delay": 1, **settings})
+        self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, **settings})
         self.clock = ManualClock()
         self.outbox = Outbox("node", "crawl", 10, self.clock)
         self.handout = Handout(config, self.clock, self.outbox)
@@ -34,6 +34,7 @@ class Desk:
 
     def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
         held = held_url(seq)
+        held.server_delay_ms = self.config.politeness.server_delay_ms
         held.address = address
         self.handout.held.add(held)
         return held

@@ -4,16 +4,20 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import msgpack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.drum.fresh import EMPTY_FRESH, FreshKeys
+from bigcrawl.drum.bucket import EMPTY_BUCKET, BucketState
+from bigcrawl.drum.fresh import EMPTY_FRESH, Fresh
 from bigcrawl.drum.run import RunInfo
-from bigcrawl.scheduler.front_queues import EMPTY_LEVEL, Cursor, LevelState
+from bigcrawl.scheduler.fifo import Cursor, FifoState
 from bigcrawl.scheduler.manifest import BatchPlace, Manifest, apply_changes, changes
 from bigcrawl.scheduler.manifest_log import encode_record
 from bigcrawl.scheduler.parked_queues import EMPTY_PARKED, Extent, ParkedState
 from bigcrawl.scheduler.segments import Segment
+from bigcrawl.scheduler.tables import TableStates
+from bigcrawl.scheduler.turns import TurnState
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.parked_queues import HostChains
@@ -23,9 +27,20 @@ FULL = Manifest(
     number=99,
     durable=90,
     inbox_id="1700000000000-3",
-    runs=(RunInfo("run-4", 1000, 0, 2**64 - 1), RunInfo("run-9", 1, 5, 5)),
-    fresh=FreshKeys.from_bytes(b"8 bytes.16 bytes........"),
-    levels=(EMPTY_LEVEL, LevelState((Segment(3, 900, 70),), 4, Cursor(3, 8, 2), 68), *(EMPTY_LEVEL,) * 3),
+    tables=TableStates(
+        seen=BucketState(
+            (RunInfo("run-4", 1000, 0, 2**64 - 1, 6100), RunInfo("run-9", 1, 5, 5, 64)),
+            Fresh.from_bytes(b"8 bytes.16 bytes........"),
+        ),
+        plds=BucketState((RunInfo("pld-1", 3, 1, 3, 99),), Fresh.from_bytes(b"a record of 20 bytes", 20)),
+    ),
+    queues={
+        "queue-7-1": FifoState((Segment(3, 900, 70),), 4, Cursor(3, 8, 2), 68),
+        "queue-9-1": FifoState((Segment(0, 800, 60),), 1, Cursor(0, 8, 0), 60),
+        "arrived-2": FifoState((Segment(0, 700, 50),), 1, Cursor(0, 8, 0), 50),
+    },
+    turns=TurnState(turn=7, ordinary=70, window=16, quantum=2, generation=2, is_resting=True),
+    in_degrees=b"counts",
     credits=(1, -2, 3, -4, 2),
     parked=ParkedState(
         (Segment(0, 500, 30),),
@@ -48,42 +63,55 @@ FULL = Manifest(
 def test_it_names_every_file_it_needs() -> None:
     """Runs, and segments of levels and of parked URLs, each with its least length."""
     needed = FULL.files_needed()
-    assert set(needed) == {"run-4", "run-9", "queue-1-3", "park-0"}
-    assert (needed["queue-1-3"], needed["park-0"], needed["run-9"]) == (900, 500, 64)
+    assert needed == {
+        "run-4": 6100,
+        "run-9": 64,
+        "pld-1": 99,
+        "queue-7-1-3": 900,
+        "queue-9-1-0": 800,
+        "arrived-2-0": 700,
+        "park-0": 500,
+    }
 
 
 def test_what_has_not_changed_is_not_told() -> None:
     """From one manifest to the next, only fields that differ are in the change, large ones in part."""
+    seen, more = FULL.tables.seen, Fresh.from_bytes(FULL.tables.seen.fresh.bytes_from(0) + b"8 more..8 again.")
+    queues = {**FULL.queues, "queue-8-1": FifoState((Segment(0, 90, 7),), 1, Cursor(0, 8, 0), 7)}
+    del queues["queue-7-1"]
     after = replace(
         FULL,
         number=100,
-        fresh=FreshKeys.from_bytes(FULL.fresh.bytes_from(0) + b"8 more..8 again."),
-        levels=(*FULL.levels[:4], LevelState((), 1, Cursor(1, 8, 0), 0)),
+        tables=FULL.tables._replace(seen=BucketState(seen.runs, more)),
+        queues=queues,
+        turns=FULL.turns._replace(turn=8),
         parked=FULL.parked._replace(chains={**FULL.parked.chains, "c.example": {1: (Extent(0, 30, 0, 3),)}}),
     )
     assert changes(FULL, after) == {
         "number": 100,
-        "fresh": (3, [b"8 more..", b"8 again."]),
-        "levels": {4: LevelState((), 1, Cursor(1, 8, 0), 0)},
+        "tables": {"seen": (None, 3, [b"8 more..", b"8 again."])},
+        "queues": {"queue-7-1": None, "queue-8-1": queues["queue-8-1"]},
+        "turns": FULL.turns._replace(turn=8),
         "parked": (FULL.parked.segments, 1, [], [], [("c.example", {1: (Extent(0, 30, 0, 3),)})]),
     }
     assert changes(after, after) == {}
-    assert changes(after, replace(after, fresh=EMPTY_FRESH)) == {"fresh": (0, [])}
-    assert changes(after, replace(after, fresh=FreshKeys.from_bytes(b"8 others" * 9))) == {
-        "fresh": (0, [b"8 others"] * 9)
+    emptied = after.tables._replace(seen=BucketState(seen.runs[:1], EMPTY_FRESH), plds=EMPTY_BUCKET)
+    assert changes(after, replace(after, tables=emptied))["tables"] == {
+        "seen": (seen.runs[:1], 0, []),
+        "plds": ((), 0, []),
     }
+    others = after.tables._replace(seen=BucketState(seen.runs, Fresh.from_bytes(b"8 others" * 9)))
+    assert changes(after, replace(after, tables=others))["tables"] == {"seen": (None, 0, [b"8 others"] * 9)}
 
 
-def test_fresh_keys_of_a_step_may_be_one_string() -> None:
-    """A log in which each step's keys are one string is read as what it is."""
-    told = [
-        changes(None, Manifest(1)),
-        {"fresh": (0, (b"8 bytes.", b"16 bytes........"))},
-        {"fresh": (2, (b"8 more..",))},
-    ]
-    assert apply_changes(told, ()).fresh.bytes_from(0) == b"8 bytes.16 bytes........8 more.."
-    told = [*told, {"fresh": (0, ())}, {"fresh": (0, (b"8 others",))}]
-    assert apply_changes(told, ()).fresh == FreshKeys.from_bytes(b"8 others")
+def test_what_is_told_makes_the_manifest() -> None:
+    """From nothing to one manifest and on to others, what is told is all that is needed."""
+    emptied = replace(FULL, number=100, tables=TableStates(), queues={}, turns=TurnState())
+    states = (FULL, emptied, replace(FULL, number=101))
+    told = [changes(None, FULL)] + [changes(before, after) for before, after in pairwise(states)]
+    for count, state in enumerate(states, 1):
+        written = [msgpack.unpackb(msgpack.packb(change), use_list=False, strict_map_key=False) for change in told]
+        assert apply_changes(written[:count], FULL.retained) == state
 
 
 chains = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from((1, 2)), max_size=6)

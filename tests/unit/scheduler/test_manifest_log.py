@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.drum.bucket import EMPTY_BUCKET
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.drum.fresh import EMPTY_FRESH, FreshKeys
+from bigcrawl.drum.fresh import Fresh
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.admission import AdmitBatch, encode_admit_batch
-from bigcrawl.scheduler.front_queues import EMPTY_LEVEL
 from bigcrawl.scheduler.manifest import Manifest
 from bigcrawl.scheduler.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
 from tests.support.faulty_files import Fault, FaultyFiles
@@ -40,16 +40,19 @@ def test_a_manifest_reads_back_equal(tmp_path: Path, manifest: Manifest) -> None
     decoded = decode_manifest(PATH, bytes_of(tmp_path))
     assert decoded == written
     assert replace(decoded, retained=manifest.retained) == manifest
-    assert [type(run) for run in decoded.runs] == [type(run) for run in manifest.runs]
+    assert [type(run) for run in decoded.tables.seen.runs] == [type(run) for run in manifest.tables.seen.runs]
+    assert type(decoded.turns) is type(manifest.turns)
     assert decoded.files_needed() == manifest.files_needed()
 
 
 def test_a_log_is_its_last_manifest(tmp_path: Path) -> None:
     """Records follow each other; batches lie where the manifest says, until they are kept no longer."""
     log, manifest = begin(tmp_path)
+    seen = FULL.tables.seen
+    more = seen._replace(fresh=Fresh.from_bytes(seen.fresh.bytes_from(0) + b"8 more.."))
     for number, step in (
-        (13, {"fresh": FreshKeys.from_bytes(FULL.fresh.bytes_from(0) + b"8 more.."), "duplicates": 41}),
-        (14, {"levels": (EMPTY_LEVEL,) * 5, "fresh": EMPTY_FRESH, "already": ()}),
+        (13, {"tables": FULL.tables._replace(seen=more), "duplicates": 41}),
+        (14, {"queues": {}, "tables": FULL.tables._replace(seen=EMPTY_BUCKET), "already": ()}),
         (14, {"rejected": 3}),
     ):
         batch = BATCHES[number] if number > manifest.batch_number else b""
@@ -159,8 +162,8 @@ def test_what_a_failed_append_left_is_cut_off(tmp_path: Path, fault: Fault) -> N
 def test_another_version_is_refused(tmp_path: Path) -> None:
     """What an earlier or later version wrote is not guessed at."""
     begin(tmp_path)
-    for version in (1, 3):
+    for version in (2, 4):
         data = bytearray(bytes_of(tmp_path))
         data[8] = version
-        with pytest.raises(CorruptionError, match=f"expected format version 2, found {version}"):
+        with pytest.raises(CorruptionError, match=f"expected format version 3, found {version}"):
             decode_manifest(PATH, bytes(data))

@@ -11,6 +11,8 @@ from bigcrawl.scheduler.outcomes import (
     CODES,
     VALUE,
     OutcomesFormatError,
+    check_outcomes,
+    last_of_each,
     pack_keys,
     pack_outcome,
     pack_outcomes,
@@ -28,10 +30,20 @@ ENDS = st.lists(st.tuples(st.integers(0, 2**64 - 1), NAMES, st.integers(0, 2**16
 @given(ends=ENDS, time_ms=st.integers(0, 2**32 * 1000 - 1), counter=st.integers(0, 9))
 def test_what_is_packed_is_read(ends: list[tuple[int, str, int]], time_ms: int, counter: int) -> None:
     """Keys, names and details in their order, with the seconds of the entry's id."""
-    keys, values = unpack_outcomes(pack_outcomes(ends), f"{time_ms}-{counter}")
+    keys, values = unpack_outcomes([(f"{time_ms}-{counter}", pack_outcomes(ends))])
     read = [(int(key), *read_outcome(value)) for key, value in zip(keys, values, strict=True)]
     assert read == [(*end, time_ms // 1000) for end in ends]
     assert values.dtype == VALUE
+
+
+def test_outcomes_of_many_entries_have_the_time_of_each() -> None:
+    """Entries without rows are no hindrance; of a key that is told of twice the last value counts."""
+    told = [("1000-0", pack_outcomes([(5, "status:500", 0), (3, "error:dns", 0)])), ("2000-0", b"")]
+    told.append(("3000-9", pack_outcomes([(5, "status:200", 0)])))
+    keys, values = last_of_each(*unpack_outcomes(told))
+    read = [(int(key), *read_outcome(value)) for key, value in zip(keys, values, strict=True)]
+    assert read == [(3, "error:dns", 0, 1), (5, "status:200", 0, 3)]
+    assert [len(column) for column in last_of_each(*unpack_outcomes([]))] == [0, 0]
 
 
 def test_layout_is_that_of_the_crawls_that_exist() -> None:
@@ -67,7 +79,7 @@ def test_every_end_that_is_counted_has_a_code() -> None:
 @pytest.mark.parametrize("counter", ["status:1000", "status:99", "status:-1", "status:abc", "of-tomorrow", ""])
 def test_end_without_a_code_is_other(counter: str) -> None:
     """A strange status, or an outcome that this version does not list, is kept as one that is not known."""
-    _, values = unpack_outcomes(pack_outcome(1, counter), "1000-0")
+    _, values = unpack_outcomes([("1000-0", pack_outcome(1, counter))])
     assert read_outcome(values[0]).name == "other"
 
 
@@ -87,7 +99,7 @@ def test_keys_to_forget_travel_as_they_are(keys: list[int]) -> None:
 def test_torn_rows_are_refused(size: int) -> None:
     """Bytes that are no whole rows are none."""
     with pytest.raises(OutcomesFormatError, match=f"{size} bytes"):
-        unpack_outcomes(bytes(size), "1-1")
+        check_outcomes(bytes(size))
     with pytest.raises(OutcomesFormatError, match=f"{size} bytes"):
         unpack_keys(bytes(size))
 

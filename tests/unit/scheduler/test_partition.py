@@ -275,7 +275,7 @@ def test_a_half_finished_takeover_is_ignored_and_removed(directory: Path) -> Non
     world.offer(make_url(i) for i in range(30))
     world.step(partition, room=5)
     (directory / "e2").mkdir()
-    (directory / "e2" / "queue-1-0").write_bytes(b"half a takeover")
+    (directory / "e2" / "queue-0-1-0").write_bytes(b"half a takeover")
     partition = Partition.open(directory, 3, LIMITS)
     partition.make_durable()
     assert sorted(path.name for path in directory.iterdir()) == ["e3"]
@@ -339,7 +339,7 @@ def many_files(directory: Path) -> Path:
     return directory / "e1"
 
 
-@pytest.mark.parametrize("name", ["queue-1-0", "park-0", "run-1"])
+@pytest.mark.parametrize("name", ["queue-0-1-0", "park-0", "run-1"])
 @pytest.mark.parametrize("damage", ["missing", "empty"])
 def test_a_lost_or_cut_file_is_damage(many_files: Path, name: str, damage: str) -> None:
     """A partition does not open without a file, or a committed byte, that its manifest names."""
@@ -355,7 +355,7 @@ def test_a_lost_or_cut_file_is_damage(many_files: Path, name: str, damage: str) 
     assert [problem.path for problem in Partition.verify(many_files.parent)] == [str(path)]
 
 
-@pytest.mark.parametrize("name", ["queue-1-0", "park-0", "run-1", "MANIFEST"])
+@pytest.mark.parametrize("name", ["queue-0-1-0", "park-0", "run-1", "MANIFEST"])
 def test_verify_finds_a_flipped_bit_in_any_file(many_files: Path, name: str) -> None:
     """Every file that the manifest names is read whole, and the manifest with its batches."""
     assert Partition.verify(many_files.parent) == []

@@ -11,6 +11,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler import robots as robots_module
 from bigcrawl.scheduler.doors import Doors
+from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.robots import ATTEMPTS_MAX, Fetched, Robots
 from tests.unit.scheduler.test_gatekeeper import url_of
 from tests.unit.scheduler.world import World, resolve
@@ -37,7 +38,7 @@ async def crawl(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> A
 
 def rules_of(w: World) -> Robots:
     """The rules of one more node of the crawl."""
-    doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock)
+    doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
     return Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
 
 

@@ -93,6 +93,7 @@ def test_every_damaged_byte_of_a_block_is_found(epoch: EpochDirectory) -> None:
         damaged = bytearray(sound)
         damaged[place] ^= 0x10
         path.write_bytes(damaged)
+        log.forget_ahead()
         with pytest.raises(CorruptionError) as caught:
             read_all(log)
         assert caught.value.path == str(path)
@@ -117,3 +118,20 @@ def test_blocks_hold_no_more_than_their_bound() -> None:
     assert [len(block) for block in blocks] == [BLOCK_URLS_MAX, BLOCK_URLS_MAX, 1]
     assert [url for block in blocks for url in block] == urls
     assert list(in_blocks([])) == []
+
+
+def test_segments_grow_with_their_queue(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue of any length has few segments, none of which is more than a sixteenth of it, or the usual size."""
+    monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 2000)
+    fixed, growing = SegmentLog(epoch, "park"), SegmentLog(epoch, "queue-1", grows=True)
+    urls = [make_url(number) for number in range(64)]
+    for _ in range(100):
+        for log in (fixed, growing):
+            log.append(in_blocks(urls * 5))
+    assert len(fixed.segments) > 2 * len(growing.segments)
+    total = sum(segment.length for segment in growing.segments)
+    assert max(segment.length for segment in growing.segments) <= max(2000, total // 16)
+    numbers = [segment.number for segment in growing.segments]
+    assert numbers == list(range(len(numbers)))
+    assert growing.verify() == []
+    assert sum(segment.urls for segment in growing.segments) == 100 * 320

@@ -1,0 +1,117 @@
+"""What `scrapy frontier forget` and `scrapy frontier retry` do: URLs that ended may be met, or fetched, once more.
+
+Both only put a word into the partitions' inboxes, where it waits for the next step of their owner, or for the
+next start of the crawl. The word that the crawl is finished is taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.explain import look_up, where, where_text
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.links import Links
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.codec import links_encoder
+from bigcrawl.scheduler.outcomes import AGAIN, pack_keys, pack_outcomes
+from bigcrawl.scheduler.queued_url import UNCHECKED, encode_batch
+from bigcrawl.scheduler.survey import FinishCheck
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.config import Config
+
+BATCH_URLS_MAX = 2_000  # as a node's outbox
+
+
+def forget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Let URLs count as never seen and never ended: whoever links to them queues them again.
+
+    Raises:
+        UrlError: one of the words is no URL; nothing was forgotten.
+        ConfigError: there is no such crawl.
+        TransientStoreError: Redis does not answer; all or some may have been told.
+    """
+    with server_of(config) as server:
+        urls = asyncio.run(_forget(config, server, words))
+    lines = [f"to be forgotten: {url}" for url in urls]
+    return Answer({"forgotten": urls}, "\n".join(lines))
+
+
+async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str]:
+    async with opened(config, server) as crawl:
+        places = [crawl.place_of(word) for word in words]
+        for partition, there in _by_partition(places).items():
+            keys = pack_keys([place.key for place in there])
+            await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "f", keys)
+        await _take_back_finished(crawl)
+    return [place.url for place in places]
+
+
+def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Queue URLs that ended once more, as links of no page, for the spider's `parse`; unknown ones as new ones.
+
+    One that has not ended is left where it is, and makes the exit status 1.
+
+    Raises:
+        UrlError: one of the words is no URL; nothing was queued.
+        ConfigError: there is no such crawl.
+        TransientStoreError: Redis does not answer; all or some may have been queued.
+        CorruptionError: a partition's files are damaged.
+    """
+    with server_of(config) as server:
+        data = asyncio.run(_retry(config, server, words))
+    lines = [f"queued again: {url}" for url in data["again"]]
+    lines += [f"queued, never met before: {url}" for url in data["new"]]
+    lines += [f"not queued again: {text}" for text in data["refused"]]
+    return Answer({**data}, "\n".join(lines), 1 if data["refused"] else 0)
+
+
+async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str, list[str]]:
+    async with opened(config, server) as crawl:
+        places = list({place.key: place for place in map(crawl.place_of, words)}.values())
+        found = {place: await look_up(crawl, place) for place in places}
+        by_where = {place: where(found[place]) for place in places}
+        again = [place for place in places if by_where[place] == "ended"]
+        new = [place for place in places if by_where[place] == "nowhere"]
+        await _queue(crawl, again, new)
+        if again or new:
+            await _take_back_finished(crawl)
+    refused = [
+        f"{place.url} is {where_text(state)}" for place, state in by_where.items() if place not in {*again, *new}
+    ]
+    return {"again": [place.url for place in again], "new": [place.url for place in new], "refused": refused}
+
+
+async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place]) -> None:
+    """Send the URLs; that they are queued again is told before, so that no later end of theirs is covered by it."""
+    node = f"by-hand-{uuid.uuid4().hex[:8]}"
+    for partition, there in _by_partition(again).items():
+        outcomes = pack_outcomes((place.key, AGAIN, 0) for place in there)
+        await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "o", outcomes)
+    unchecked = {place.key for place in again}
+    for partition, there in _by_partition([*again, *new]).items():
+        encode = links_encoder(Links([place.url for place in there]), 0)
+        urls = [encode(place.key, place.url)._replace(flags=UNCHECKED * (place.key in unchecked)) for place in there]
+        for number, start in enumerate(range(0, len(urls), BATCH_URLS_MAX), 1):
+            batch = urls[start : start + BATCH_URLS_MAX]
+            call = scripts.append_batch(crawl.keys(partition), node, number, encode_batch(batch), len(batch))
+            await crawl.client.run([call])
+
+
+async def _take_back_finished(crawl: OpenedCrawl) -> None:
+    await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
+
+
+def _by_partition(places: Iterable[Place]) -> dict[int, list[Place]]:
+    found: dict[int, list[Place]] = defaultdict(list)
+    for place in places:
+        found[place.partition].append(place)
+    return found

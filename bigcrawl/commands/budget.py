@@ -1,0 +1,177 @@
+"""What `scrapy frontier budget NAME` does: the budget of a PLD and how it comes about; or its rule, set by hand.
+
+A name is what a rule may be for: a PLD, a host, `*.` and a name, `re:` and a pattern. A rule set here is the
+crawl's own: it stands in Redis, replaces the settings' rule of that name, and is in force within a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.budget import make_policy
+from bigcrawl.scheduler.budget_rules import (
+    BELOW,
+    NO_RULE,
+    URL_PATTERN,
+    Rule,
+    merge_rules,
+    parse_name,
+    parse_rule,
+    parse_rules,
+    read_live_rules,
+)
+from bigcrawl.scheduler.in_degrees import Ranks, sum_published
+from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.partition_reader import read_partition
+from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.url.key import partition_of, pld_key
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.config import Config
+
+# By option, the limit it sets; see `bigcrawl.scheduler.budget_rules`.
+LIMITS = {"urls": "budget", "pages": "pages", "bytes": "bytes", "depth": "depth"}
+
+
+class Rules(NamedTuple):
+    """Rules by name."""
+
+    settings: dict[str, Rule]
+    live: dict[str, Rule]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that set or take away a rule."""
+    add = parser.add_argument_group("of budget: the rule set by hand for a name").add_argument
+    add("--urls", type=int, metavar="N", help="URLs of it that pass in a turn; 0 holds them all")
+    add("--pages", type=int, metavar="N", help="URLs of it that pass in all")
+    add("--bytes", type=int, metavar="N", help="bytes of its bodies that are fetched in all")
+    add("--depth", type=int, metavar="N", help="hops from a start URL")
+    add("--unset", action="store_true", help="take its rule away, that of the settings too")
+
+
+def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Change the rule if options ask for it, then tell how things are.
+
+    Raises:
+        ConfigError: no such crawl, no such name, or a value that is no limit.
+        TransientStoreError: Redis does not answer.
+        CorruptionError: the partition's files are damaged.
+    """
+    name = parse_name(words[0], "scrapy frontier budget")
+    wanted = {limit: value for option, limit in LIMITS.items() if (value := getattr(opts, option, None)) is not None}
+    unset = bool(getattr(opts, "unset", False))
+    if wanted and unset:
+        raise ConfigError("--unset takes the whole rule away; leave it out, or the limits")
+    changes = parse_rule(wanted, "scrapy frontier budget").written()
+    with server_of(config) as server:
+        data = asyncio.run(_budget(config, server, name, None if unset else changes))
+    return Answer(data, budget_text(data))
+
+
+async def _budget(config: Config, server: str, name: str, changes: dict[str, int] | None) -> dict[str, Any]:
+    async with opened(config, server) as crawl:
+        rules = await _read_rules(crawl)
+        if changes is None:
+            await _set(crawl, name, NO_RULE if name in rules.settings else None)
+        elif changes:
+            before = rules.live.get(name, rules.settings.get(name, NO_RULE))
+            await _set(crawl, name, parse_rule({**before.written(), **changes}, name))
+        return await _read(crawl, name, await _read_rules(crawl))
+
+
+async def _read_rules(crawl: OpenedCrawl) -> Rules:
+    fields = dict(pairs_of(await crawl.client.command("HGETALL", _keys(crawl).rules)))
+    return Rules(parse_rules(crawl.config.budget.rules), read_live_rules(fields)[0])
+
+
+async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
+    if rule is None:
+        await crawl.client.command("HDEL", _keys(crawl).rules, name)
+    else:
+        await crawl.client.command("HSET", _keys(crawl).rules, name, rule.to_json())
+
+
+async def _read(crawl: OpenedCrawl, name: str, rules: Rules) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "name": name,
+        "policy": crawl.config.budget.policy,
+        "rule_by_hand": _written(rules.live, name),
+        "rule_of_settings": _written(rules.settings, name),
+    }
+    if name.startswith((BELOW, URL_PATTERN)):
+        return data
+    pld = crawl.suffixes.pld(name)
+    key = pld_key(pld)
+    disk = read_partition(crawl.directory(partition_of(pld, crawl.partitions)), 0, key)
+    in_degree = disk.in_degree if disk is not None else None
+    counts, _ = sum_published(await crawl.client.command("HVALS", _keys(crawl).in_degrees))
+    ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
+    degrees = np.array([in_degree or 0], dtype=np.uint32)
+    by_policy = None if policy is None else int(policy.budgets(np.array([key], dtype=KEY_TYPE), degrees)[0])
+    limits = RuleBook(merge_rules(rules.settings, rules.live), crawl.suffixes.pld).for_host(name)
+    return {
+        **data,
+        "pld": pld,
+        "in_degree": in_degree,
+        "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree else None,
+        "ranked_plds": ranks.total,
+        "budget_by_policy": by_policy,
+        "limits": {
+            "bytes" if field == "fetched_bytes" else field: {"value": limit.value, "rule": limit.rule}
+            for field, limit in limits._asdict().items()
+            if limit is not None
+        },
+    }
+
+
+def _keys(crawl: OpenedCrawl) -> CrawlKeys:
+    return CrawlKeys(crawl.config.crawl.name)
+
+
+def _written(rules: Mapping[str, Rule], name: str) -> dict[str, int] | None:
+    return rules[name].written() if name in rules else None
+
+
+def budget_text(data: dict[str, Any]) -> str:
+    """The answer for a person."""
+    rows = {}
+    if "pld" in data:
+        rows["in-degree"] = _in_degree_text(data)
+        rows["policy"] = f"{data['policy']}: {_a_turn(data['budget_by_policy'])}"
+    rows["by hand"] = _rule_text(data["rule_by_hand"], "no rule")
+    rows["settings"] = _rule_text(data["rule_of_settings"], "no rule")
+    if "pld" in data:
+        in_force = [f"{limit} {row['value']:,} (rule {row['rule']})" for limit, row in data["limits"].items()]
+        rows["in force"] = ", ".join(in_force) or f"the policy's: {_a_turn(data['budget_by_policy'])}"
+    return "\n".join([data["name"], *(f"  {name:<11}{text}" for name, text in rows.items())])
+
+
+def _in_degree_text(data: dict[str, Any]) -> str:
+    degree = data["in_degree"]
+    if degree is None:
+        return "unknown: the partition's files are not here"
+    rank = f", at worst number {data['rank_at_worst']:,} of {data['ranked_plds']:,}" if degree else ""
+    return f"{degree:,} other PLD{' links' if degree == 1 else 's link'} to {data['pld']}{rank}"
+
+
+def _a_turn(budget_of: int | None) -> str:
+    return "no budgets" if budget_of is None else f"{budget_of:,} URLs a turn"
+
+
+def _rule_text(written: dict[str, int] | None, absent: str) -> str:
+    if written is None:
+        return absent
+    return ", ".join(f"{limit} {value:,}" for limit, value in written.items()) or "no limit, whatever the settings say"

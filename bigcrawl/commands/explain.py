@@ -1,0 +1,228 @@
+"""What `scrapy frontier explain URL` does: all that the crawl knows of one URL.
+
+It is put together from Redis and from the partition's files as they are committed; neither is changed, and
+nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.whereabouts import find_hot, look_at_host, look_at_partition, trace_inbox
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.politeness.robots_policy import Rules
+from bigcrawl.scheduler.outcomes import AGAIN, read_outcome, rule_hash
+from bigcrawl.scheduler.partition_reader import read_partition
+from bigcrawl.scheduler.survey import id_order
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.commands.whereabouts import HostStanding, Hot, InboxTrace
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.scheduler.outcomes import Outcome
+    from bigcrawl.scheduler.partition_reader import UrlOnDisk
+
+
+class Found(NamedTuple):
+    """All that was read of a URL, before anything is said of it."""
+
+    place: Place
+    view: PartitionView
+    hot: Hot | None
+    trace: InboxTrace
+    disk: UrlOnDisk | None
+    host: HostStanding
+
+    @property
+    def last_end(self) -> Outcome | None:
+        """Its outcome, merged or still in the inbox; None when it has none, or is to be forgotten."""
+        ends = [(self.disk.inbox_id, self.disk.end)] if self.disk and self.disk.end is not None else []
+        ends += [end for end in self.trace.ends if self._is_unmerged(end[0])]
+        if not ends or self._is_forgotten_after(ends[-1][0]):
+            return None
+        return read_outcome(ends[-1][1])
+
+    @property
+    def is_seen(self) -> bool | None:
+        """Whether its key is in URLSeen; None when the files are not here."""
+        if self.disk is None:
+            return None
+        return self.disk.is_seen and not self._is_forgotten_after(self.disk.inbox_id)
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it was offered, and the partition has not merged that yet."""
+        return any(self._is_unmerged(entry_id) for entry_id in self.trace.offers)
+
+    def _is_unmerged(self, entry_id: str) -> bool:
+        return self.disk is None or id_order(entry_id) > id_order(self.disk.inbox_id)
+
+    def _is_forgotten_after(self, entry_id: str) -> bool:
+        return any(id_order(forgotten) > id_order(entry_id) for forgotten in self.trace.forgets)
+
+
+def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Answer for the URL that is the one word.
+
+    Raises:
+        UrlError: it is none.
+        ConfigError: there is no such crawl.
+        TransientStoreError: Redis does not answer.
+        CorruptionError: the partition's files are damaged.
+    """
+    with server_of(config) as url:
+        data = asyncio.run(_explain(config, url, words[0]))
+    return Answer(data, explanation_text(data))
+
+
+async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
+    async with opened(config, server) as crawl:
+        return said_of(await look_up(crawl, crawl.place_of(url)), crawl.partitions)
+
+
+async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
+    """Read all that is known of a URL.
+
+    Cost: some round trips, its inbox, and the few blocks of files that hold its key.
+    """
+    view = await look_at_partition(crawl, place)
+    hot = await find_hot(crawl, place)
+    trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
+    disk = read_partition(crawl.directory(place.partition), place.key, place.pld_key)
+    return Found(place, view, hot, trace, disk, await look_at_host(crawl, place))
+
+
+def said_of(found: Found, partitions: int) -> dict[str, Any]:
+    """What is to be said of a URL, for programs."""
+    place, view, end = found.place, found.view, found.last_end
+    rules = _rules(found.host.rules)
+    return {
+        "url": place.url,
+        "key": f"{place.key:016x}",
+        "pld": place.pld,
+        "host": place.host,
+        "partition": place.partition,
+        "partitions": partitions,
+        "owner": view.node if view.node and view.lease_left_ms > 0 else None,
+        "seen": found.is_seen,
+        "outcome": _outcome(end, rules),
+        "where": where(found),
+        "ahead": found.hot.ahead if found.hot else None,
+        "failed_tries": found.hot.attempts if found.hot else None,
+        "host_queued": found.host.queued,
+        "host_busy": found.host.busy,
+        "host_due_in_s": max(0, found.host.next_ms - view.now_ms) / 1000 if found.host.next_ms else None,
+        "robots": None if rules is None else "allowed" if rules.is_allowed(place.url) else "forbidden",
+        "pld_in_degree": found.disk.in_degree if found.disk else None,
+        "turn": found.disk.turn if found.disk else None,
+        "pld_turn": found.disk.pld_turn if found.disk else None,
+        "pld_over_budget": found.disk.is_over_budget if found.disk else None,
+        "inbox_is_whole": found.trace.is_whole,
+    }
+
+
+def where(found: Found) -> str:
+    """Where the URL is: `taken`, `queued`, `inbox`, `disk`, `ended`, `nowhere` or, without the files, `unknown`."""
+    end = found.last_end
+    if found.hot is not None:
+        return "taken" if found.hot.is_taken else "queued"
+    if end is not None and end.name != AGAIN:
+        return "ended"
+    if found.is_offered and (end is not None or not found.is_seen):
+        return "inbox"
+    if found.is_seen is None:
+        return "unknown"
+    return "disk" if found.is_seen else "nowhere"
+
+
+def _outcome(end: Outcome | None, rules: Rules | None) -> dict[str, Any] | None:
+    if end is None:
+        return None
+    time = datetime.fromtimestamp(end.time_s, UTC).isoformat(sep=" ").replace("+00:00", "Z")
+    lines = rules.lines if rules is not None and end.detail else ()
+    return {"name": end.name, "time": time, "rule": next((x for x in lines if rule_hash(x) == end.detail), None)}
+
+
+def _rules(packed: bytes | None) -> Rules | None:
+    try:
+        return Rules.from_bytes(packed) if packed else None
+    except CorruptionError:
+        return None
+
+
+_WHERE = {
+    "taken": "taken by its partition's owner: it is being fetched, or about to be",
+    "queued": "in Redis, in its host's queue",
+    "inbox": "in its partition's inbox, not merged yet",
+    "disk": "waiting on disk",
+    "ended": "nowhere: it has ended",
+    "nowhere": "nowhere: it was never discovered, or was forgotten",
+    "unknown": "not in Redis; the partition's files are not here, so nothing else can be told",
+}
+
+
+def where_text(state: str) -> str:
+    """What `where` returned, in words."""
+    return _WHERE[state]
+
+
+def explanation_text(data: dict[str, Any]) -> str:
+    """The explanation for a person."""
+    rows = {
+        "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner(data)}",
+        "host": f"{data['host']}, of {data['pld']}{_in_degree(data)}",
+        "seen": {True: "yes", False: "no", None: "unknown: the partition's files are not here"}[data["seen"]],
+        "outcome": _outcome_text(data),
+        "where": where_text(data["where"]) + (_turn_text(data) if data["where"] == "disk" else _place_in_queue(data)),
+        "its host": _host_text(data),
+        "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
+    }
+    if not data["inbox_is_whole"]:
+        rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
+    return "\n".join([data["url"], *(f"  {name:<10}{text}" for name, text in rows.items())])
+
+
+def _owner(data: dict[str, Any]) -> str:
+    return f"owned by {data['owner']}" if data["owner"] else "owned by no node"
+
+
+def _in_degree(data: dict[str, Any]) -> str:
+    degree = data["pld_in_degree"]
+    return "" if degree is None else f", which {degree:,} other PLD{' links' if degree == 1 else 's link'} to"
+
+
+def _outcome_text(data: dict[str, Any]) -> str:
+    outcome = data["outcome"]
+    if outcome is None:
+        return "none is known"
+    rule = f", by the rule {outcome['rule']!r}" if outcome["rule"] else ""
+    return f"{outcome['name']}, {outcome['time']}{rule}"
+
+
+def _turn_text(data: dict[str, Any]) -> str:
+    """What is known without reading the queues: how far its PLD has come."""
+    if data["pld_over_budget"]:
+        return "; its PLD has more URLs than its budget lets go for now"
+    if data["pld_turn"] is None or data["pld_turn"] < data["turn"]:
+        return ""
+    return f"; the last URL of its PLD goes in turn {data['pld_turn']:,}, and this is turn {data['turn']:,}"
+
+
+def _place_in_queue(data: dict[str, Any]) -> str:
+    ahead = f", behind {data['ahead']:,} others" if data["ahead"] else ""
+    return ahead + (f"; {data['failed_tries']} tries failed" if data["failed_tries"] else "")
+
+
+def _host_text(data: dict[str, Any]) -> str:
+    busy = f", {data['host_busy']} taken" if data["host_busy"] else ""
+    due = data["host_due_in_s"]
+    when = "" if due is None else ", may be asked now" if not due else f", may be asked in {due:,.1f} s"
+    return f"{data['host_queued']:,} URLs queued in Redis{busy}{when}"

@@ -1,0 +1,128 @@
+"""A crawl as the commands meet it: its Redis, and where in it a URL belongs.
+
+Nothing of the crawl is claimed and none of its URLs is fetched: a command is no node.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from isal import isal_zlib
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.crawl_record import RECORD_FILE
+from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize, host_of
+from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.key import HASH_SEED, partition_of, pld_key, url_key
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.url.key import PldKey, UrlKey
+
+_FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_seed", "suffixes")
+
+
+class Place(NamedTuple):
+    """Where a URL belongs."""
+
+    url: str
+    key: UrlKey
+    host: str
+    authority: str
+    pld: str
+    pld_key: PldKey
+    partition: int
+
+
+class OpenedCrawl:
+    """A crawl, its Redis open; `async with opened(config)` makes one."""
+
+    def __init__(self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes) -> None:
+        self.config = config
+        self.client = client
+        self.partitions = partitions
+        self.suffixes = suffixes
+
+    def __repr__(self) -> str:
+        return f"<OpenedCrawl {self.config.crawl.name} partitions={self.partitions}>"
+
+    @classmethod
+    async def of(cls, config: Config, client: RedisClient) -> Self:
+        """Read what fixes the crawl's keys and places.
+
+        Raises:
+            ConfigError: the Redis does not know the crawl, or another version of bigcrawl began it.
+        """
+        name = config.crawl.name
+        values = await client.command("HMGET", CrawlKeys(name).crawl, *_FIELDS)
+        if None in values:
+            raise ConfigError(f"the Redis knows no crawl {name!r}; see BIGCRAWL_CRAWL")
+        partitions, private, canonical_version, seed, suffixes = values
+        if (int(canonical_version), int(seed)) != (CANONICAL_VERSION, HASH_SEED):
+            raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
+        text = isal_zlib.decompress(suffixes)
+        return cls(config, client, int(partitions), PublicSuffixes.from_text(text, private=private == b"True"))
+
+    def place_of(self, url: str) -> Place:
+        """Where a URL, in any spelling, belongs.
+
+        Raises:
+            UrlError: it is no http or https URL.
+        """
+        canonical = canonicalize(url, self.config.frontier.url_bytes_max)
+        host = host_of(canonical)
+        pld = self.suffixes.pld(host)
+        partition = partition_of(pld, self.partitions)
+        return Place(canonical, url_key(canonical), host, authority_of(canonical), pld, pld_key(pld), partition)
+
+    def keys(self, partition: int) -> PartitionKeys:
+        """The Redis keys of a partition."""
+        return partition_keys(self.config.crawl.name, partition)
+
+    def directory(self, partition: int) -> Path:
+        """The directory of a partition."""
+        return self.config.crawl.crawl_dir / f"p{partition:04d}"
+
+
+@contextlib.contextmanager
+def server_of(config: Config) -> Iterator[str]:
+    """The URL of the crawl's Redis; an embedded server that is stopped runs for as long as it is asked.
+
+    Raises:
+        ConfigError: there is no such crawl here, or its server does not start.
+    """
+    if config.crawl.redis_url:
+        yield config.crawl.redis_url
+        return
+    directory = config.crawl.crawl_dir
+    if not (directory / RECORD_FILE).exists():
+        raise ConfigError(f"{directory} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR")
+    server = EmbeddedServer(directory / "redis")
+    url = server.start()
+    try:
+        yield url
+    finally:
+        server.leave()
+
+
+@contextlib.asynccontextmanager
+async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
+    """The crawl, its Redis at the URL open for as long as the context.
+
+    Raises:
+        ConfigError: see `OpenedCrawl.of`.
+        TransientStoreError: Redis does not answer.
+    """
+    client = RedisClient(url)
+    try:
+        yield await OpenedCrawl.of(config, client)
+    finally:
+        await client.close()

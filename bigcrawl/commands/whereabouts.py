@@ -1,0 +1,160 @@
+"""Where a URL waits in Redis, and how its host stands there: read, never changed.
+
+A URL moves on while it is looked for, from inbox to disk to back queue to taken to ended. It is looked for against
+that order, the inbox last, because what has left the queues since has its outcome there; whoever asks sees the
+URL as it stood a moment ago.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.codec import unpack_member
+from bigcrawl.scheduler.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
+from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.redisdb.scripts import PartitionView
+
+QUEUE_URLS_MAX = 100_000  # of a back queue that are looked through: far more than BIGCRAWL_HOST_HOT_URLS lets in
+INBOX_ENTRIES_MAX = 20_000  # of an inbox: what gathers in minutes without an owner
+_AT_ONCE = 500
+
+
+class Hot(NamedTuple):
+    """A URL in Redis beyond its inbox.
+
+    Attributes:
+        is_taken: by the partition's owner; else it is in its host's back queue.
+        ahead: URLs of the host that come before it.
+        attempts: tries that failed so far.
+    """
+
+    is_taken: bool
+    ahead: int
+    attempts: int
+
+
+class HostStanding(NamedTuple):
+    """A host in Redis.
+
+    Attributes:
+        queued: URLs in its back queue.
+        busy: URLs of it that are taken.
+        next_ms: from when it may be asked, server clock; 0: it never was.
+        rules: packed robots rules of the URL's authority; None when Redis has none.
+    """
+
+    queued: int
+    busy: int
+    next_ms: int
+    rules: bytes | None
+
+
+@dataclass
+class InboxTrace:
+    """What an inbox says of one URL behind the last entry that was merged.
+
+    Attributes:
+        offers: how often it was offered.
+        ends: (entry id, value of the table `ends`) of its outcomes, in order.
+        forgets: ids of the entries that want it forgotten.
+        is_whole: whether all of the inbox was looked through.
+    """
+
+    offers: list[str] = field(default_factory=list)
+    ends: list[tuple[str, Any]] = field(default_factory=list)
+    forgets: list[str] = field(default_factory=list)
+    is_whole: bool = True
+
+
+async def look_at_partition(crawl: OpenedCrawl, place: Place) -> PartitionView:
+    """How the URL's partition stands."""
+    [view] = await crawl.client.run([scripts.look_partition(crawl.keys(place.partition))])
+    seen: PartitionView = view
+    return seen
+
+
+async def look_at_host(crawl: OpenedCrawl, place: Place) -> HostStanding:
+    """How the URL's host stands."""
+    keys = crawl.keys(place.partition)
+    record = keys.host + place.host
+    queued, busy, ready_ms, next_ms, rules, left_ms = await crawl.client.commands(
+        [
+            ("ZCARD", keys.back + place.host),
+            ("HGET", keys.busy, place.host),
+            ("ZSCORE", keys.ready, place.host),
+            ("HGET", record, "next"),
+            ("HGET", record, f"robots:{place.authority}"),
+            ("PTTL", record),
+        ]
+    )
+    due_ms = max(int(float(ready_ms or 0)), int(next_ms or 0))
+    return HostStanding(int(queued), int(busy or 0), due_ms, rules if left_ms > 0 else None)
+
+
+async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
+    """The URL among those taken of its partition, or in its host's back queue; None when it is in neither."""
+    keys = crawl.keys(place.partition)
+    for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
+        host, _, _, member = record.split(b"\n", 3)
+        if host == place.host.encode() and (found := _attempts(member, place.key)) is not None:
+            return Hot(True, 0, found)
+    back = keys.back + place.host
+    cursor, looked = b"0", 0
+    while looked < QUEUE_URLS_MAX:
+        [(cursor, flat)] = await crawl.client.commands([("ZSCAN", back, cursor, "COUNT", _AT_ONCE)])
+        for member in flat[::2]:
+            if (found := _attempts(member, place.key)) is not None:
+                rank = await crawl.client.command("ZRANK", back, member)
+                return Hot(False, int(rank or 0), found)
+        looked += len(flat) // 2
+        if int(cursor) == 0:
+            break
+    return None
+
+
+async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTrace:
+    """What the inbox says of the URL behind the entry `folded`."""
+    trace = InboxTrace()
+    inbox, last, looked = crawl.keys(place.partition).inbox, folded, 0
+    while looked < INBOX_ENTRIES_MAX:
+        entries = await crawl.client.command("XRANGE", inbox, "(" + last, "+", "COUNT", _AT_ONCE)
+        for raw_id, raw in entries:
+            _note_entry(trace, raw_id.decode(), dict(pairs_of(raw)), place.key)
+        if len(entries) < _AT_ONCE:
+            return trace
+        last = entries[-1][0].decode()
+        looked += len(entries)
+    trace.is_whole = False
+    return trace
+
+
+def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], key: int) -> None:
+    """Read one entry; what cannot be read is the owner's to set aside."""
+    try:
+        if key in unpack_keys(fields.get(b"f", b"")):
+            trace.forgets.append(entry_id)
+        check_outcomes(outcomes := fields.get(b"o", b""))
+        keys, values = unpack_outcomes([(entry_id, outcomes)])
+        trace.ends += [(entry_id, value) for value in values[keys == key]]
+        batch = fields.get(b"b")
+        trace.offers += [entry_id for url in decode_batch(batch) if url.key == key] if batch else []
+    except (BatchFormatError, OutcomesFormatError):
+        return
+
+
+def _attempts(member: bytes, key: int) -> int | None:
+    """The failed tries of a member if it is the URL of that key."""
+    try:
+        fields = unpack_member(member)
+    except (ValueError, TypeError, BigcrawlError):
+        return None
+    return fields.attempts if fields.key == key else None

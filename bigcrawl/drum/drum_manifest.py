@@ -1,0 +1,215 @@
+"""What a DRUM on disk is: its log `MANIFEST`.
+
+    offset  bytes  what
+    0       8      magic "BCDRUMMF"
+    8       u32    format version, 1
+    12      ...    records (`bigcrawl.drum.log_records`), each of msgpack: a map
+
+All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. Fields:
+
+    kind       prefix, dtype of the values as a string or a list of fields, whether updates add, most fresh records
+    buckets    of each bucket its runs and its fresh records
+    spills     number, ordinal of the first tuple, tuples, bytes of aux, whether any asks
+    answered   ordinal of the first tuple that has no answer yet
+    told       ordinal of the first tuple whose answer no receiver has acknowledged
+
+The first record has all fields; it is written to `MANIFEST.tmp`, synced and renamed: the commit of a merge.
+Later ones have `told` or the `spills` that have come, and are appended. Spills wholly told are left out.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgpack
+import numpy as np
+
+from bigcrawl.drum.bucket import BucketState, Kind
+from bigcrawl.drum.fresh import Fresh
+from bigcrawl.drum.intake import Spill
+from bigcrawl.drum.log_records import encode_record, read_records
+from bigcrawl.drum.run import RunInfo
+from bigcrawl.exceptions import CorruptionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.drum.files import Files
+
+MANIFEST = "MANIFEST"
+MANIFEST_TEMPORARY = "MANIFEST.tmp"
+
+_MAGIC = b"BCDRUMMF"
+_VERSION = 1
+_HEADER = struct.Struct("<8sI")
+
+
+class DrumState(NamedTuple):
+    """What is committed.
+
+    Attributes:
+        kind: of all buckets.
+        buckets: by number.
+        spills: those not told wholly, in the order they came, without gaps.
+        answered: ordinal of the first tuple without an answer; spills are answered whole.
+        told: ordinal of the first tuple whose answer is not acknowledged.
+    """
+
+    kind: Kind
+    buckets: tuple[BucketState, ...]
+    spills: tuple[Spill, ...] = ()
+    answered: int = 0
+    told: int = 0
+
+    @property
+    def end(self) -> int:
+        """Ordinal of the next tuple."""
+        return self.spills[-1].end if self.spills else self.told
+
+    def with_spill(self, spill: Spill) -> DrumState:
+        """Return the state after one more spill."""
+        return self._replace(spills=(*self.spills, spill))
+
+    def with_told(self, told: int) -> DrumState:
+        """Return the state after everything before that ordinal has been acknowledged."""
+        return self._replace(told=told, spills=tuple(spill for spill in self.spills if spill.end > told))
+
+    def _check(self) -> None:
+        assert self.told <= self.answered <= self.end, "what is told was answered"
+        firsts = [spill.first for spill in self.spills]
+        assert firsts[1:] == [spill.end for spill in self.spills][:-1], "spills follow one another"
+        assert not firsts or firsts[0] <= self.told, "what precedes the spills is told"
+        assert all(self.answered <= s.first or self.answered >= s.end for s in self.spills), "a spill is answered whole"
+
+
+class DrumLog:
+    """The manifest's file, written by its one owner; a method that fails has changed nothing that counts."""
+
+    def __init__(self, directory: Path, files: Files, size: int = 0) -> None:
+        self._directory = directory
+        self._path = directory / MANIFEST
+        self._temporary = directory / MANIFEST_TEMPORARY
+        self._files = files
+        self._size = size
+        # Bytes of an append that failed, or of a crash, may lie behind `size`.
+        self._has_rest = True
+        self._is_named = True
+
+    def __repr__(self) -> str:
+        return f"<DrumLog {self._path} bytes={self._size}>"
+
+    def begin(self, state: DrumState) -> None:
+        """Commit a whole state; it is durable after `sync_name`."""
+        data = _HEADER.pack(_MAGIC, _VERSION) + _encode(_whole(state))
+        self._files.write_new(self._temporary, (data,))
+        self._files.sync_file(self._temporary)
+        try:
+            self._files.replace(self._temporary, self._path)
+        except OSError:
+            # A network file system may fail to answer for a rename that it has done.
+            if not self._files.exists(self._path) or self._files.read(self._path) != data:
+                raise
+        self._size, self._has_rest, self._is_named = len(data), False, False
+
+    def sync_name(self) -> None:
+        """Return when the rename of the last `begin` is on the medium."""
+        if not self._is_named:
+            self._files.sync_directory(self._directory)
+            self._is_named = True
+
+    def append_spill(self, spill: Spill) -> None:
+        """Commit one spill more. Not synced."""
+        self._append({"spills": [tuple(spill)]})
+
+    def append_told(self, told: int) -> None:
+        """Commit an acknowledgement. Not synced."""
+        self._append({"told": told})
+
+    def sync(self) -> None:
+        """Return when all records are on the medium."""
+        self._files.sync_file(self._path)
+
+    def _append(self, fields: dict[str, Any]) -> None:
+        record = _encode(fields)
+        if self._has_rest:
+            self._files.truncate(self._path, self._size)
+        self._has_rest = True
+        self._files.write_at(self._path, self._size, record, create=False)
+        self._size, self._has_rest = self._size + len(record), False
+
+
+def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
+    """Return what is committed, and its log.
+
+    Raises:
+        CorruptionError: not a manifest, another version, or a damaged record.
+    """
+    path = directory / MANIFEST
+    data = files.read(path)
+    if len(data) < _HEADER.size:
+        raise CorruptionError(path, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
+    magic, version = _HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise CorruptionError(path, 0, f"magic {_MAGIC!r}", repr(magic))
+    if version != _VERSION:
+        raise CorruptionError(path, 8, f"format version {_VERSION}", version)
+    state, size = None, _HEADER.size
+    for end, body in read_records(path, data, size):
+        fields = msgpack.unpackb(body, use_list=False)
+        state = _state(fields) if state is None else _changed(state, fields)
+        size = end
+    if state is None:
+        raise CorruptionError(path, _HEADER.size, "a whole record", f"{len(data) - _HEADER.size} bytes")
+    return state, DrumLog(directory, files, size)
+
+
+def _encode(fields: dict[str, Any]) -> bytes:
+    return encode_record(msgpack.packb(fields))
+
+
+def _whole(state: DrumState) -> dict[str, Any]:
+    prefix, value, increment, fresh_max = state.kind
+    return {
+        "kind": (prefix, _dtype_text(value), increment, fresh_max),
+        "buckets": [([tuple(run) for run in runs], fresh.strings_from(0)) for runs, fresh in state.buckets],
+        "spills": [tuple(spill) for spill in state.spills],
+        "answered": state.answered,
+        "told": state.told,
+    }
+
+
+def _state(fields: dict[str, Any]) -> DrumState:
+    prefix, value, increment, fresh_max = fields["kind"]
+    kind = Kind(prefix, _dtype_of(value), increment, fresh_max)
+    buckets = tuple(
+        BucketState(tuple(RunInfo(*run) for run in runs), Fresh.from_strings(fresh))
+        for runs, fresh in fields["buckets"]
+    )
+    spills = tuple(Spill(*spill) for spill in fields["spills"])
+    return DrumState(kind, buckets, spills, fields["answered"], fields["told"])
+
+
+def _changed(state: DrumState, fields: dict[str, Any]) -> DrumState:
+    for spill in fields.get("spills", ()):
+        state = state.with_spill(Spill(*spill))
+    return state.with_told(fields["told"]) if "told" in fields else state
+
+
+def is_storable(value: np.dtype[Any] | None) -> bool:
+    """Whether a manifest can say what dtype the values have: not with padding, nor with objects."""
+    if value is None:
+        return True
+    return not value.hasobject and all(field[0] for field in value.descr if value.names) and value.isnative
+
+
+def _dtype_text(value: np.dtype[Any] | None) -> Any:
+    if value is None:
+        return None
+    return value.descr if value.names else value.str
+
+
+def _dtype_of(text: Any) -> np.dtype[Any] | None:
+    if text is None:
+        return None
+    return np.dtype(text if isinstance(text, str) else [tuple(field) for field in text])

@@ -1,0 +1,169 @@
+"""A DRUM's directory: making and opening it, the files of spills and buckets, what crashes left.
+
+MANIFEST                          the truth: what is committed (`bigcrawl.drum.drum_manifest`)
+keys-<n>, aux-<n>, answers-<n>    spill n (`intake`, `sections`, `aux_file`, `answers`)
+b<hex>/<prefix>-<n>               runs of a bucket (`bigcrawl.drum.bucket`)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from bigcrawl.drum.answers import answers_path, read_blocks
+from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
+from bigcrawl.drum.drum_manifest import MANIFEST, DrumLog, DrumState, is_storable, read_log
+from bigcrawl.drum.intake import aux_path, keys_path
+from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, SectionReader
+from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from bigcrawl.drum.bucket import BucketState, Kind
+    from bigcrawl.drum.files import Files
+    from bigcrawl.drum.intake import Layout, Spill
+    from bigcrawl.drum.run import RunInfo
+
+
+class Repository:
+    """Where a DRUM's files lie; whoever calls knows what is committed."""
+
+    def __init__(self, directory: Path, files: Files, layout: Layout, kind: Kind) -> None:
+        self.directory = directory
+        self.files = files
+        self.layout = layout
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"<Repository {self.directory} buckets={self.layout.buckets}>"
+
+    def open(self, keep: Callable[[str], bool] = lambda _: False) -> tuple[DrumState, DrumLog]:
+        """Return what is committed, and its log, after making the directory or clearing up in it.
+
+        Args:
+            keep: whether a file of that name, which the manifest does not know, may stay.
+
+        Raises:
+            ConfigError: it was made with another kind or number of buckets.
+            CorruptionError: the manifest is damaged.
+            OSError: the disk failed.
+        """
+        if self.files.exists(self.directory / MANIFEST):
+            state, log = read_log(self.directory, self.files)
+            self._require(state)
+        else:
+            state, log = self._create()
+        self._remove_unnamed(state, keep)
+        # Each time: a power cut may leave a manifest without directories that nothing was written to.
+        for number in range(self.layout.buckets):
+            self.files.make_directory(self.bucket_path(number))
+        return state, log
+
+    def bucket(self, number: int, state: BucketState) -> Bucket:
+        """Return a bucket in that state."""
+        return Bucket(self.bucket_path(number), self.kind, state, self.files)
+
+    def bucket_path(self, number: int) -> Path:
+        """Return where a bucket's runs are."""
+        return self.directory / f"b{number:03x}"
+
+    def keys_reader(self, spill: Spill) -> SectionReader:
+        """Return a reader of a spill's keys."""
+        path = keys_path(self.directory, spill.number)
+        return SectionReader(self.files, path, KEYS_MAGIC, self.layout.buckets, spill.tuples)
+
+    def answers_reader(self, spill: Spill) -> SectionReader:
+        """Return a reader of the answers to a spill."""
+        path = answers_path(self.directory, spill.number)
+        return SectionReader(self.files, path, ANSWERS_MAGIC, self.layout.buckets, spill.tuples)
+
+    def sync_spills(self, spills: Iterable[Spill]) -> None:
+        """Return when keys and aux are on the medium."""
+        for spill in spills:
+            self.files.sync_file(keys_path(self.directory, spill.number))
+            self.files.sync_file(aux_path(self.directory, spill.number))
+        self.files.sync_directory(self.directory)
+
+    def sync_runs(self, written: Iterable[tuple[int, Iterable[RunInfo]]]) -> None:
+        """Return when the runs that buckets have written are on the medium."""
+        for number, runs in written:
+            for run in runs:
+                self.files.sync_file(self.bucket_path(number) / run.name)
+            self.files.sync_directory(self.bucket_path(number))
+
+    def remove_spill(self, spill: Spill) -> None:
+        """Delete a spill's files. What cannot be deleted stays until the directory is opened again."""
+        for path_of in (keys_path, aux_path, answers_path):
+            with contextlib.suppress(OSError):
+                self.files.unlink(path_of(self.directory, spill.number))
+
+    def remove_runs(self, obsolete: Iterable[tuple[int, Iterable[RunInfo]]]) -> None:
+        """Delete runs of buckets, as `remove_spill` does."""
+        for number, runs in obsolete:
+            for run in runs:
+                with contextlib.suppress(OSError):
+                    self.files.unlink(self.bucket_path(number) / run.name)
+
+    def verify_spill(self, spill: Spill, answered: int) -> list[CorruptionError]:
+        """Read every byte of a spill's files, and of its answers where it has them."""
+        problems: list[CorruptionError] = []
+        steps: list[Callable[[], Iterable[object]]] = [
+            lambda: self.keys_reader(spill).read_all(),
+            lambda: read_blocks(self.files, self.directory, spill, self.layout),
+        ]
+        if spill.asks and spill.end <= answered:
+            steps.append(lambda: self.answers_reader(spill).read_all())
+        for step in steps:
+            try:
+                for _ in step():
+                    pass
+            except CorruptionError as error:
+                problems.append(error)
+            except OSError as error:
+                problems.append(CorruptionError(error.filename or self.directory, 0, "a readable file", error))
+        return problems
+
+    def _require(self, state: DrumState) -> None:
+        found = (state.kind.prefix, state.kind.value, state.kind.increment, len(state.buckets))
+        wanted = (self.kind.prefix, self.kind.value, self.kind.increment, self.layout.buckets)
+        if repr(found) != repr(wanted):
+            raise ConfigError(
+                f"{self.directory}: prefix, value, increment, buckets are {found}, not {wanted}; open it as it was made"
+            )
+
+    def _create(self) -> tuple[DrumState, DrumLog]:
+        if not is_storable(self.kind.value):
+            raise ConfigError(f"values of {self.kind.value} cannot be stored; use a packed dtype of numbers and bytes")
+        self.files.make_directory(self.directory)
+        self.files.sync_directory(self.directory.parent)
+        state = DrumState(self.kind, (EMPTY_BUCKET,) * self.layout.buckets)
+        log = DrumLog(self.directory, self.files)
+        log.begin(state)
+        log.sync_name()
+        return state, log
+
+    def _remove_unnamed(self, state: DrumState, keep: Callable[[str], bool]) -> None:
+        named = {MANIFEST}
+        for spill in state.spills:
+            named.update(path_of(self.directory, spill.number).name for path_of in (keys_path, aux_path))
+            if spill.end <= state.answered:
+                named.add(answers_path(self.directory, spill.number).name)
+        buckets = {self.bucket_path(number).name for number in range(self.layout.buckets)}
+        for name in set(self.files.list_directory(self.directory)) - named - buckets:
+            if not keep(name):
+                self.files.unlink(self.directory / name)
+        for number, bucket in enumerate(state.buckets):
+            path = self.bucket_path(number)
+            for name in set(self.files.list_directory(path)) - {run.name for run in bucket.runs}:
+                self.files.unlink(path / name)
+
+
+@contextlib.contextmanager
+def store_errors(directory: Path) -> Iterator[None]:
+    """Translate what the file system raises; whatever was being done may be tried again."""
+    try:
+        yield
+    except OSError as error:
+        raise TransientStoreError(f"{directory}: {error}; nothing was committed, try again") from error

@@ -1,0 +1,141 @@
+"""In which turn a URL may be fetched: BEAST's arithmetic, pure (step 5).
+
+Turns are numbered. In each, a PLD x has a quota: its budget B, times the partition's quantum m. A URL goes behind
+the one of its PLD before it: into that one's turn while quota is left there, and into the next otherwise; never
+before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra: extra
+ones are fetched when no ordinary one is left, so that a large quantum keeps nobody waiting for its first B. What
+would lie behind the last turn of the window is over budget and waits in the over-budget queue (IRLbot's Q_F),
+which is re-read in generations:
+
+    generation n        takes what is over budget now
+    generation n - 1    is being re-read, at times
+
+So that no URL passes one of the same PLD and level, a record says where the PLD's last ones went:
+
+    turn, used      the last turn that got URLs of it, and how many; `EXTRA` added when the last one is extra there
+    mark            2 n: URLs of it wait in generation n, all of which arrived while that was the current one
+                    2 n + 1: others too, that failed when generation n - 1 was re-read
+
+    URL             mark                  goes
+    arriving        of n, or of a         to n's arrived; mark 2 n, if it is less
+                    generation re-read
+    arriving        older, or none        to turns; from the first that is beyond them on to n's arrived, mark 2 n
+    re-read         2 n + 1               to n's failed
+    re-read         less                  to turns; from the first that is beyond them on to n's failed, mark 2 n + 1
+
+A mark of a generation that has been read to its end means nothing any more. The over-budget queue reads failed
+before arrived: what failed had arrived earlier.
+Source: IRLbot §6.2. Differs: URLs that have passed keep their place, and a PLD's URLs their order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    IndexArray = npt.NDArray[np.intp]
+    RecordArray = npt.NDArray[np.void]
+    NumberArray = npt.NDArray[np.int64]
+    Mask = npt.NDArray[np.bool_]
+
+RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4")])
+"""What the table of PLDs holds of each, in-degree included, which is none of placement's; all zero is as none."""
+
+OVER_BUDGET = -1
+"""In the place of a turn: the over-budget queue."""
+
+EXTRA = 1 << 31
+"""In `used`: whatever the budget is now, those that follow in this turn are extra too."""
+
+QUOTA_MAX = EXTRA - 1
+"""URLs of one PLD in one turn: what `used` can count."""
+
+
+class Window(NamedTuple):
+    """Where URLs may go now.
+
+    Attributes:
+        first: the first turn that takes URLs.
+        last: the last one; first <= last.
+        generation: the one that takes what is over budget, n; at least 1.
+        is_rereading: whether generation n - 1 is being re-read.
+        quantum: times how many budgets a PLD has its share in a turn, m; at least 1.
+    """
+
+    first: int
+    last: int
+    generation: int
+    is_rereading: bool
+    quantum: int
+
+
+class Placed(NamedTuple):
+    """Where URLs go, and the records of their PLDs after that.
+
+    Attributes:
+        turns: a turn for each URL, or `OVER_BUDGET`.
+        extra: which of them are extra in their turn.
+        records: one for each PLD, in the order of those before.
+    """
+
+    turns: NumberArray
+    extra: Mask
+    records: RecordArray
+
+
+def place(
+    whose: IndexArray, records: RecordArray, budgets: npt.NDArray[np.integer], window: Window, *, reread: bool
+) -> Placed:
+    """Place URLs in turns.
+
+    Args:
+        whose: for each URL, in their order, the number of its PLD: an index of the next two.
+        records: one for each PLD; not changed.
+        budgets: of each PLD, B, up to `QUOTA_MAX`; of one with 0 all URLs are over budget.
+        window: where they may go.
+        reread: whether they come from the over-budget queue, rather than arriving.
+
+    Cost: some 40 array operations; 80 us for few URLs, 0.15 us each for many.
+    """
+    first, last, generation, is_rereading, quantum = window
+    mark = records["mark"].astype(np.int64)
+    budget = budgets.astype(np.int64)
+    quota = np.minimum(budget * quantum, QUOTA_MAX)
+    begun = np.maximum(records["turn"], first).astype(np.int64)
+    used = np.where(records["turn"] >= first, records["used"], 0).astype(np.int64)
+    had_extra = used >= EXTRA
+    used = np.minimum(used & ~EXTRA, quota)
+    barred = quota == 0
+    barred |= mark > 2 * generation if reread else mark >= 2 * (generation - is_rereading)
+    # Counted from the beginning of the turn begun, as if each turn before had been used up.
+    nth = used[whose] + ordinals(whose, len(records))
+    later, nth_of_turn = np.divmod(nth, np.maximum(quota, 1)[whose])
+    turns = begun[whose] + later
+    turns[(turns > last) | barred[whose]] = OVER_BUDGET
+    passed = turns != OVER_BUDGET
+    counts = np.bincount(whose, minlength=len(records))
+    placed = np.bincount(whose[passed], minlength=len(records))
+    after = records.copy()
+    moved = placed > 0
+    later_max, nth_max = np.divmod((used + placed - 1)[moved], quota[moved])
+    is_extra = (nth_max >= budget[moved]) | (had_extra[moved] & (later_max == 0))
+    after["turn"][moved] = begun[moved] + later_max
+    after["used"][moved] = (nth_max + 1) | np.where(is_extra, EXTRA, 0)
+    failed = counts > placed
+    after["mark"][failed] = np.maximum(mark[failed], 2 * generation + reread)
+    extra = (nth_of_turn >= budget[whose]) | (had_extra[whose] & (later == 0))
+    return Placed(turns, extra, after)
+
+
+def ordinals(whose: IndexArray, plds: int) -> IndexArray:
+    """Return, for each URL, how many of the same PLD come before it."""
+    order = np.argsort(whose, kind="stable")
+    counts = np.bincount(whose, minlength=plds)
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    answer = np.empty(len(whose), dtype=np.intp)
+    answer[order] = np.arange(len(whose)) - starts
+    return answer

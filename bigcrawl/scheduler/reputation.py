@@ -1,0 +1,136 @@
+"""What the whole crawl says of pay-level domains (STAR, step 5): ranks from all partitions, rules set by hand.
+
+A PLD's in-degree is counted by the owner of its partition; its rank is among the PLDs of all of them. So each owner
+publishes how the in-degrees of its partitions are spread (`in_degrees`), and each node makes its budgets of the sum,
+every half minute: ranks change slowly, and a turn lasts longer. Rules that the operator sets while the crawl runs
+are read with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.allowances import make_budgets
+from bigcrawl.scheduler.budget import NO_POLICY, make_policy
+from bigcrawl.scheduler.budget_rules import merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.codec import look_at_address
+from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, sum_published
+from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.url.key import pld_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.allowances import Budgets
+    from bigcrawl.scheduler.budget_rules import Rule
+    from bigcrawl.scheduler.in_degrees import InDegreeCounts
+    from bigcrawl.scheduler.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.partition import Partition
+
+logger = logging.getLogger(__name__)
+
+REFRESH_MS = 30_000
+"""A rule set by hand is in force after so long at most."""
+
+
+class Reputation:
+    """One node's view of it.
+
+    Attributes:
+        budgets: what partitions are to ask; None where there are no budgets at all.
+        pld_of: a host's PLD.
+        stale_ms: monotonic; when it should be looked at again.
+    """
+
+    def __init__(self, config: Config, client: RedisClient, pld_of: Callable[[str], str]) -> None:
+        """Check the settings; no budgets are made before `begin`.
+
+        Raises:
+            ConfigError: no such policy, or a rule that is none.
+        """
+        self._config = config
+        self._client = client
+        self._keys = CrawlKeys(config.crawl.name)
+        make_policy(config.budget, EMPTY_COUNTS)
+        self._rules = parse_rules(config.budget.rules)
+        self._live: dict[str, Rule] = {}
+        self._published: dict[int, InDegreeCounts] = {}
+        self._counts = EMPTY_COUNTS
+        self.pld_of = pld_of
+        self.stale_ms = 0
+        self.budgets: Budgets | None = None
+        self._book = RuleBook({}, pld_of)
+        self._limits_bytes = False
+
+    def __repr__(self) -> str:
+        return f"<Reputation {self._counts!r} {self.budgets!r}>"
+
+    def begin(self) -> None:
+        """Make budgets without counts; the crawl's list of suffixes is known from here on."""
+        self.budgets = self._new_budgets()
+
+    async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
+        """Publish what these partitions count and read what all do; True when budgets are others now.
+
+        Raises:
+            TransientStoreError: Redis is away; what was not told is told again.
+        """
+        changed = self._changed(owned)
+        rows = [("HSET", self._keys.in_degrees, partition, c.to_bytes()) for partition, c in changed.items()]
+        *_, published, live = await self._client.commands(
+            [*rows, ("HVALS", self._keys.in_degrees), ("HGETALL", self._keys.rules)]
+        )
+        self._published |= changed
+        counts, unreadable = sum_published(published)
+        if unreadable:
+            logger.warning("%(count)d partitions' in-degrees cannot be read and are left out", {"count": unreadable})
+        fields = live if isinstance(live, dict) else dict(zip(live[::2], live[1::2], strict=True))
+        rules, faults = read_live_rules(fields)
+        for fault in faults:
+            logger.warning("%(fault)s; it is left out", {"fault": fault})
+        return self._note(counts, rules)
+
+    def budgets_of(self, partition: Partition, hosts: Sequence[str]) -> list[int]:
+        """The budgets of the PLDs of hosts of a partition, URLs a turn.
+
+        Raises:
+            TransientStoreError, CorruptionError: the partition cannot be read.
+        """
+        if self.budgets is None:
+            return [0] * len(hosts)
+        plds = np.array([pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
+        found: list[int] = self.budgets.budgets(plds, partition.in_degrees(plds)).tolist()
+        return found
+
+    def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
+        if self._config.budget.policy == NO_POLICY:
+            return {}
+        counts = {mine.keys.partition: mine.disk.in_degree_counts for mine in owned}
+        return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
+
+    def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:
+        before = (self._counts, self._live)
+        if (counts, rules) == before:
+            return False
+        self._counts, self._live = counts, rules
+        self.budgets = self._new_budgets()
+        return True
+
+    def bytes_account(self, host: str, url: str) -> int | None:
+        """The account that a URL's body counts for, if its bytes are limited by a rule."""
+        if not self._limits_bytes:
+            return None
+        limit = self._book.for_url(host, url).fetched_bytes
+        return limit.account if limit else None
+
+    def _new_budgets(self) -> Budgets | None:
+        rules = merge_rules(self._rules, self._live)
+        self._book = RuleBook(rules, self.pld_of)
+        self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
+        return make_budgets(self._config.budget, self._counts, self._book, look_at_address)

@@ -1,0 +1,137 @@
+"""Stock Scrapy with DrumDupeFilter against a real server: stopped, killed and resumed, it requests what it should."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from tests.support.processes import spawn, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = 400
+
+# Every page links to the same pages, in part: most links are duplicates.
+SPIDER = """
+import scrapy
+
+class Linked(scrapy.Spider):
+    name = "linked"
+    custom_settings = {
+        "DUPEFILTER_CLASS": "bigcrawl.scheduler.dupefilter.DrumDupeFilter",
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
+        "DOWNLOAD_DELAY": 0,
+        "TELNETCONSOLE_ENABLED": False,
+        "ROBOTSTXT_OBEY": False,
+    }
+
+    async def start(self):
+        yield scrapy.Request(self.origin + "/0", dont_filter=True)
+
+    def parse(self, response):
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href)
+"""
+
+
+class Pages:
+    """A server of `PAGES` pages that counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        pages = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                pages.asked[self.path] += 1
+                number = int(self.path[1:])
+                links = [(number * 7 + step) % PAGES for step in range(1, 13)]
+                body = "".join(f'<a href="/{link}#here">x</a>' for link in links).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class Job:
+    """`scrapy runspider` with a job directory, started as often as it takes."""
+
+    def __init__(self, directory: Path, origin: str) -> None:
+        self.directory = directory
+        self._origin = origin
+        (directory / "linked.py").write_text(SPIDER)
+
+    def run_until(self, is_enough: Any, how: signal.Signals | None) -> str:
+        """Crawl until the server has been asked enough, then end it, or wait for its end; return its log."""
+        log = self.directory / "log"
+        arguments = [sys.executable, "-m", "scrapy", "runspider", "linked.py", "-s", "JOBDIR=job"]
+        process = spawn([*arguments, "-a", f"origin={self._origin}", "--logfile", str(log)], cwd=self.directory)
+        try:
+            if how is not None:
+                wait_until(lambda: is_enough() or process.poll() is not None, "a crawl under way", timeout_s=60)
+                process.send_signal(how)
+            process.wait(timeout=90)
+        finally:
+            process.kill()
+            process.wait()
+        text = log.read_text()
+        log.unlink()
+        assert "Traceback" not in text, text
+        return text
+
+
+def test_a_job_that_is_stopped_and_resumed_requests_each_page_once(tmp_path: Path) -> None:
+    """Stopped twice as Ctrl-C does and run to its end, no page is asked for twice and none is left out."""
+    with Pages() as pages:
+        job = Job(tmp_path, pages.origin)
+        job.run_until(lambda: len(pages.asked) > 60, signal.SIGINT)
+        first = len(pages.asked)
+        assert first < PAGES
+        job.run_until(lambda: len(pages.asked) > first + 60, signal.SIGINT)
+        assert len(pages.asked) < PAGES
+        log = job.run_until(lambda: False, None)
+    # The seed is not filtered, and so asked for by each start.
+    assert pages.asked.pop("/0") >= 1
+    assert set(pages.asked) == {f"/{number}" for number in range(1, PAGES)}
+    assert max(pages.asked.values()) == 1
+    assert "'dupefilter/filtered'" in log
+    assert (tmp_path / "job" / "requests.drum" / "MANIFEST").exists()
+    assert not (tmp_path / "job" / "requests.seen").exists()
+
+
+@pytest.mark.timeout(240)
+def test_a_killed_job_forgets_few_requests(tmp_path: Path) -> None:
+    """After kill -9 the filter still knows all requests but those that came last, fewer than a record of its log."""
+    from bigcrawl.drum.key_set import LOG_KEYS, KeySet
+
+    with Pages() as pages:
+        job = Job(tmp_path, pages.origin)
+        job.run_until(lambda: len(pages.asked) > 300, signal.SIGKILL)
+        asked = len(pages.asked)
+    known = len(KeySet(tmp_path / "job" / "requests.drum"))
+    assert asked - known < LOG_KEYS
+    assert known >= LOG_KEYS

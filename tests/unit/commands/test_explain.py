@@ -1,0 +1,178 @@
+"""`scrapy frontier explain URL`: where a URL is at each step of its life, and what became of it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.commands.explain import _explain, explain, explanation_text
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.url.canonical import UrlError
+from bigcrawl.url.key import url_key
+from tests.unit.scheduler.world import World, make_config, queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "http://a.example/1"
+
+
+async def asked(w: World, url: str = URL) -> dict[str, Any]:
+    """The explanation, after the fold has had its turn: it has no wish left to step."""
+    assert w.config.crawl.redis_url is not None
+    return await _explain(w.config, w.config.crawl.redis_url, url)
+
+
+def test_url_is_found_at_each_step_of_its_life(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Never discovered, in the inbox, in its host's queue behind another, taken."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            found = await asked(w)
+            assert (found["where"], found["seen"], found["outcome"]) == ("nowhere", False, None)
+            assert found["owner"] == node.node_id
+            first, second = "http://a.example/0", URL
+            for url in queued(first, second):
+                node.offer(url)
+            await node._flush()
+            assert (await asked(w))["where"] == "inbox"
+            node._note_inboxes()
+            w.clock.advance(1_000)
+            await node.ownership.step_due(starved=True)
+            found = await asked(w)
+            assert (found["where"], found["seen"], found["ahead"], found["host_queued"]) == ("queued", True, 1, 2)
+            assert found["failed_tries"] == 0
+            await node._renew()
+            await node._exchange.run(acknowledge=False, urls_max=100)
+            assert (await asked(w, first))["where"] == "taken"
+            found = await asked(w)
+            assert (found["where"], found["ahead"], found["host_busy"]) == ("queued", 0, 1)
+
+    asyncio.run(scenario())
+
+
+def test_url_that_waits_behind_a_full_host_is_on_disk(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Seen, without an end, and nowhere in Redis."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_hot_urls=1) as w:
+            node = await w.joined()
+            for url in queued("http://a.example/0", URL):
+                node.offer(url)
+            await w.turn(node, 1)
+            found = await asked(w)
+            assert (found["where"], found["seen"]) == ("disk", True)
+            assert "waiting on disk" in explanation_text(found)
+
+    asyncio.run(scenario())
+
+
+def test_explanation_names_key_place_and_spelling(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Any spelling of a URL is explained by its canonical form; the rest follows from that."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            found = await asked(w, "HTTP://WWW.B.example:80/x/../y?q#part")
+            assert found["url"] == "http://www.b.example/y?q"
+            assert found["key"] == f"{url_key('http://www.b.example/y?q'):016x}"
+            assert (found["host"], found["pld"]) == ("www.b.example", "b.example")
+            assert found["partition"] == node.partition_of_host("www.b.example")
+            text = explanation_text(found)
+            for part in (found["url"], found["key"], f"partition {found['partition']} of 4", node.node_id):
+                assert part in text
+
+    asyncio.run(scenario())
+
+
+def test_without_its_files_what_redis_holds_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """From a machine that does not see the state directory: what waits in Redis, and that the rest is unknown."""
+
+    async def scenario() -> None:
+        async with world(tmp_path / "theirs", crawl_name, redis_url) as w:
+            await w.joined()
+            elsewhere = make_config(tmp_path / "ours", crawl_name, redis_url)
+            found = await _explain(elsewhere, redis_url, URL)
+            assert (found["where"], found["seen"]) == ("unknown", None)
+            assert "files are not here" in explanation_text(found)
+
+    asyncio.run(scenario())
+
+
+def test_host_says_when_it_may_be_asked(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """After a fetch the host rests, and the explanation says for how long."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=500) as w:
+            node = await w.joined()
+            for url in queued(URL, "http://a.example/2"):
+                node.offer(url)
+            [held] = await w.take(node)
+            assert (await asked(w, held.url))["host_due_in_s"] in (0, None)
+            w.end(node, held)
+            await node._exchange.run(acknowledge=True, urls_max=0)
+            found = await asked(w, "http://a.example/2")
+            assert 450 < found["host_due_in_s"] <= 500
+            assert "may be asked in" in explanation_text(found)
+
+    asyncio.run(scenario())
+
+
+def run(tmp_path: Path, crawl: str, redis_url: str | None, url: str) -> None:
+    explain(make_config(tmp_path, crawl, redis_url), [url], argparse.Namespace())
+
+
+def test_what_is_no_url_is_an_error(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A word that is no http URL is told, and so is a crawl that is not there."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            await w.joined()
+
+    asyncio.run(scenario())
+    with pytest.raises(UrlError, match="mailto"):
+        run(tmp_path, crawl_name, redis_url, "mailto:a@b.example")
+    with pytest.raises(ConfigError, match="no crawl 'another'"):
+        run(tmp_path, "another", redis_url, URL)
+    with pytest.raises(ConfigError, match="no crawl 'another'"):
+        run(tmp_path, "another", None, URL)
+
+
+def test_crawl_of_another_version_is_not_asked(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Keys made with another seed or canonical form would all be unknown: that is said instead."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            await w.joined()
+            await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "hash_seed", "1")
+            with pytest.raises(ConfigError, match="another version"):
+                await asked(w)
+
+    asyncio.run(scenario())
+
+
+def test_url_over_budget_says_how_far_its_pld_has_come(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Held by a rule, it waits on disk, and the explanation says why; in a later turn, in which one."""
+
+    async def scenario() -> None:
+        rules = {"a.example": {"budget": 1}, "b.example": {"budget": 0}}
+        settings = {"budget_policy": "none", "budget_rules": rules, "host_hot_urls": 1}
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, **settings) as w:
+            node = await w.joined()
+            for url in queued("http://b.example/", *(f"http://a.example/{i}" for i in range(3))):
+                node.offer(url)
+            await w.turn(node, 1)
+            held = await asked(w, "http://b.example/")
+            assert (held["where"], held["pld_over_budget"]) == ("disk", True)
+            assert "more URLs than its budget" in explanation_text(held)
+            later = await asked(w, "http://a.example/2")
+            assert (later["where"], later["pld_over_budget"]) == ("disk", False)
+            assert later["pld_turn"] is not None
+            assert "in turn 9, and this is turn 4" in explanation_text({**later, "pld_turn": 9, "turn": 4})
+
+    asyncio.run(scenario())

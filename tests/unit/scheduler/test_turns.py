@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.scheduler.epochs import EpochDirectory
+from bigcrawl.scheduler.front_queues import LEVELS
+from bigcrawl.scheduler.placement import OVER_BUDGET
+from bigcrawl.scheduler.turns import FIRST_TURN, QUANTUM_MAX, WINDOW_MAX, Turns, TurnState
+from tests.support.partition_world import make_url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+@pytest.fixture
+def epoch(tmp_path: Path) -> EpochDirectory:
+    return EpochDirectory(tmp_path, 1, DiskFiles())
+
+
+def turns_at(epoch: EpochDirectory, state: TurnState = FIRST_TURN) -> Turns:
+    return Turns.restore(epoch, {}, state, (0,) * LEVELS)
+
+
+def put(turns: Turns, where: Sequence[int], start: int = 0, *, reread: bool = False) -> None:
+    urls = [make_url(start + number) for number in range(len(where))]
+    turns.put(urls, where, [False] * len(where), reread=reread)
+
+
+def taken(turns: Turns) -> list[int]:
+    """Numbers of the URLs that the front queues have, all taken."""
+    found = []
+    while (level := turns.front.choose_level()) is not None:
+        found.append(int(turns.front.queues[level].pop().body.rpartition(b"/")[2]))
+    return found
+
+
+def test_turns_come_one_after_the_other_and_empty_ones_are_passed_over(epoch: EpochDirectory) -> None:
+    """When the front queues are empty, the next turn that has URLs becomes the current one."""
+    turns = turns_at(epoch)
+    put(turns, [0, 3, 0, 1, 3])
+    assert turns.by_turn == {0: 2, 1: 1, 3: 2}
+    turns.flush()
+    assert taken(turns) == [0, 2]
+    assert turns.advance()
+    assert (turns.state.turn, taken(turns)) == (1, [3])
+    assert turns.advance()
+    turns.flush()
+    turns._check()
+    again = Turns.restore(epoch, turns.queue_states(), turns.state, turns.front.selector.credits)
+    again._check()
+    assert (again.state.turn, taken(again)) == (3, [1, 4])
+    assert not again.advance()
+    assert again.is_plain
+    assert again.state.turn == 3
+
+
+def test_a_fork_changes_nothing_in_its_origin(epoch: EpochDirectory) -> None:
+    """A step that is given up leaves turns and counts as they were."""
+    turns = turns_at(epoch)
+    put(turns, [0, 1, OVER_BUDGET])
+    turns.flush()
+    before = (turns.state, dict(turns.queue_states()), turns.by_turn, len(turns))
+    fork = turns.fork()
+    taken(fork)
+    fork.advance()
+    put(fork, [2, OVER_BUDGET], 10)
+    fork.begin_reread()
+    assert len(fork.next_over_budget(10)) == 2
+    fork.end_reread()
+    fork.flush()
+    fork._check()
+    assert (turns.state, dict(turns.queue_states()), turns.by_turn, len(turns)) == before
+    turns._check()
+
+
+def test_a_turn_that_has_brought_enough_takes_no_more(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It closes at so many ordinary URLs, or at as many as it has extra ones, taken ones counted."""
+    monkeypatch.setattr("bigcrawl.scheduler.turns.TURN_CLOSES_AT", 5)
+    turns = turns_at(epoch)
+    put(turns, [0, 0, 0])
+    taken(turns)
+    assert (turns.window.first, turns.window.last) == (0, 4)
+    put(turns, [0, 0, 1], 10)
+    assert turns.window.first == 1
+    taken(turns)
+    turns.advance()
+    assert turns.window.first == 1
+    turns.put([make_url(n) for n in range(20, 28)], [1] * 8, [True] * 8, reread=False)
+    put(turns, [1] * 5, 30)
+    assert turns.window.first == 1
+    put(turns, [1, 1], 40)
+    assert turns.window.first == 2
+
+
+def test_the_over_budget_queue_is_read_at_doubling_intervals(epoch: EpochDirectory) -> None:
+    """Each re-read doubles the window up to its bound, and is due that many turns later, or sooner for want of URLs."""
+    turns = turns_at(epoch)
+    due = []
+    for turn in range(1, 800):
+        put(turns, [turn, OVER_BUDGET], 2 * turn)
+        taken(turns)
+        turns.advance()
+        if turns.wants_reread(starved=False):
+            due.append(turn)
+            turns.begin_reread()
+            while urls := turns.next_over_budget(1000):
+                put(turns, [turn] * len(urls), reread=True)
+            turns.end_reread()
+            assert turns.state.window == min(4 * 2 ** len(due), WINDOW_MAX)
+    assert due == [4, 12, 28, 60, 124, 252, 380, 508, 636, 764]
+    put(turns, [OVER_BUDGET], 5000)
+    assert turns.wants_reread(starved=True)
+
+
+def reread(turns: Turns, places: Sequence[int]) -> None:
+    """One re-read of as many URLs."""
+    put(turns, [OVER_BUDGET] * len(places))
+    turns.begin_reread()
+    assert len(turns.next_over_budget(10_000)) == len(places)
+    assert not turns.next_over_budget(1)
+    put(turns, places, reread=True)
+    turns.end_reread()
+
+
+def test_a_reread_that_nothing_passed_is_not_repeated_for_nothing(epoch: EpochDirectory) -> None:
+    """What waits rests until there are other budgets, or the turns have moved on."""
+    turns = turns_at(epoch)
+    reread(turns, [OVER_BUDGET] * 3)
+    assert turns.state.is_resting
+    assert not turns.wants_reread(starved=True)
+    turns.wake()
+    assert turns.wants_reread(starved=True)
+    turns.begin_reread()
+    turns.wake()
+    turns.next_over_budget(10)
+    turns.next_over_budget(10)
+    put(turns, [OVER_BUDGET] * 3, reread=True)
+    turns.end_reread()
+    assert not turns.state.is_resting, "part of it was decided by the budgets before"
+
+
+def test_the_quantum_follows_what_a_reread_cost(epoch: EpochDirectory) -> None:
+    """Dear re-reads and small turns raise it, large turns lower it, and it stays within bounds."""
+    over = [OVER_BUDGET]
+    turns = turns_at(epoch)
+    reread(turns, [1, *over * 49])  # fifty for one that passed
+    assert turns.state.quantum == 8
+    turns = turns_at(epoch)
+    reread(turns, [1, 2, *over * 3])  # cheap, but two URLs for eight turns, while others wait
+    assert turns.state.quantum == 2
+    turns = turns_at(epoch)
+    reread(turns, [1, 2])  # nothing waits any more
+    assert turns.state.quantum == 1
+    turns = turns_at(epoch, FIRST_TURN._replace(quantum=QUANTUM_MAX))
+    reread(turns, [1, *over * 99])
+    assert turns.state.quantum == QUANTUM_MAX
+
+
+def test_a_backlog_beyond_the_window_raises_the_quantum_before_it_is_read(epoch: EpochDirectory) -> None:
+    """By what turns were like so far, an eighth of what waits is to fit into the window."""
+    turns = turns_at(epoch)
+    put(turns, [0] * 5 + [OVER_BUDGET] * 8000)
+    turns.begin_reread()
+    assert (turns.state.window, turns.state.quantum) == (8, 32)
+    turns = turns_at(epoch, FIRST_TURN._replace(passed=400))
+    put(turns, [0] * 5 + [OVER_BUDGET] * 8000)
+    turns.begin_reread()
+    assert turns.state.quantum == 2
+
+
+def test_large_turns_lower_the_quantum(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns above the bound that cost little to fill are made smaller, down to one budget."""
+    monkeypatch.setattr("bigcrawl.scheduler.turns._TURN_LARGE", 10)
+    monkeypatch.setattr("bigcrawl.scheduler.turns._TURN_SMALL", 2)
+    turns = turns_at(epoch, FIRST_TURN._replace(quantum=2))
+    put(turns, [0, 0])
+    reread(turns, [1] * 90)
+    assert turns.state.quantum == 1
+    reread(turns, [1] * 190)
+    assert turns.state.quantum == 1
