@@ -17,7 +17,7 @@ import mmh3
 import numpy as np
 import pytest
 
-from bigcrawl.drum.drum import Drum
+from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, Kind
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
@@ -168,7 +168,7 @@ def test_one_host_with_very_many_urls(tmp_path: Path) -> None:
 
 def test_seen_check_of_ten_million_keys(tmp_path: Path) -> None:
     """DRUM alone: 10 M keys in batches of 100,000, half of each seen before; memory stays flat."""
-    drum = Drum(tmp_path, (), DiskFiles())
+    drum = Bucket(tmp_path, Kind("run"), EMPTY_BUCKET, DiskFiles())
     random = np.random.default_rng(1)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     old = random.integers(0, 2**64, 50_000, dtype=np.uint64)
@@ -184,5 +184,5 @@ def test_seen_check_of_ten_million_keys(tmp_path: Path) -> None:
         old = new
     seconds = timed(f"check+update of 100,000 keys up to {len(drum):,}", started, asked // 100_000)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
-    print(f"{asked / seconds:,.0f} keys/s, {grown} MiB more memory, {len(drum.runs)} runs")  # noqa: T201
+    print(f"{asked / seconds:,.0f} keys/s, {grown} MiB more memory, {len(drum.state.runs)} runs")  # noqa: T201
     assert grown <= 64

@@ -1,0 +1,93 @@
+"""`python -m tests.benchmarks.spam`. Options: --help."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.benchmarks.spam.report import account_table, curve_table, load_table, say, spam_table, times_table
+from tests.benchmarks.spam.run import SIDES, Plan, Run, run_side
+from tests.benchmarks.spam.web import WebPlan
+
+
+def main() -> int:
+    """Run the benchmark; 0, or 1 when a crawl failed."""
+    options = _parser().parse_args()
+    web = WebPlan(
+        options.seed, options.hosts, options.pages, options.farms, round(options.latency * 1000), options.seeds
+    )
+    plan = Plan(
+        web,
+        options.concurrency,
+        options.limit,
+        dict(pair.split("=", 1) for pair in options.set),
+        _command(options.prefix),
+    )
+    directory = Path(tempfile.mkdtemp(prefix="bigcrawl-spam-"))
+    kept = options.keep
+    runs: dict[str, Run] = {}
+    reachable = web.reachable()
+    say(f"{len(reachable):,} legitimate URLs can be reached from {web.seeds} seeds")
+    try:
+        for name in options.sides:
+            runs[name] = run_side(SIDES[name], plan, reachable, directory / name)
+            timeline = runs[name].timeline
+            say(
+                f"{SIDES[name].title}: {timeline.legit:,} legitimate pages and {timeline.spam:,} of spam "
+                f"in {timeline.seconds:.0f} s; {runs[name].ended}"
+            )
+            if runs[name].stalled_s:
+                say(f"! the machine was busy with something else for {runs[name].stalled_s:.0f} s")
+    except RuntimeError as error:
+        say(f"spam: {error}")
+        kept = True
+        return 1
+    finally:
+        say(f"kept: {directory}") if kept else shutil.rmtree(directory)
+    baseline = runs[options.sides[0]]
+    tables = (times_table(runs, baseline), spam_table(runs), account_table(runs), load_table(runs), curve_table(runs))
+    for lines in filter(None, tables):
+        say("", *lines)
+    if options.json:
+        told = {"options": vars(options) | {"json": None}, "runs": {name: asdict(run) for name, run in runs.items()}}
+        options.json.write_text(json.dumps(told, indent=1) + "\n")
+    return 0
+
+
+def _command(text: str) -> tuple[str, ...]:
+    """The words of a command, its program by its path; empty for none."""
+    words = text.split()
+    if not words:
+        return ()
+    program = shutil.which(words[0])
+    if program is None:
+        raise SystemExit(f"--prefix is {text!r}; there is no program {words[0]}")
+    return (program, *words[1:])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.spam", description=__doc__)
+    add = parser.add_argument
+    add("--sides", nargs="+", choices=SIDES, default=["clean", "star", "bfs"], help="the first is the baseline")
+    add("--seed", type=int, default=7, help="which web; default 7")
+    add("--hosts", type=int, default=1_500, help="legitimate ones, 3.5 a PLD; default 1,500")
+    add("--pages", type=int, default=3_000, help="of all legitimate hosts; default 3,000")
+    add("--seeds", type=int, default=50, help="hosts whose first page the crawl starts with; default 50")
+    add("--farms", type=int, default=5, help="PLDs of spam; default 5")
+    add("--latency", type=float, default=0.05, metavar="S", help="of every answer; default 0.05")
+    add("--concurrency", type=int, default=8, help="requests at a time; default 8")
+    add("--limit", type=float, default=300, metavar="S", help="when a crawl is stopped; default 300")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting for all sides")
+    add("--prefix", default="", metavar="COMMAND", help='runs crawl and server, e.g. "nice -n 10"')
+    add("--json", type=Path, metavar="FILE", help="write all figures there")
+    add("--keep", action="store_true", help="keep logs and state, and say where they are")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
