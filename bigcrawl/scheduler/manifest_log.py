@@ -2,7 +2,7 @@
 
     offset  bytes  what
     0       8      magic "BCMANIFS"
-    8       u32    format version, 3
+    8       u32    format version, 4
     12      ...    records
 
     record
@@ -58,7 +58,7 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
-_VERSION = 3
+_VERSION = 4
 _HEADER = struct.Struct("<8sI")
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
+HOT_S = 5.0  # a node that has enough to do keeps so much work in Redis: steps are some seconds apart
 NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 LOW_STEP_MS = 1_000
@@ -73,14 +74,23 @@ class OwnedPartition:
         self._asked = 0  # inbox entries that the step under way has asked for
         self._read_upto = NO_INBOX_ID  # the last of those it got
         self._stalled_at: int | None = None  # hot URLs when a step last found nothing to do
+        self._ended = 0  # URLs, since the last step
+        self._ended_a_second = 0.0
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.who.epoch} hot={self.hot_urls} disk={self.disk!r}>"
 
-    @property
-    def room(self) -> int:
+    def room(self, *, starved: bool) -> int:
         """URLs that may be admitted now."""
-        return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
+        return max(0, min(ADMIT_URLS_MAX, self._hot_target(starved=starved) - self.hot_urls))
+
+    def _hot_target(self, *, starved: bool) -> int:
+        """How many URLs Redis should have: all it may for a node that is `starved`, else some seconds' work.
+
+        What is in Redis is fetched host by host in turn, whatever its level or budget: a node that has enough to do
+        chooses late, so that what it finds meanwhile can come first. Source: PolyBot §3.5 (late loading).
+        """
+        return self._hot_max if starved else min(self._hot_max, max(HOT_URLS_MIN, round(HOT_S * self._ended_a_second)))
 
     @property
     def is_behind(self) -> bool:
@@ -94,15 +104,15 @@ class OwnedPartition:
         the hot set is well filled, a second when it is not or when many have gathered, and hardly at all when
         the node is `starved` and this partition has next to nothing to fetch.
         """
-        hot = self.hot_urls
-        runs_low = self.waiting > 0 and hot <= self._hot_max // 2
+        hot, target = self.hot_urls, self._hot_target(starved=starved)
+        runs_low = self.waiting > 0 and hot <= target // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
         if not (self.inbox_moved or runs_low):
             return False
         if starved and hot < self._hot_max // 8:
             step_ms = min(step_ms, STARVED_STEP_MS)
-        elif hot <= self._hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
+        elif hot <= target // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
         return now_ms - self.stepped_ms >= step_ms
 
@@ -192,6 +202,9 @@ class OwnedPartition:
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
         """The calls that tell Redis of a committed step."""
+        elapsed_ms = max(1, now_ms - self.stepped_ms)
+        self._ended_a_second = (self._ended_a_second + 1000 * self._ended / elapsed_ms) / 2
+        self._ended = 0
         self.stepped_ms = now_ms
         self.unfolded_urls = 0
         if step.rejected:
@@ -252,6 +265,7 @@ class OwnedPartition:
 
     def note_ended(self, host: str) -> None:
         """A URL of the host is acknowledged and no longer in Redis."""
+        self._ended += 1
         count = self.hot.pop(host, 0)
         self.hot_urls -= count > 0
         if count > 1:

@@ -235,7 +235,7 @@ class Ownership:
         if not due:
             return 0
         inboxes = await self._read_inboxes(due)
-        hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
+        hot_sets = [(mine.room(starved=starved), dict(mine.hot)) for mine in due]
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
         if self._paces.are_scaled:
             self._paces.note(await self._in_thread(lambda: self._budgets_of(due, steps)))

@@ -11,8 +11,8 @@ turn that has any becomes the current one, and nothing is rewritten. Without bud
     over budget       turn, or          re-read: when c reaches `next_reread`, or when no turn has URLs; j doubles
                       over budget       before, up to `WINDOW_MAX`, and the next one is j turns away
 
-Turn c takes arriving URLs as long as it is small, so that a young crawl need not wait for its end; then it is
-closed, so that it has an end however many PLDs are discovered. A re-read is spread over steps.
+Turn c takes arriving URLs too, so that nobody new waits for the extra ones of others, until so many have joined it;
+then it is closed, so that it has an end however many PLDs are discovered. A re-read is spread over steps.
 
 The quantum, how many budgets make a PLD's share in a turn, is set with a re-read: it rises when turns are too small
 to be worth their files, or when too many URLs are re-read for those that pass, as it happens when a few PLDs have
@@ -42,7 +42,7 @@ WINDOW_MIN = 4
 # Some files a turn. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
 WINDOW_MAX = 128
 
-# From so many ordinary URLs on, or from as many as it has extra ones, the current turn takes no more.
+# When so many ordinary URLs have joined it, or as many as it has extra ones, the current turn takes no more.
 TURN_CLOSES_AT = 4096
 # The sizes that the quantum steers turns to.
 _TURN_SMALL = 256
@@ -64,7 +64,8 @@ class TurnState(NamedTuple):
     Attributes:
         turn: the current one, c.
         ordinary: ordinary URLs that it has brought.
-        extra: extra ones.
+        joined: those of them that were placed in it since it is the current one.
+        extra: extra URLs that it has brought.
         window: how many turns behind c take URLs, j.
         quantum: m, see `placement`.
         next_reread: the turn in which the over-budget queue is re-read.
@@ -79,6 +80,7 @@ class TurnState(NamedTuple):
 
     turn: int = 0
     ordinary: int = 0
+    joined: int = 0
     extra: int = 0
     window: int = WINDOW_MIN
     quantum: int = 1
@@ -101,7 +103,7 @@ class Turns:
     def __init__(self, queues: Queues, state: TurnState, credits_: Iterable[int], later: dict[int, int]) -> None:
         self._queues = queues
         self._state = state
-        self._ordinary, self._extra = state.ordinary, state.extra
+        self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
         # URLs of each turn behind the current one that has any.
         self._later = later
         self._later_waiting = sum(later.values())
@@ -131,6 +133,7 @@ class Turns:
         """Where the turns stand."""
         return self._state._replace(
             ordinary=self._ordinary,
+            joined=self._joined,
             extra=self._extra,
             generation=self.over.generation,
             is_rereading=self.over.is_rereading,
@@ -152,7 +155,7 @@ class Turns:
     def window(self) -> Window:
         """Where URLs may be placed now."""
         state = self._state
-        is_closed = self._ordinary >= max(TURN_CLOSES_AT, self._extra)
+        is_closed = self._joined >= max(TURN_CLOSES_AT, self._extra)
         over = self.over
         return Window(
             state.turn + is_closed, state.turn + state.window, over.generation, over.is_rereading, state.quantum
@@ -176,6 +179,7 @@ class Turns:
         """Put URLs behind all others of the current turn, whatever their PLD has had."""
         self.front.extend(urls)
         self._ordinary += len(urls)
+        self._joined += len(urls)
 
     def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], extra: Sequence[bool], *, reread: bool) -> None:
         """Put URLs where they were placed: each in its turn, in the order given, or over budget.
@@ -187,7 +191,7 @@ class Turns:
             reread: whether they come from the over-budget queue.
         """
         current, queues, later = self._state.turn, self._queues, self._later
-        over = 0
+        over = ordinary_here = extra_here = 0
         for url, turn, is_extra in zip(urls, turns, extra, strict=True):
             if turn == OVER_BUDGET:
                 self.over.append(url, failed=reread)
@@ -196,11 +200,15 @@ class Turns:
             level = level_of(url.priority) + LEVELS * is_extra
             if turn == current:
                 self.front.append_at(level, url)
-                self._ordinary, self._extra = self._ordinary + (not is_extra), self._extra + is_extra
+                extra_here += is_extra
+                ordinary_here += not is_extra
             else:
                 queues[f"{_QUEUE}-{turn}-{level}"].append(url)
                 later[turn] = later.get(turn, 0) + 1
                 self._later_waiting += 1
+        self._ordinary += ordinary_here
+        self._joined += ordinary_here
+        self._extra += extra_here
         if reread:
             state = self._state
             self._state = state._replace(
@@ -220,7 +228,7 @@ class Turns:
         self.front.remove()
         self.front = FrontQueues(self._queues, _prefix(turn), self.front.selector)
         self._state = self._state._replace(turn=turn)
-        self._ordinary = sum(self.front.counts()[:LEVELS])
+        self._ordinary, self._joined = sum(self.front.counts()[:LEVELS]), 0
         self._extra = self.front.waiting - self._ordinary
         return True
 

@@ -77,8 +77,8 @@ def test_a_fork_changes_nothing_in_its_origin(epoch: EpochDirectory) -> None:
     turns._check()
 
 
-def test_a_turn_that_has_brought_enough_takes_no_more(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It closes at so many ordinary URLs, or at as many as it has extra ones, taken ones counted."""
+def test_a_turn_that_enough_have_joined_takes_no_more(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It closes when so many ordinary URLs came while it was the current one, or as many as it has extra ones."""
     monkeypatch.setattr("bigcrawl.scheduler.turns.TURN_CLOSES_AT", 5)
     turns = turns_at(epoch)
     put(turns, [0, 0, 0])
@@ -90,10 +90,21 @@ def test_a_turn_that_has_brought_enough_takes_no_more(epoch: EpochDirectory, mon
     turns.advance()
     assert turns.window.first == 1
     turns.put([make_url(n) for n in range(20, 28)], [1] * 8, [True] * 8, reread=False)
-    put(turns, [1] * 5, 30)
+    put(turns, [1] * 7, 30)
     assert turns.window.first == 1
-    put(turns, [1, 1], 40)
+    put(turns, [1], 40)
     assert turns.window.first == 2
+    again = Turns.restore(epoch, {}, turns.state, (0,) * LEVELS)
+    assert again.window.first == 2
+
+
+def test_a_turn_is_open_when_it_begins(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many URLs were placed in it before, others may join it."""
+    monkeypatch.setattr("bigcrawl.scheduler.turns.TURN_CLOSES_AT", 5)
+    turns = turns_at(epoch)
+    put(turns, [1] * 50)
+    turns.advance()
+    assert (turns.state.ordinary, turns.state.joined, turns.window.first) == (50, 0, 1)
 
 
 def test_the_over_budget_queue_is_read_at_doubling_intervals(epoch: EpochDirectory) -> None:
