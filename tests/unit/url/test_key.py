@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.url.key import partition_of, request_key, url_key, url_keys
+from bigcrawl.url.key import partition_of, pld_key, request_key, url_key, url_key_array, url_keys
 
 URL = "http://example.com/"
 
@@ -53,3 +53,16 @@ def test_many_keys_are_the_keys_of_each() -> None:
     assert keys == [url_key(url) for url in urls]
     assert all(0 <= key < 1 << 64 for key in keys)
     assert any(key >= 1 << 63 for key in keys)
+
+
+def test_keys_in_an_array_are_the_same() -> None:
+    """For DRUM: unsigned, in order, one for each URL, none for none."""
+    urls = [f"http://www.example.com/{i}" for i in range(100)] + ["http://xn--bcher-kva.example/\u00fc"]
+    assert url_key_array(urls).tolist() == url_keys(urls)
+    assert len(url_key_array([])) == 0
+
+
+def test_partition_is_that_of_the_domains_key() -> None:
+    """Whoever has a PLD's key, as edges have, knows its partition."""
+    for pld in ("example.com", "example.co.uk", "127.0.0.1"):
+        assert partition_of(pld, 7) == pld_key(pld) % 7
