@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections import Counter
 from pathlib import Path
@@ -30,7 +31,9 @@ ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS})
 _SEED = 7
 _HOUR_MS = 3_600_000
 # resolv.conf knows no ports, so the address must be one that nothing else listens at.
-RESOLVER, _DNS_PORT = "127.201.7.53", 53
+_PID = os.getpid()
+# Of this process: the port is DNS' own, and two runs on one machine must not answer for each other.
+RESOLVER, _DNS_PORT = f"127.201.{_PID // 250 % 250}.{1 + _PID % 250}", 53
 
 
 def serve(directory: Path, *, hosts: int, pages: int, features: frozenset[Feature], naming: Naming) -> SimulatedWeb:

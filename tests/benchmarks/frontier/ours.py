@@ -53,11 +53,13 @@ def measure(hosts: int, pages: int, directory: Path, sampler: Sampler | None = N
 
 async def _measure(hosts: int, pages: int, directory: Path, redis: PrivateRedis, sampler: Sampler | None) -> Cost:
     client = RedisClient(redis.url)
-    node = _node(client, redis.url, directory, pages + WARM_UP_PAGES)
+    is_filled = asyncio.Event()  # nothing is taken before: a node with enough to do leaves the rest on disk
+    node = _node(client, redis.url, directory, pages + WARM_UP_PAGES, is_filled)
     engine = _Engine(node)
     try:
         await node.start()
         await _fill(node, hosts, max(hosts, pages + WARM_UP_PAGES + IN_FLIGHT))
+        is_filled.set()
         await engine.run(WARM_UP_PAGES)
         cpu_s, redis_s, trips = time.process_time(), procfs.cpu_seconds(redis.pid), client.round_trips
         if sampler:
@@ -72,7 +74,7 @@ async def _measure(hosts: int, pages: int, directory: Path, redis: PrivateRedis,
         await client.close()
 
 
-def _node(client: RedisClient, url: str, directory: Path, urls: int) -> Node:
+def _node(client: RedisClient, url: str, directory: Path, urls: int, is_filled: asyncio.Event) -> Node:
     settings = {
         "BIGCRAWL_CRAWL": "bench",
         "BIGCRAWL_STATE_DIR": str(directory),
@@ -97,7 +99,7 @@ def _node(client: RedisClient, url: str, directory: Path, urls: int) -> Node:
         clock,
         Web(),
         poll_ended=lambda: None,
-        may_take=lambda: True,
+        may_take=is_filled.is_set,
         may_acknowledge=lambda: True,
         on_fatal=_fail,
     )

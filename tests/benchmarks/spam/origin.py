@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.exchange import ABORTED_STATUS
 from bigcrawl.simweb.listen import open_listeners
 from bigcrawl.simweb.running import Serving, serve_until_told
@@ -15,6 +16,8 @@ from tests.support.processes import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from bigcrawl.simweb.running import Ports
 
 # resolv.conf knows no ports.
 _DNS_PORT = 53
@@ -78,7 +81,14 @@ def main(plan_json: str, log: str, resolver: str) -> None:
     web = plan.web()
     sockets = open_listeners(web.addresses(), 0)
     serving = Serving(log=Path(log), dns=(resolver, _DNS_PORT))
-    serve_until_told(SlowWeb(web, plan.latency_ms), sockets, serving, lambda ports: print(ports.http, flush=True))  # noqa: T201 - its answer
+    try:
+        serve_until_told(SlowWeb(web, plan.latency_ms), sockets, serving, _tell)
+    except ConfigError as error:
+        raise SystemExit(f"spam: {error}") from error
+
+
+def _tell(ports: Ports) -> None:
+    print(ports.http, flush=True)  # noqa: T201 - the answer of this program
 
 
 if __name__ == "__main__":
