@@ -147,6 +147,8 @@ class Fold:
         """Record the edges that entries tell of."""
         edges = []
         for entry in entries:
+            if not entry.edges:
+                continue
             try:
                 edges.append(decode_edges(entry.edges))
             except EdgesFormatError:

@@ -34,13 +34,15 @@ logger = logging.getLogger(__name__)
 
 ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
 HOT_URLS_MIN = 64
-HOT_S = 5.0  # a node that has enough to do keeps so much work in Redis: steps are some seconds apart
 NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 LOW_STEP_MS = 1_000
 UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
 _FIELDS = (b"b", b"e", b"o", b"f")  # of an inbox entry, in the order of `InboxEntry`
+_OUTCOMES = b"o"
+_ONE_FIELD = 2  # its name and its value
+_new_tuple = tuple.__new__  # the class's own constructor is Python
 PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
 
 
@@ -73,24 +75,16 @@ class OwnedPartition:
         self._durable_folded = disk.folded_urls
         self._asked = 0  # inbox entries that the step under way has asked for
         self._read_upto = NO_INBOX_ID  # the last of those it got
+        self._left_some = False  # the last step did not take all that waited
         self._stalled_at: int | None = None  # hot URLs when a step last found nothing to do
-        self._ended = 0  # URLs, since the last step
-        self._ended_a_second = 0.0
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.who.epoch} hot={self.hot_urls} disk={self.disk!r}>"
 
-    def room(self, *, starved: bool) -> int:
+    @property
+    def room(self) -> int:
         """URLs that may be admitted now."""
-        return max(0, min(ADMIT_URLS_MAX, self._hot_target(starved=starved) - self.hot_urls))
-
-    def _hot_target(self, *, starved: bool) -> int:
-        """How many URLs Redis should have: all it may for a node that is `starved`, else some seconds' work.
-
-        What is in Redis is fetched host by host in turn, whatever its level or budget: a node that has enough to do
-        chooses late, so that what it finds meanwhile can come first. Source: PolyBot §3.5 (late loading).
-        """
-        return self._hot_max if starved else min(self._hot_max, max(HOT_URLS_MIN, round(HOT_S * self._ended_a_second)))
+        return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
 
     @property
     def is_behind(self) -> bool:
@@ -104,15 +98,15 @@ class OwnedPartition:
         the hot set is well filled, a second when it is not or when many have gathered, and hardly at all when
         the node is `starved` and this partition has next to nothing to fetch.
         """
-        hot, target = self.hot_urls, self._hot_target(starved=starved)
-        runs_low = self.waiting > 0 and hot <= target // 2
+        hot = self.hot_urls
+        runs_low = self.waiting > 0 and hot <= self._hot_max // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
         if not (self.inbox_moved or runs_low):
             return False
         if starved and hot < self._hot_max // 8:
             step_ms = min(step_ms, STARVED_STEP_MS)
-        elif hot <= target // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
+        elif hot <= self._hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
         return now_ms - self.stepped_ms >= step_ms
 
@@ -121,7 +115,11 @@ class OwnedPartition:
 
         A node that is `idle` takes them up at once: a crawl is finished only when they are folded.
         """
-        return self.outcomes_wait and now_ms - self.stepped_ms >= (STARVED_STEP_MS if idle else step_ms)
+        if idle:
+            step_ms = STARVED_STEP_MS
+        elif self._left_some:
+            step_ms = min(step_ms, LOW_STEP_MS)
+        return self.outcomes_wait and now_ms - self.stepped_ms >= step_ms
 
     def wants_durable(self, now_ms: int, durable_ms: int) -> bool:
         """Whether the files should be forced to the disk, or trimming is owed for the last time they were.
@@ -183,8 +181,7 @@ class OwnedPartition:
 
     def parse_inbox(self, reply: Any) -> list[InboxEntry]:
         """The entries that `inbox_command` brought."""
-        pairs = ((entry_id.decode(), dict(pairs_of(fields))) for entry_id, fields in reply)
-        entries = [InboxEntry(entry_id, *[fields.get(name, b"") for name in _FIELDS]) for entry_id, fields in pairs]
+        entries = [_entry(entry_id.decode(), fields) for entry_id, fields in reply]
         self._read_upto = entries[-1].id if entries else NO_INBOX_ID
         return entries
 
@@ -202,9 +199,6 @@ class OwnedPartition:
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
         """The calls that tell Redis of a committed step."""
-        elapsed_ms = max(1, now_ms - self.stepped_ms)
-        self._ended_a_second = (self._ended_a_second + 1000 * self._ended / elapsed_ms) / 2
-        self._ended = 0
         self.stepped_ms = now_ms
         self.unfolded_urls = 0
         if step.rejected:
@@ -214,8 +208,9 @@ class OwnedPartition:
             )
         if self._asked:
             # A step stops before an entry that forgets.
-            is_left = id_order(self._read_upto) > id_order(self.disk.inbox_id)
-            self.inbox_moved = self.outcomes_wait = is_left or inbox_entries >= self._asked
+            is_cut = id_order(self._read_upto) > id_order(self.disk.inbox_id)
+            self._left_some = is_cut or inbox_entries >= self._asked
+            self.inbox_moved = self.outcomes_wait = self._left_some
         self._asked = 0
         calls: list[scripts.Call[Any]] = []
         if self._stalled_at is not None:
@@ -265,7 +260,6 @@ class OwnedPartition:
 
     def note_ended(self, host: str) -> None:
         """A URL of the host is acknowledged and no longer in Redis."""
-        self._ended += 1
         count = self.hot.pop(host, 0)
         self.hot_urls -= count > 0
         if count > 1:
@@ -278,6 +272,13 @@ class OwnedPartition:
         ]
         packed = pack_keys(url.key for url in batch.urls)
         return scripts.admit_urls(self.keys, self.who, batch.number, packed, self._connections, rows)
+
+
+def _entry(entry_id: str, fields: Any) -> InboxEntry:
+    if len(fields) == _ONE_FIELD and fields[0] == _OUTCOMES:  # most are of this kind
+        return _new_tuple(InboxEntry, (entry_id, b"", b"", fields[1], b""))
+    found = dict(pairs_of(fields))
+    return InboxEntry(entry_id, *[found.get(name, b"") for name in _FIELDS])
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STEPS_AT_ONCE = 64  # partitions whose inboxes are read in one round trip and folded in one go
-INBOX_ENTRIES_AT_ONCE = 2_048  # over all partitions of a round: bounds what it holds in memory
+INBOX_ENTRIES_AT_ONCE = 2_048  # that bring URLs, over all partitions of a round: bounds what it holds in memory
 INBOX_ENTRIES_EACH = 256
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
 DURABLE_LOOK_MS = 100  # between two looks for them
@@ -235,7 +235,7 @@ class Ownership:
         if not due:
             return 0
         inboxes = await self._read_inboxes(due)
-        hot_sets = [(mine.room(starved=starved), dict(mine.hot)) for mine in due]
+        hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
         if self._paces.are_scaled:
             self._paces.note(await self._in_thread(lambda: self._budgets_of(due, steps)))
@@ -292,8 +292,10 @@ class Ownership:
 
     async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[InboxEntry]]:
         moved = [mine for mine in due if mine.inbox_moved or mine.outcomes_wait]
-        share = min(INBOX_ENTRIES_EACH, INBOX_ENTRIES_AT_ONCE // max(1, len(moved)))
-        replies = await self._client.commands([mine.inbox_command(share) for mine in moved])
+        bring_urls = sum(mine.inbox_moved for mine in moved)
+        share = min(INBOX_ENTRIES_EACH, INBOX_ENTRIES_AT_ONCE // max(1, bring_urls))
+        shares = (share if mine.inbox_moved else INBOX_ENTRIES_EACH for mine in moved)  # outcomes are small
+        replies = await self._client.commands([mine.inbox_command(n) for mine, n in zip(moved, shares, strict=True)])
         read = {mine.keys.partition: mine.parse_inbox(reply) for mine, reply in zip(moved, replies, strict=True)}
         return [read.get(mine.keys.partition, []) for mine in due]
 

@@ -321,7 +321,7 @@ class Partition:
             CorruptionError: a file is damaged; nothing has changed.
         """
         with store_errors(self._directory):
-            fresh = entries_after([InboxEntry(*entry) for entry in inbox], self.inbox_id)
+            fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
             work, budgets = self._state.fork(), self._budgets
             if budgets is not self._asked:
                 work.turns.wake()

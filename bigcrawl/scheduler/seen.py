@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
     """Return the entries behind the last folded one that a step may fold together.
 
-    Stream ids are compared as pairs of numbers. An entry that forgets keys begins a step of its own: so all that
-    was before it is forgotten, and nothing that comes after it.
+    They are in the order of their ids, which are compared as pairs of numbers. An entry that forgets keys begins a
+    step of its own: so all that was before it is forgotten, and nothing that comes after it.
     """
     last = _id_order(folded)
-    entries = [entry for entry in inbox if _id_order(entry.id) > last]
-    end = next((at for at, entry in enumerate(entries) if at and entry.forgotten), len(entries))
-    return entries[:end]
+    start = next((at for at, entry in enumerate(inbox) if _id_order(entry.id) > last), len(inbox))
+    end = next((at for at in range(start + 1, len(inbox)) if inbox[at].forgotten), len(inbox))
+    return list(inbox[start:end])
 
 
 def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes], None]) -> tuple[list[QueuedUrl], int]:
@@ -38,7 +38,7 @@ def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes]
     urls: list[QueuedUrl] = []
     rejected = 0
     for entry in inbox:
-        if not entry.has_batch:
+        if not entry.batch and not entry.has_batch:
             continue
         try:
             urls += decode_batch(entry.batch)

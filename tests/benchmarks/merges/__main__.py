@@ -70,7 +70,8 @@ def _crawl(options: argparse.Namespace, directory: Path) -> tuple[list[int], lis
         settings = _settings(options, directory, redis.url)
         began_s = time.monotonic()
         for number in range(options.partitions):
-            sizes = run_sizes(options.keys // options.partitions, FAN_IN - 1 - number % (FAN_IN - 1))
+            # The seeds alone fill the first batch; the second comes while the crawl warms up.
+            sizes = run_sizes(options.keys // options.partitions, FAN_IN - number % 2)
             prefill(directory / "state" / Crawl.name / f"p{number:04d}", sizes, number)
         say(
             f"{options.keys:,} keys in {options.partitions} partitions, prefilled in {time.monotonic() - began_s:.0f} s"

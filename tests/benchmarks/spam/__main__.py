@@ -10,9 +10,12 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.benchmarks.crawl.machine import describe_machine
 from tests.benchmarks.spam.report import account_table, curve_table, load_table, say, spam_table, times_table
 from tests.benchmarks.spam.run import SIDES, Plan, Run, run_side
 from tests.benchmarks.spam.web import WebPlan
+
+TABLES = (spam_table, account_table, load_table, curve_table)
 
 
 def main() -> int:
@@ -33,30 +36,38 @@ def main() -> int:
     runs: dict[str, Run] = {}
     reachable = web.reachable()
     say(f"{len(reachable):,} legitimate URLs can be reached from {web.seeds} seeds")
+    status = 0
     try:
         for name in options.sides:
             runs[name] = run_side(SIDES[name], plan, reachable, directory / name)
-            timeline = runs[name].timeline
-            say(
-                f"{SIDES[name].title}: {timeline.legit:,} legitimate pages and {timeline.spam:,} of spam "
-                f"in {timeline.seconds:.0f} s; {runs[name].ended}"
-            )
-            if runs[name].stalled_s:
-                say(f"! the machine was busy with something else for {runs[name].stalled_s:.0f} s")
+            _note(name, runs, options)
     except RuntimeError as error:
         say(f"spam: {error}")
-        kept = True
-        return 1
+        kept, status = True, 1
     finally:
         say(f"kept: {directory}") if kept else shutil.rmtree(directory)
-    baseline = runs[options.sides[0]]
-    tables = (times_table(runs, baseline), spam_table(runs), account_table(runs), load_table(runs), curve_table(runs))
-    for lines in filter(None, tables):
-        say("", *lines)
+    if runs:
+        baseline = next(iter(runs.values()))
+        tables = (times_table(runs, baseline), *(table(runs) for table in TABLES))
+        for lines in filter(None, tables):
+            say("", *lines)
+    return status
+
+
+def _note(name: str, runs: dict[str, Run], options: argparse.Namespace) -> None:
+    """Tell of a side that is done, and write all there is: the next one may fail."""
+    timeline = runs[name].timeline
+    counts = f"{timeline.legit:,} legitimate pages and {timeline.spam:,} of spam in {timeline.seconds:.0f} s"
+    say(f"{SIDES[name].title}: {counts}; {runs[name].ended}")
+    if runs[name].stalled_s:
+        say(f"! the machine was busy with something else for {runs[name].stalled_s:.0f} s")
     if options.json:
-        told = {"options": vars(options) | {"json": None}, "runs": {name: asdict(run) for name, run in runs.items()}}
+        told = {
+            "machine": describe_machine(),
+            "options": {key: value for key, value in vars(options).items() if key != "json"},
+            "runs": {side: asdict(run) for side, run in runs.items()},
+        }
         options.json.write_text(json.dumps(told, indent=1) + "\n")
-    return 0
 
 
 def _command(text: str) -> tuple[str, ...]:
@@ -75,13 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--sides", nargs="+", choices=SIDES, default=["clean", "star", "bfs"], help="the first is the baseline")
     add("--seed", type=int, default=7, help="which web; default 7")
-    add("--hosts", type=int, default=1_500, help="legitimate ones, 3.5 a PLD; default 1,500")
-    add("--pages", type=int, default=3_000, help="of all legitimate hosts; default 3,000")
+    add("--hosts", type=int, default=1_000, help="legitimate ones, 3.5 a PLD; default 1,000")
+    add("--pages", type=int, default=2_000, help="of all legitimate hosts; default 2,000")
     add("--seeds", type=int, default=50, help="hosts whose first page the crawl starts with; default 50")
-    add("--farms", type=int, default=5, help="PLDs of spam; default 5")
+    add("--farms", type=int, default=4, help="PLDs of spam; default 4")
     add("--latency", type=float, default=0.05, metavar="S", help="of every answer; default 0.05")
     add("--concurrency", type=int, default=8, help="requests at a time; default 8")
-    add("--limit", type=float, default=300, metavar="S", help="when a crawl is stopped; default 300")
+    add("--limit", type=float, default=150, metavar="S", help="when a crawl is stopped; default 150")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting for all sides")
     add("--prefix", default="", metavar="COMMAND", help='runs crawl and server, e.g. "nice -n 10"')
     add("--json", type=Path, metavar="FILE", help="write all figures there")

@@ -18,7 +18,7 @@ from tests.benchmarks.spam.origin import LogTail, Origin
 from tests.benchmarks.spam.timeline import SHARES, Timeline, timeline_of
 from tests.benchmarks.spam.turn_log import read_turns
 from tests.benchmarks.spam.turns import Account, accounts_of
-from tests.support.everything import NamedCrawl
+from tests.support.everything import RESOLVER, NamedCrawl
 from tests.support.processes import no_strays_below
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _LOOK_S: Final = 2.0
 _STOP_S: Final = 30.0
 _TURN_LOG: Final = "turns.txt"
-_RESOLVER: Final = "127.201.8.53"  # not that of the system tests, which may run meanwhile
 _STALL_S: Final = 2.0  # a look that comes so late: the machine did something else
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -109,15 +108,13 @@ class Run:
     stalled_s: float
 
 
-class _SpamCrawl(NamedCrawl):
-    """A crawl that asks the benchmark's own resolver, and has a command before its own."""
+class _PrefixedCrawl(NamedCrawl):
+    """A crawl with a command before its own."""
 
     prefix: tuple[str, ...] = ()
 
     def command(self) -> list[str]:
-        command = super().command()
-        (self.directory / "resolv.conf").write_text(f"nameserver {_RESOLVER}\noptions timeout:1 attempts:1\n")
-        return [*self.prefix, *command]
+        return [*self.prefix, *super().command()]
 
 
 def run_side(side: Side, plan: Plan, reachable: frozenset[str], directory: Path) -> Run:
@@ -134,10 +131,10 @@ def run_side(side: Side, plan: Plan, reachable: frozenset[str], directory: Path)
     """
     web_plan = plan.web if side.has_farms else replace(plan.web, farms=0)
     web = web_plan.web()
-    with no_strays_below(directory), Origin(web_plan, directory / "web", _RESOLVER, plan.prefix) as origin:
+    with no_strays_below(directory), Origin(web_plan, directory / "web", RESOLVER, plan.prefix) as origin:
         seeds = web_plan.seeds_of(web, origin.port)
         settings = _settings(side, plan, directory)
-        with _SpamCrawl(directory / "crawl", seeds, settings) as crawl:
+        with _PrefixedCrawl(directory / "crawl", seeds, settings) as crawl:
             crawl.prefix = plan.prefix
             crawl.start()
             with closing(LogTail(origin.log)) as tail:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEYS = 100_000
 
 
-@pytest.mark.parametrize("flushes", [1, 2, 3])
+@pytest.mark.parametrize("flushes", [1, 2, 3, FAN_IN])
 def test_a_prefilled_partition_merges_all_at_the_last_flush(tmp_path: Path, flushes: int) -> None:
     """It opens with its keys and nothing waiting; flushes before that leave the large runs alone."""
     prefill(tmp_path, run_sizes(KEYS, flushes), seed=1)
@@ -35,7 +35,7 @@ def test_a_prefilled_partition_merges_all_at_the_last_flush(tmp_path: Path, flus
         assert partition.step(world.unread(partition), 0, {}).new == FRESH_KEYS_MAX + 1
         counts.append(len(partition._manifest.tables.seen.runs))
     assert counts[-1] == 1
-    assert all(count > FAN_IN for count in counts[:-1])
+    assert all(count >= FAN_IN for count in counts[:-1])
     partition._check()
 
 

@@ -12,8 +12,8 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
-from bigcrawl.scheduler.owned_partition import HOT_S, HOT_URLS_MIN, OwnedPartition, pack_keys, unpack_keys
-from bigcrawl.scheduler.partition import Partition, PartitionLimits, Step
+from bigcrawl.scheduler.owned_partition import OwnedPartition, pack_keys, unpack_keys
+from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import encode_batch
 from tests.unit.scheduler.world import connected, queued
 
@@ -66,7 +66,7 @@ class Owner:
         """One step, committed and not yet told."""
         [reply] = await self.client.commands([mine.inbox_command(entries_max)])
         inbox = mine.parse_inbox(reply)
-        step = mine.fold(inbox, mine.room(starved=True), dict(mine.hot))
+        step = mine.fold(inbox, mine.room, dict(mine.hot))
         return mine.after_step(step, len(inbox), now_ms=0)
 
     async def step(self, mine: OwnedPartition) -> None:
@@ -229,7 +229,7 @@ def test_inbox_noticed_during_a_step_that_did_not_read_stays_noticed(
         async with owner(tmp_path, crawl_name, redis_url) as o:
             mine = await o.open()
             await o.step(mine)
-            step = mine.fold([], mine.room(starved=True), {})
+            step = mine.fold([], mine.room, {})
             mine.inbox_moved = True
             mine.after_step(step, 0, 0)
             assert mine.inbox_moved
@@ -245,13 +245,13 @@ def test_hot_urls_bound_the_room(tmp_path: Path, crawl_name: str, redis_url: str
             mine = await o.open()
             await o.send(*(url for i in range(10) for url in urls_of(f"h{i}.example", 10)))
             await o.step(mine)
-            while mine.room(starved=True) and mine.disk.waiting:
+            while mine.room and mine.disk.waiting:
                 mine.inbox_moved = True
                 await o.step(mine)
-            assert (mine.hot_urls, mine.room(starved=True), mine.disk.waiting) == (HOT, 0, 36)
+            assert (mine.hot_urls, mine.room, mine.disk.waiting) == (HOT, 0, 36)
             mine.note_ended("h0.example")
             mine.note_ended("nobody.example")
-            assert mine.room(starved=True) == 1
+            assert mine.room == 1
 
     asyncio.run(scenario())
 
@@ -298,23 +298,3 @@ def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str
     asked = range(7_000, 7_000 + 30_001)
     due = [now_ms for now_ms in (*asked[:1_002], asked[-2], asked[-1]) if mine.wants_step(now_ms, **options)]
     assert due[:1] == ([] if rest_ms is None else [7_000 + rest_ms])
-
-
-def test_busy_node_chooses_late(tmp_path: Path) -> None:
-    """It keeps some seconds' work in Redis, at least a little, and never more than a starved one, who takes all."""
-    disk = Partition.open(tmp_path, 1, PartitionLimits())
-    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, 1_000, 1)
-    assert (mine.room(starved=True), mine.room(starved=False)) == (1_000, HOT_URLS_MIN)
-    nothing = Step(None, 0, 0, 0)
-    for second in range(1, 9):
-        for _ in range(60):
-            mine.note_ended("a.example")
-        mine.after_step(nothing, 0, 1_000 * second)
-    assert 0.9 * 60 * HOT_S < mine.room(starved=False) <= 60 * HOT_S
-    for _ in range(1_000):
-        mine.note_ended("a.example")
-    mine.after_step(nothing, 0, 9_000)
-    assert mine.room(starved=False) == 1_000
-    for second in range(10, 40):
-        mine.after_step(nothing, 0, 1_000 * second)
-    assert mine.room(starved=False) == HOT_URLS_MIN

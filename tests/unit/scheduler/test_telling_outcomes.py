@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.outcomes import pack_keys, read_outcome, rule_hash
+from bigcrawl.scheduler import ownership
+from bigcrawl.scheduler.outcomes import pack_keys, pack_outcomes, read_outcome, rule_hash
 from bigcrawl.scheduler.robots import Fetched
 from bigcrawl.scheduler.survey import survey
 from bigcrawl.url.key import url_key
@@ -294,5 +296,34 @@ def test_redis_that_forgot_its_last_second_is_told_the_latest_outcomes(
             await told(w, node)
             assert name_of(node, URL) == "status:200"
             assert not await node._exchange.run(acknowledge=True, urls_max=0)
+
+    asyncio.run(scenario())
+
+
+def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come faster than at the ordinary pace a step may take: the inbox must not grow for ever."""
+    monkeypatch.setattr(ownership, "INBOX_ENTRIES_EACH", 5)
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=60) as w:
+            node, mine = await with_one_ended(w)
+            for key in range(1, 12):
+                told = pack_outcomes([(key, "status:200", 0)])
+                await w.client.command("XADD", mine.keys.inbox, "*", "o", told)
+            kept = []
+            mine.stepped_ms = w.clock.monotonic_ms() - 60_000
+            for _ in range(4):
+                await node._fold()
+                kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
+                w.clock.advance(500)
+                await node._fold()
+                kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
+                w.clock.advance(600)
+            steps = [after - before for before, after in pairwise([0, *kept])]
+            assert max(steps) == 5  # what a step may take
+            assert kept[-1] == 11
+            assert not mine.outcomes_wait
 
     asyncio.run(scenario())
