@@ -32,7 +32,7 @@ def run_sizes(keys: int, flushes: int) -> list[int]:
     flushes, less than are merged, leave to be done.
 
     Args:
-        keys: of all runs together, at least some 10^5; up to twice as many where tiers would have it so.
+        keys: of all runs together, at least some 10^5; up to three times as many where tiers would have it so.
         flushes: 1 to `FAN_IN`.
     """
     size = FRESH_KEYS_MAX + 1
