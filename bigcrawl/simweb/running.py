@@ -108,22 +108,26 @@ def _fork_others(count: int, serve: Callable[[int], object]) -> _Others:
     """Fork processes that do nothing but `serve`, given a file that ends when this process is gone."""
     leader_fd, alive_fd = os.pipe()
     pids = []
+    # An interrupt is held off until each knows what it means: in a process that is just being forked it is a fault.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for _ in range(count):
         pid = os.fork()
         if pid == 0:
             os.close(alive_fd)
-            _serve_and_exit(serve, leader_fd)
+            _serve_and_exit(serve, leader_fd, before)
         pids.append(pid)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.close(leader_fd)
     return _Others(pids, alive_fd)
 
 
-def _serve_and_exit(serve: Callable[[int], object], leader_fd: int) -> NoReturn:
+def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[int | signal.Signals]) -> NoReturn:
     """Serve as one of the others; nothing that the first process wants to do at its own end is done here."""
     status = 1
     try:
         # The first process is interrupted too, and ends this one.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         serve(leader_fd)
         status = 0
     except (BigcrawlError, OSError) as error:
