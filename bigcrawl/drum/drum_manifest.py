@@ -26,6 +26,7 @@ import msgpack
 import numpy as np
 
 from bigcrawl.drum.bucket import BucketState, Kind
+from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.fresh import Fresh
 from bigcrawl.drum.intake import Spill
 from bigcrawl.drum.log_records import encode_record, read_records
@@ -104,12 +105,7 @@ class DrumLog:
         data = _HEADER.pack(_MAGIC, _VERSION) + _encode(_whole(state))
         self._files.write_new(self._temporary, (data,))
         self._files.sync_file(self._temporary)
-        try:
-            self._files.replace(self._temporary, self._path)
-        except OSError:
-            # A network file system may fail to answer for a rename that it has done.
-            if not self._files.exists(self._path) or self._files.read(self._path) != data:
-                raise
+        replace_surely(self._files, self._temporary, self._path, data)
         self._size, self._has_rest, self._is_named = len(data), False, False
 
     def sync_name(self) -> None:

@@ -74,6 +74,19 @@ class Files(Protocol):
         """Return when the directory's names are on the medium."""
 
 
+def replace_surely(files: Files, source: AnyPath, target: AnyPath, data: bytes) -> None:
+    """Rename a file that holds `data`; a network file system may fail to answer for a rename that it has done.
+
+    Raises:
+        OSError: it was not done.
+    """
+    try:
+        files.replace(source, target)
+    except OSError:
+        if not files.exists(target) or files.read(target) != data:
+            raise
+
+
 class DiskFiles:
     """The real file system."""
 

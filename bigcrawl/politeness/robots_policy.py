@@ -190,11 +190,23 @@ _DISALLOW = "Disallow: "
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern, `*` for anything and `$` at its end for the end, matches a path from its start."""
-    if "*" not in pattern and not pattern.endswith("$"):
-        return path.startswith(pattern)
-    parts = map(re.escape, pattern.removesuffix("$").split("*"))
-    return re.match(".*?".join(parts) + ("$" if pattern.endswith("$") else ""), path) is not None
+    """Whether a pattern, `*` for anything and `$` at its end for the end, matches a path from its start.
+
+    Each part is sought where it comes first, without going back: a hostile pattern costs no more than another.
+    """
+    first, *parts = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    last = parts.pop() if pattern.endswith("$") and parts else None
+    for part in parts:
+        at = path.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    if last is not None:
+        return path.endswith(last) and at <= len(path) - len(last)
+    return not pattern.endswith("$") or at == len(path)
 
 
 @dataclass(slots=True)

@@ -117,6 +117,11 @@ class PartitionView:
             name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in self.fields.items()
         }
 
+    @property
+    def folded(self) -> str:
+        """The last inbox entry that a committed step has merged; "0-0" before the first."""
+        return self.fields.get(b"folded", b"0-0").decode()
+
     def count(self, field: str) -> int:
         """A counter of the partition's state; 0 when it was never raised."""
         return int(self.fields.get(field.encode(), 0))

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgpack
 from isal import isal_zlib
 
+from bigcrawl.drum.files import replace_surely
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.admission import check_admit_batch
 from bigcrawl.scheduler.manifest import BatchPlace, apply_changes, changes
@@ -113,12 +114,7 @@ class ManifestLog:
         self._files.write_new(self._temporary, (data,))
         if synced:
             self._files.sync_file(self._temporary)
-        try:
-            self._files.replace(self._temporary, self._path)
-        except OSError:
-            # A network file system may fail to answer for a rename that it has done.
-            if not self._files.exists(self._path) or self._files.read(self._path) != data:
-                raise
+        replace_surely(self._files, self._temporary, self._path, data)
         self._manifest, self._first_bytes, self._size, self._has_rest = manifest, len(data), len(data), False
         return manifest
 

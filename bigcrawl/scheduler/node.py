@@ -23,6 +23,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.budget import NO_POLICY
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
@@ -92,7 +93,8 @@ class Node:
         self._on_fatal = on_fatal
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
-        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions)
+        counts_links = config.budget.policy != NO_POLICY  # else nobody asks for in-degrees
+        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if counts_links else None
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
         self._paces = Paces(config)
         self.handout = Handout(config, clock, self.outbox, self._paces)
@@ -491,6 +493,7 @@ class Node:
                 await self.ownership.reclaim_all()
                 self.outbox.resend_recent()
                 self._exchange.tell_again()
+                self._reputation.publish_again()
                 if self.start_is_done:
                     await self.end_start()
             except RedisRestartedError:

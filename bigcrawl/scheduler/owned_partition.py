@@ -167,7 +167,7 @@ class OwnedPartition:
         """Learn from a look at Redis whether entries wait in the inbox, and whether they bring URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
-        if inbox_id <= id_order(view.state.get("folded", NO_INBOX_ID)):
+        if inbox_id <= id_order(view.folded):
             self._miscounted = unfolded
         self.unfolded_urls = max(0, unfolded)
         if inbox_id > id_order(self.disk.inbox_id):

@@ -210,7 +210,8 @@ class Ownership:
         if await self._reputation.refresh(self.owned.values()):
             for mine in self.owned.values():
                 mine.disk.budgets = self._reputation.budgets
-                mine.inbox_moved = True  # what had no budget may have one now
+                # What had no budget may have one now; where anything else waits, steps come by themselves.
+                mine.inbox_moved = mine.inbox_moved or mine.withheld > 0
 
     async def step_due(self, *, starved: bool, idle: bool = False) -> int:
         """Run the steps that are due; return the URLs that were admitted.
@@ -236,16 +237,16 @@ class Ownership:
             return 0
         inboxes = await self._read_inboxes(due)
         hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
+        self._unconfirmed.update(due)  # before anything is committed: whatever fails from here on, it is told again
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
-        if self._paces.are_scaled:
-            self._paces.note(await self._in_thread(lambda: self._budgets_of(due, steps)))
         calls: list[scripts.Call[Any]] = []
         for mine, inbox, step in zip(due, inboxes, steps, strict=True):
             if not isinstance(step, BigcrawlError):
                 calls += mine.after_step(step, len(inbox), now_ms)
-        self._unconfirmed.update(due)
         await self._run_owned(calls)
         self._confirm(due)
+        if self._paces.are_scaled:
+            self._paces.note(await self._in_thread(lambda: self._budgets_of(due, steps)))
         failed = next((step for step in steps if isinstance(step, BigcrawlError)), None)
         if failed is not None:
             raise failed

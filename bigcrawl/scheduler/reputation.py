@@ -75,6 +75,11 @@ class Reputation:
         """Make budgets without counts; the crawl's list of suffixes is known from here on."""
         self.budgets = self._new_budgets()
 
+    def publish_again(self) -> None:
+        """Redis was restarted and may have forgotten what was published last: the next look tells all of it."""
+        self._published.clear()
+        self.stale_ms = 0
+
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
         """Publish what these partitions count and read what all do; True when budgets are others now.
 

@@ -234,7 +234,7 @@ class Scheduler(BaseScheduler):
             return 0
         encode = links_encoder(links, depth)
         keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
-        if page:
+        if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
         fresh = node.outbox.not_recent(keyed)
         offered = 0

@@ -82,9 +82,8 @@ def _add(seen: Survey, view: PartitionView) -> None:
     seen.urls_disk += view.count("waiting")
     seen.urls_queued += max(0, view.count("hot"))
     seen.urls_taken += view.taken
-    state = view.state
-    seen.inboxes_unfolded += id_order(view.inbox_id) > id_order(state.get("folded", "0-0"))
-    for name, value in state.items():
+    seen.inboxes_unfolded += id_order(view.inbox_id) > id_order(view.folded)
+    for name, value in view.state.items():
         if name != "folded":
             seen.counts[name] += int(value)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.politeness.robots_policy import Rules
+from bigcrawl.politeness.robots_policy import Rules, _matches
 
 PATTERNS = st.text(alphabet="ab/*$", max_size=6).map("/{}".format)
 LINES = st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), PATTERNS).map(": ".join), max_size=6)
@@ -41,3 +43,16 @@ def test_line_that_is_named_forbids_the_url_alone(lines: list[str], path: str) -
     if not rules.is_allowed(url):
         assert line in lines
         assert not Rules((line,)).is_allowed(url)
+
+
+@given(st.text("ab*", max_size=7), st.booleans(), st.text("ab", max_size=9))
+def test_line_matches_as_its_pattern_says(pattern: str, has_end: bool, path: str) -> None:
+    """`*` is anything, `$` at the end the end: as an expression of the same meaning has it."""
+    wanted = re.match(".*".join(map(re.escape, pattern.split("*"))) + ("$" if has_end else ""), path) is not None
+    assert _matches(pattern + "$" * has_end, path) == wanted
+
+
+def test_hostile_pattern_is_matched_without_going_back() -> None:
+    """Forty stars against a URL that fits all but the end: searched with going back, it would take years."""
+    assert not _matches("/" + "a*" * 40 + "b", "/" + "a" * 8_000)
+    assert _matches("/" + "a*" * 40 + "$", "/" + "a" * 8_000)

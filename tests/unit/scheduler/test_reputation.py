@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
@@ -175,6 +175,7 @@ def test_links_of_other_domains_raise_a_budget(tmp_path: Path, crawl_name: str, 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, budget_policy="proportional", budget=2) as w:
             node = await w.joined()
+            assert node.link_graph is not None
             for i in range(7):
                 node.link_graph.note(f"http://site{i}.example{i}/", ["http://www.a.example/", "http://www.a.example/x"])
             node.link_graph.note("http://again.example3/", ["http://b.a.example/"])
@@ -204,5 +205,80 @@ def test_bytes_of_a_site_are_limited(tmp_path: Path, crawl_name: str, redis_url:
             await offered(w, node, "http://www.a.example/late", "http://b.example/")
             assert await take_all(w, node) == ["http://b.example/"]
             assert (await node.survey()).counts["withheld"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_without_a_policy_links_are_not_counted(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Nobody asks for in-degrees then: no page is looked at for them, and no message is longer for it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, budget_policy="none") as w:
+            assert (await w.joined()).link_graph is None
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_is_told_the_counts_again(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Counts that do not change any more would else be missing for good."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            found, counting = reputation(w), Counting(3, 1, 2)
+            await found.refresh([counting])  # type: ignore[list-item]
+            await w.client.command("DEL", CrawlKeys(crawl_name).in_degrees)
+            await found.refresh([counting])  # type: ignore[list-item]
+            assert not await w.client.command("EXISTS", CrawlKeys(crawl_name).in_degrees)
+            found.publish_again()
+            await found.refresh([counting])  # type: ignore[list-item]
+            published = await w.client.command("HGET", CrawlKeys(crawl_name).in_degrees, 3)
+            assert published == counting.in_degree_counts.to_bytes()
+
+    asyncio.run(scenario())
+
+
+def test_new_counts_stir_only_partitions_that_withhold_urls(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Ranks change every half minute: hundreds of partitions must not read empty inboxes for it."""
+
+    async def scenario() -> None:
+        rules = {"a.example": {"budget": 0}}
+        async with world(tmp_path, crawl_name, redis_url, budget_rules=rules) as w:
+            node = await w.joined()
+            await offered(w, node, "http://www.a.example/", "http://b.example/")
+            await take_all(w, node)
+            withholding = partition_of(node.pld_of("a.example"), 4)
+            for mine in node.ownership.owned.values():
+                mine.inbox_moved = False
+            await w.client.command("HSET", CrawlKeys(crawl_name).rules, "c.example", json.dumps({"budget": 5}))
+            await node.ownership.refresh_budgets()
+            assert [p for p, mine in node.ownership.owned.items() if mine.inbox_moved] == [withholding]
+
+    asyncio.run(scenario())
+
+
+def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are asked for scaled delays when the batch is admitted already; the crawl goes on without them."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=1, host_delay_min=0.1) as w:
+            node = await w.joined()
+            for url in queued("http://a.example/", "http://b.example/"):
+                node.offer(url)
+            await node._flush()
+            node._note_inboxes()
+            w.clock.advance(1_000)
+
+            def fails(*_: object) -> list[int]:
+                raise TransientStoreError("away")
+
+            with monkeypatch.context() as patched:
+                patched.setattr(node._reputation, "budgets_of", fails)
+                with pytest.raises(TransientStoreError):
+                    await node.ownership.step_due(starved=True)
+            assert not any(mine.is_behind for mine in node.ownership.owned.values())
+            await node._renew()
+            assert sorted(await take_all(w, node)) == ["http://a.example/", "http://b.example/"]
 
     asyncio.run(scenario())
