@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bigcrawl.drum.batch import Batch
 from bigcrawl.drum.format import Records
 from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX, Fresh
 from bigcrawl.drum.run import Bounds, RunInfo, RunReader, write_run
+from bigcrawl.drum.tiers import kept_of, merge_ascending, newest_of, rest_of, runs_to_merge
 from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -41,13 +43,6 @@ if TYPE_CHECKING:
 
 # What an entry of a mixed batch does.
 CHECK, UPDATE, CHECK_UPDATE = range(3)
-
-# Four runs of a tier become one of the next: a key is rewritten once a tier, 20 ns, and a lookup, 40 us a run
-# and 3 us a key, meets at most three runs a tier (six tiers at 8 M keys a partition).
-FAN_IN = 4
-
-# Runs of fewer keys are one tier.
-_SMALL_KEYS = 2 * FRESH_KEYS_MAX
 
 _RUN_NUMBER = re.compile(r".*-(\d+)")
 
@@ -214,7 +209,7 @@ class Bucket:
             ContractError: an unknown op, or values where none belong, or of another dtype.
         """
         self._check_batch(keys, ops, values)
-        batch = _Batch(keys, ops != CHECK)
+        batch = Batch(keys, ops != CHECK)
         held, held_values = self._find(batch.distinct)
         found, writes = batch.found_before(held), batch.wrote
         if values is None or held_values is None:
@@ -255,7 +250,7 @@ class Bucket:
             if not self._reader(run).find(distinct)[0].any():
                 runs.append(run)
                 continue
-            rest = (_without(records, distinct) for records in self._reader(run).spans())
+            rest = (rest_of(records, distinct) for records in self._reader(run).spans())
             after = self._write(rest, Bounds(run.keys, run.first, run.last), self._next_number + len(written))
             if after is not None:
                 runs.append(after)
@@ -337,7 +332,7 @@ class Bucket:
             return _Change(self._state)
         if len(fresh) + len(added.keys) <= fresh_max:
             return _Change(BucketState(runs, fresh.with_added(*added, fresh_max)))
-        gathered = _newest(self._fresh_ascending(), added)
+        gathered = newest_of(self._fresh_ascending(), added)
         if added.values is not None and len(gathered.keys) <= fresh_max // 2:
             # The same few keys again and again: their newest records are worth no file yet.
             return _Change(BucketState(runs, EMPTY_FRESH.with_added(*gathered, fresh_max)))
@@ -350,7 +345,7 @@ class Bucket:
         if runs:
             chunks = merge_ascending([*(self._reader(run).spans() for run in runs), iter((newest,))])
         if keep is not None:
-            chunks = (_kept(chunk, keep) for chunk in chunks)
+            chunks = (kept_of(chunk, keep) for chunk in chunks)
         bounds = Bounds(
             len(newest.keys) + sum(run.keys for run in runs),
             min([int(newest.keys[0]), *(run.first for run in runs)]),
@@ -361,162 +356,6 @@ class Bucket:
 
     def _write(self, chunks: Iterable[Records], bounds: Bounds, number: int) -> RunInfo | None:
         return write_run(self._files, self._directory / f"{self._kind.prefix}-{number}", chunks, bounds)
-
-
-class _Batch:
-    """The entries of a batch, in the order of their keys and, for each key, of their arrival."""
-
-    def __init__(self, keys: KeyArray, writes: KeyMask) -> None:
-        count = len(keys)
-        self._order = keys.argsort(kind="stable")
-        ordered = keys[self._order]
-        begins = np.ones(count, dtype=np.bool_)
-        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
-        starts = np.flatnonzero(begins)
-        self.distinct: KeyArray = ordered[starts]
-        # Of each entry: its key's number, and where that key's entries start.
-        self._key = np.cumsum(begins) - 1
-        self._start = starts[self._key]
-        self._writes = writes[self._order]
-        # The last write up to an entry, whosever key it is; of each key's last entry, its own or none.
-        upto = np.maximum.accumulate(np.where(self._writes, np.arange(count), -1))
-        self._ends = np.append(starts, count)[1:] - 1
-        self._last_write = upto[self._ends]
-        self.wrote: KeyMask = self._last_write >= starts
-        self._write_before = np.concatenate((np.full(min(count, 1), -1), upto[:-1]))
-        self._is_written = self._write_before >= self._start
-
-    def found_before(self, held: KeyMask) -> KeyMask:
-        """Return whether the key of each entry was there before it, where the batch found those of `held`."""
-        found: KeyMask = self._as_arrived(held[self._key] | self._is_written)
-        return found
-
-    def replace(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and of each key after all, where writes replace values."""
-        values = values[self._order]
-        before = held[self._key]
-        before[self._is_written] = values[self._write_before[self._is_written]]
-        after = held.copy()
-        after[self.wrote] = values[self._last_write[self.wrote]]
-        return self._as_arrived(before), after
-
-    def add(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and of each key after all, where writes add; sums stop at the highest."""
-        amounts = np.where(self._writes, values[self._order], 0).astype(np.uint64)
-        sums = [self._sums(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
-        added = [sum_with - part for sum_with, part in zip(sums, (amounts & _LOW_HALF, amounts >> _HALF), strict=True)]
-        before = _saturated(held[self._key], *added)
-        after = _saturated(held, *(sum_with[self._ends] for sum_with in sums))
-        return self._as_arrived(before), after
-
-    def _sums(self, amounts: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Return for each entry the sum of its key's amounts, each below 2**32, up to and with it."""
-        sums = np.cumsum(amounts, dtype=np.uint64)
-        ours: npt.NDArray[np.uint64] = sums - (sums - amounts)[self._start]
-        return ours
-
-    def _as_arrived(self, ordered: Any) -> Any:
-        arrived = np.empty_like(ordered)
-        arrived[self._order] = ordered
-        return arrived
-
-
-_HALF = np.uint64(32)
-_LOW_HALF = np.uint64((1 << 32) - 1)
-
-
-def _saturated(held: ValueArray, low: npt.NDArray[np.uint64], high: npt.NDArray[np.uint64]) -> ValueArray:
-    """Return held + low + (high << 32), or the highest number of held's dtype where that is less."""
-    start = held.astype(np.uint64)
-    low = low + (start & _LOW_HALF)
-    high = high + (start >> _HALF) + (low >> _HALF)
-    total = np.where(high > _LOW_HALF, ~np.uint64(0), (high << _HALF) | (low & _LOW_HALF))
-    return np.minimum(total, np.uint64(np.iinfo(held.dtype).max)).astype(held.dtype)
-
-
-def runs_to_merge(counts: Sequence[int], added: int) -> int:
-    """Return how many of the newest runs to merge into a new run of `added` keys.
-
-    Args:
-        counts: keys of each run, oldest first.
-        added: keys of the new run.
-    """
-    merged, total = 0, added
-    while True:
-        tier = _tier(total)
-        alike = 0
-        for count in reversed(counts[: len(counts) - merged]):
-            if _tier(count) > tier:
-                break
-            alike += 1
-        if alike + 1 < FAN_IN:
-            return merged
-        total += sum(counts[len(counts) - merged - alike : len(counts) - merged])
-        merged += alike
-
-
-def _tier(count: int) -> int:
-    tier, limit = 0, _SMALL_KEYS
-    while count >= limit:
-        tier, limit = tier + 1, limit * FAN_IN
-    return tier
-
-
-def merge_ascending(sources: Sequence[Iterator[Records]]) -> Iterator[Records]:
-    """Merge sources of ascending chunks into ascending chunks; of a key in several, the last source's stays.
-
-    Holds one chunk of each source: each round hands out all keys up to the smallest last key held. In a set no
-    key may be in two sources.
-    """
-    heads = [(chunk, source) for source in sources if (chunk := _next_filled(source)) is not None]
-    while heads:
-        bound = min(chunk.keys[-1] for chunk, _ in heads)
-        parts: list[Records] = []
-        rest: list[tuple[Records, Iterator[Records]]] = []
-        for chunk, source in heads:
-            cut = int(chunk.keys.searchsorted(bound, side="right"))
-            parts.append(_slice(chunk, 0, cut))
-            left = _slice(chunk, cut, None) if cut < len(chunk.keys) else _next_filled(source)
-            if left is not None:
-                rest.append((left, source))
-        heads = rest
-        yield _newest(*parts)
-
-
-def _newest(*parts: Records) -> Records:
-    """Return the records of ascending parts in one; of a key in several, the last one's."""
-    keys = np.concatenate([part.keys for part in parts])
-    # Stable sorting of 64-bit keys finds the ascending stretches and merges them.
-    if parts[-1].values is None:
-        keys.sort(kind="stable")
-        return Records(keys, None)
-    order = keys.argsort(kind="stable")
-    keys = keys[order]
-    last = np.ones(len(keys), dtype=np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=last[:-1])
-    values = np.concatenate([part.values for part in parts if part.values is not None])
-    return Records(keys[last], values[order[last]])
-
-
-def _next_filled(source: Iterator[Records]) -> Records | None:
-    return next((chunk for chunk in source if len(chunk.keys)), None)
-
-
-def _slice(records: Records, start: int, end: int | None) -> Records:
-    return Records(records.keys[start:end], records.values[start:end] if records.values is not None else None)
-
-
-def _masked(records: Records, mask: KeyMask) -> Records:
-    return Records(records.keys[mask], records.values[mask] if records.values is not None else None)
-
-
-def _kept(records: Records, keep: Keep) -> Records:
-    return _masked(records, keep(*records))
-
-
-def _without(records: Records, unwanted: KeyArray) -> Records:
-    places = unwanted.searchsorted(records.keys)
-    return _masked(records, unwanted.take(places, mode="clip") != records.keys)
 
 
 def _run_number(run: RunInfo) -> int:

@@ -6,8 +6,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.drum.bucket import runs_to_merge
 from bigcrawl.drum.format import KEY_BYTES, Layout, best_suffix_bytes, prefixes_of
+from bigcrawl.drum.tiers import runs_to_merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bigcrawl.drum.bucket import FAN_IN
+from bigcrawl.drum.tiers import FAN_IN
 from bigcrawl.simweb.access_log import read_log
 from tests.benchmarks.crawl import procfs
 from tests.benchmarks.crawl.origin import Origin, on_core

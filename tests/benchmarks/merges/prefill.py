@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bigcrawl.drum.bucket import FAN_IN, BucketState
+from bigcrawl.drum.bucket import BucketState
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
 from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX
 from bigcrawl.drum.run import Bounds, RunInfo, write_run
+from bigcrawl.drum.tiers import FAN_IN
 from bigcrawl.scheduler.epochs import take_over
 from bigcrawl.scheduler.manifest import Manifest
 from bigcrawl.scheduler.manifest_log import ManifestLog

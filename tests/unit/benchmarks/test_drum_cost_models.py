@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.drum.bucket import runs_to_merge
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.sections import KEYS_MAGIC, SectionReader, SectionWriter
+from bigcrawl.drum.tiers import runs_to_merge
 from tests.benchmarks.drum_cost import paper
 from tests.benchmarks.drum_cost.beyond import (
     BUCKETS_MAX,

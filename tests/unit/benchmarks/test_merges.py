@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bigcrawl.drum.bucket import FAN_IN
 from bigcrawl.drum.fresh import FRESH_KEYS_MAX
+from bigcrawl.drum.tiers import FAN_IN
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from tests.benchmarks.merges.dips import Rates, curve, merges, rates, union, within
 from tests.benchmarks.merges.prefill import prefill, run_sizes

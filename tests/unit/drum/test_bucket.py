@@ -8,21 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.drum.bucket import (
-    _SMALL_KEYS,
     CHECK,
     CHECK_UPDATE,
     EMPTY_BUCKET,
-    FAN_IN,
     UPDATE,
     Bucket,
     BucketState,
     Kind,
-    merge_ascending,
-    runs_to_merge,
 )
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
 from bigcrawl.drum.fresh import FRESH_KEYS_MAX, Fresh
+from bigcrawl.drum.tiers import _SMALL_KEYS, FAN_IN, merge_ascending, runs_to_merge
 from bigcrawl.exceptions import ContractError
 from tests.support.faulty_files import Fault, FaultyFiles
 

@@ -1,0 +1,87 @@
+"""A mixed batch of checks and updates of one bucket, done as if its entries came one by one.
+
+Source: IRLbot §4.3, whose buckets take check, update and check+update in any order; that of a key's entries
+within a batch is their arrival's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray, ValueArray
+    from bigcrawl.drum.run import KeyMask
+
+_HALF = np.uint64(32)
+_LOW_HALF = np.uint64((1 << 32) - 1)
+
+
+class Batch:
+    """The entries of a batch, in the order of their keys and, for each key, of their arrival."""
+
+    def __init__(self, keys: KeyArray, writes: KeyMask) -> None:
+        count = len(keys)
+        self._order = keys.argsort(kind="stable")
+        ordered = keys[self._order]
+        begins = np.ones(count, dtype=np.bool_)
+        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+        starts = np.flatnonzero(begins)
+        self.distinct: KeyArray = ordered[starts]
+        # Of each entry: its key's number, and where that key's entries start.
+        self._key = np.cumsum(begins) - 1
+        self._start = starts[self._key]
+        self._writes = writes[self._order]
+        # The last write up to an entry, whosever key it is; of each key's last entry, its own or none.
+        upto = np.maximum.accumulate(np.where(self._writes, np.arange(count), -1))
+        self._ends = np.append(starts, count)[1:] - 1
+        self._last_write = upto[self._ends]
+        self.wrote: KeyMask = self._last_write >= starts
+        self._write_before = np.concatenate((np.full(min(count, 1), -1), upto[:-1]))
+        self._is_written = self._write_before >= self._start
+
+    def found_before(self, held: KeyMask) -> KeyMask:
+        """Return whether the key of each entry was there before it, where the batch found those of `held`."""
+        found: KeyMask = self._as_arrived(held[self._key] | self._is_written)
+        return found
+
+    def replace(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
+        """Return the value before each entry, and of each key after all, where writes replace values."""
+        values = values[self._order]
+        before = held[self._key]
+        before[self._is_written] = values[self._write_before[self._is_written]]
+        after = held.copy()
+        after[self.wrote] = values[self._last_write[self.wrote]]
+        return self._as_arrived(before), after
+
+    def add(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
+        """Return the value before each entry, and of each key after all, where writes add; sums stop at the highest."""
+        amounts = np.where(self._writes, values[self._order], 0).astype(np.uint64)
+        sums = [self._sums(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
+        added = [sum_with - part for sum_with, part in zip(sums, (amounts & _LOW_HALF, amounts >> _HALF), strict=True)]
+        before = _saturated(held[self._key], *added)
+        after = _saturated(held, *(sum_with[self._ends] for sum_with in sums))
+        return self._as_arrived(before), after
+
+    def _sums(self, amounts: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return for each entry the sum of its key's amounts, each below 2**32, up to and with it."""
+        sums = np.cumsum(amounts, dtype=np.uint64)
+        ours: npt.NDArray[np.uint64] = sums - (sums - amounts)[self._start]
+        return ours
+
+    def _as_arrived(self, ordered: Any) -> Any:
+        arrived = np.empty_like(ordered)
+        arrived[self._order] = ordered
+        return arrived
+
+
+def _saturated(held: ValueArray, low: npt.NDArray[np.uint64], high: npt.NDArray[np.uint64]) -> ValueArray:
+    """Return held + low + (high << 32), or the highest number of held's dtype where that is less."""
+    start = held.astype(np.uint64)
+    low = low + (start & _LOW_HALF)
+    high = high + (start >> _HALF) + (low >> _HALF)
+    total = np.where(high > _LOW_HALF, ~np.uint64(0), (high << _HALF) | (low & _LOW_HALF))
+    return np.minimum(total, np.uint64(np.iinfo(held.dtype).max)).astype(held.dtype)
