@@ -129,7 +129,6 @@ class Exchange:
         due.sort(key=_due_ms)
         shares = {}
         for mine in due:
-            # As many as it gave last time, and a little more: few calls, each with several URLs.
             share = min(room, mine.take_share)
             if share <= 0:
                 break
@@ -173,7 +172,7 @@ class Exchange:
         server_ms, next_due_ms, _, urls = reply
         mine.due_ms = now_ms + max(0, next_due_ms - server_ms) if next_due_ms >= 0 else NEVER_MS
         if share:
-            mine.take_share = min(TAKE_MAX, 2 * share if len(urls) == share else len(urls) + 1)
+            mine.take_share = _next_share(share, len(urls), mine.due_ms <= now_ms + HORIZON_MS)
         for url in urls:
             # A millisecond more: the clock here was cut off to one, and may be that much further.
             wait_ms = url.due_ms - server_ms
@@ -183,6 +182,11 @@ class Exchange:
                 self._gatekeeper.offer(held)
             else:
                 self._handout.give_up(held, "undecodable")
+
+
+def _next_share(asked: int, given: int, is_more_due: bool) -> int:
+    """How many URLs to ask a partition for next time: few calls, each with several, and no room kept for nothing."""
+    return min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
 
 def _due_ms(mine: OwnedPartition) -> int:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 CRAWLER_CORE: Final = 0
 ORIGIN_CORE: Final = 1  # and Redis', and the harness'
+# Runs only where nothing else wants to, and no longer than the benchmark that began it.
+_SPIN: Final = """
+import os, sys
+parent, core = map(int, sys.argv[1:])
+os.sched_setaffinity(0, {core})
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
 _IDLE_COLUMNS: Final = (3, 4)  # idle and iowait, of the columns behind a core's name in /proc/stat
 
 
@@ -47,3 +63,16 @@ def pin(pid: int, core: int) -> None:
     """Keep all threads of a process, and those they start, on one core."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         os.sched_setaffinity(int(task.name), {core})
+
+
+@contextmanager
+def awake() -> Iterator[None]:
+    """Keep both cores from falling asleep: a process that runs a tenth of the time else pays for each waking."""
+    words = (sys.executable, "-c", _SPIN, str(os.getpid()))
+    spinning = [subprocess.Popen((*words, str(core))) for core in (CRAWLER_CORE, ORIGIN_CORE)]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()

@@ -30,11 +30,12 @@ def main() -> int:
     """Measure, print the table, write it; 1 when a promise is not kept, with --hold."""
     options = _parser().parse_args()
     procfs.keep_to(procfs.CRAWLER_CORE)
-    if options.profile:
-        for hosts in options.hosts:
-            _profile(hosts, options.pages)
-        return 0
-    rows = [_measured(hosts, options.pages, options.rounds) for hosts in options.hosts]
+    with procfs.awake():
+        if options.profile:
+            for hosts in options.hosts:
+                _profile(hosts, options.rounds * options.pages)
+            return 0
+        rows = [_measured(hosts, options.pages, options.rounds) for hosts in options.hosts]
     say(*aligned([_HEADS, *(_cells(row) for row in rows)]))
     missed = [text for row in rows for text in _missed(row)]
     say(*(f"! {text}" for text in missed))
@@ -46,7 +47,8 @@ def main() -> int:
 
 
 def _measured(hosts: int, pages: int, rounds: int) -> dict[str, Any]:
-    found = [_ours(hosts, pages) for _ in range(rounds)]
+    with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
+        found = ours.measure(hosts, pages, rounds, Path(directory))
     # What the code costs; the other rounds are what the machine did besides.
     mine = min(found)
     scrapy_pop, scrapy_push = peers.measure_scrapy(hosts, pages)
@@ -63,16 +65,11 @@ def _measured(hosts: int, pages: int, rounds: int) -> dict[str, Any]:
     return row
 
 
-def _ours(hosts: int, pages: int) -> ours.Cost:
-    with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
-        return ours.measure(hosts, pages, Path(directory))
-
-
 def _profile(hosts: int, pages: int) -> None:
     """Say where bigcrawl's share goes; no figure of it is to be quoted."""
     sampler = Sampler()
     with tempfile.TemporaryDirectory(prefix="bigcrawl-bench-") as directory:
-        ours.measure(hosts, pages, Path(directory), sampler)
+        ours.measure(hosts, pages, 1, Path(directory), sampler)
     costs = stage_costs(sampler.as_profile(pages))
     say(f"{hosts:,} hosts", stage_table(costs, None), *function_lines(costs))
 
@@ -105,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.frontier", description=__doc__)
     add = parser.add_argument
     add("--hosts", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000], help="default 100 to 100,000")
-    add("--pages", type=int, default=20_000, help="scheduled for each figure; default 20,000")
-    add("--rounds", type=int, default=3, help="of bigcrawl's figure; the least counts; default 3")
+    add("--pages", type=int, default=10_000, help="scheduled in each round; default 10,000")
+    add("--rounds", type=int, default=6, help="of bigcrawl's figure; the least counts; default 6")
     add("--profile", action="store_true", help="only where bigcrawl's CPU goes")
     add("--hold", action="store_true", help="exit 1 when a promise is not kept")
     add("--json", type=Path, default=Path("bench-frontier.json"), metavar="FILE", help="default bench-frontier.json")

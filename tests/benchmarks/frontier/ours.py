@@ -41,34 +41,47 @@ class Cost(NamedTuple):
     round_trips: float = 0.0
 
 
-def measure(hosts: int, pages: int, directory: Path, sampler: Sampler | None = None) -> Cost:
-    """Schedule so many pages of so many hosts; `directory` holds the node's state, `sampler` sees what is measured."""
+def measure(hosts: int, pages: int, rounds: int, directory: Path, sampler: Sampler | None = None) -> list[Cost]:
+    """Schedule so many pages of so many hosts in each round; return what each cost.
+
+    `directory` holds the node's state, `sampler` sees what is measured.
+    """
     with PrivateRedis() as redis:
         procfs.pin(redis.pid, procfs.ORIGIN_CORE)
         # The loop and the collector of a crawl, as add-on and scheduler set them.
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             tame_garbage_collector()
-            return runner.run(_measure(hosts, pages, directory, redis, sampler))
+            return runner.run(_measure(hosts, pages, rounds, directory, redis, sampler))
 
 
-async def _measure(hosts: int, pages: int, directory: Path, redis: PrivateRedis, sampler: Sampler | None) -> Cost:
+async def _measure(
+    hosts: int, pages: int, rounds: int, directory: Path, redis: PrivateRedis, sampler: Sampler | None
+) -> list[Cost]:
     client = RedisClient(redis.url)
     is_filled = asyncio.Event()  # nothing is taken before: a node with enough to do leaves the rest on disk
-    node = _node(client, redis.url, directory, pages + WARM_UP_PAGES, is_filled)
+    # More than are ended: to the end every host has URLs, or few hosts would be left for many fetches.
+    urls = max(hosts, (rounds * pages + WARM_UP_PAGES) * 3 // 2)
+    node = _node(client, redis.url, directory, urls, is_filled)
     engine = _Engine(node)
+
+    def spent() -> Cost:
+        return Cost(time.process_time() * 1e6, procfs.cpu_seconds(redis.pid) * 1e6, client.round_trips)
+
     try:
         await node.start()
-        await _fill(node, hosts, max(hosts, pages + WARM_UP_PAGES + IN_FLIGHT))
+        await _fill(node, hosts, urls)
         is_filled.set()
         await engine.run(WARM_UP_PAGES)
-        cpu_s, redis_s, trips = time.process_time(), procfs.cpu_seconds(redis.pid), client.round_trips
         if sampler:
             sampler.start()
-        ended = await engine.run(pages)
+        found = []
+        for _ in range(rounds):
+            before = spent()
+            ended = await engine.run(pages)
+            found.append(Cost(*((now - then) / ended for now, then in zip(spent(), before, strict=True))))
         if sampler:
             sampler.stop()
-        cpu_s, redis_s = time.process_time() - cpu_s, procfs.cpu_seconds(redis.pid) - redis_s
-        return Cost(cpu_s * 1e6 / ended, redis_s * 1e6 / ended, (client.round_trips - trips) / ended)
+        return found
     finally:
         await node.close()
         await client.close()
