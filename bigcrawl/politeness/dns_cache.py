@@ -175,7 +175,6 @@ class DnsCache:
         return _Entry(tuple(addresses), reason, self._clock.monotonic_ms() + kept_ms)
 
 
-@lru_cache(1 << 14)
 def _literal(host: str) -> str | None:
     """Return a host that is an IP address, else None."""
     # Only a host with a colon, or that ends in a digit, can be one: names are told apart cheaply.

@@ -2,7 +2,7 @@
 
 What is counted is taking a URL, releasing its host and acknowledging it, with Redis' share; the way of links to
 the queues is apart. Held fixed: every URL waits in the hot set before the clock starts, 64 are in flight, hosts
-and servers need no rest, robots.txt is ignored (rules are looked at in `make bench`). The cores are
+and servers need no rest, names are resolved, robots.txt is ignored (both are in `make bench`). The cores are
 kept awake, as a whole crawl keeps them: fetches that take no time leave them idle nine tenths of the time, and
 waking up each time costs a fifth. Of several rounds the cheapest counts: it is the one that others disturbed least.
 

@@ -61,7 +61,9 @@ async def _measure(
     is_filled = asyncio.Event()  # nothing is taken before: a node with enough to do leaves the rest on disk
     # More than are ended: to the end every host has URLs, or few hosts would be left for many fetches.
     urls = max(hosts, (rounds * pages + WARM_UP_PAGES) * 3 // 2)
-    node = _node(client, redis.url, directory, urls, is_filled)
+    names = [f"www.example{host}.com" for host in range(hosts)]
+    dns = DnsCache(resolve, SystemClock())
+    node = _node(client, dns, redis.url, directory, urls, is_filled)
     engine = _Engine(node)
 
     def spent() -> Cost:
@@ -69,7 +71,8 @@ async def _measure(
 
     try:
         await node.start()
-        await _fill(node, hosts, urls)
+        await asyncio.gather(*map(dns.lookup, names))
+        await _fill(node, names, urls)
         is_filled.set()
         await engine.run(WARM_UP_PAGES)
         if sampler:
@@ -87,7 +90,7 @@ async def _measure(
         await client.close()
 
 
-def _node(client: RedisClient, url: str, directory: Path, urls: int, is_filled: asyncio.Event) -> Node:
+def _node(client: RedisClient, dns: DnsCache, url: str, directory: Path, urls: int, is_filled: asyncio.Event) -> Node:
     settings = {
         "BIGCRAWL_CRAWL": "bench",
         "BIGCRAWL_STATE_DIR": str(directory),
@@ -108,7 +111,7 @@ def _node(client: RedisClient, url: str, directory: Path, urls: int, is_filled: 
     return Node(
         read_config(settings),
         client,
-        DnsCache(resolve, clock),
+        dns,
         clock,
         Web(),
         poll_ended=lambda: None,
@@ -122,11 +125,12 @@ def _fail(error: BigcrawlError) -> None:
     raise RuntimeError("the node gave up") from error
 
 
-async def _fill(node: Node, hosts: int, urls: int) -> None:
+async def _fill(node: Node, hosts: list[str], urls: int) -> None:
     """Let the frontier learn the URLs, host after host, and wait until all of them are hot."""
-    names = [f"http://www.example{host}.com/page/" for host in range(hosts)]
     for start in range(0, urls, 1_000):
-        texts = [f"{names[number % hosts]}{number}" for number in range(start, min(start + 1_000, urls))]
+        texts = [
+            f"http://{hosts[number % len(hosts)]}/page/{number}" for number in range(start, min(start + 1_000, urls))
+        ]
         for url in queued(*texts):
             node.offer(url)
         await asyncio.sleep(0)
