@@ -21,6 +21,9 @@ from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
 
 PREFIX = "BIGCRAWL_"
+SLOW_FETCHES = 4
+"""Slow hosts have one in so many of a node's fetches at a time, so that however many there are the others go on."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -93,6 +96,12 @@ class PolitenessConfig:
     fetch_deadline_ms: int
     stop_grace_ms: int
     agent: str
+    backoff_first_ms: int
+    backoff_longest_ms: int
+    retry_after_max_ms: int
+    host_failures_max: int
+    slow_after_ms: int
+    slow_fetches_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +172,12 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         fetch_deadline_ms=_ms(value["BIGCRAWL_FETCH_DEADLINE"]),
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
         agent=str(settings.get("USER_AGENT") or "bigcrawl"),
+        backoff_first_ms=_ms(value["BIGCRAWL_BACKOFF"]),
+        backoff_longest_ms=_ms(max(value["BIGCRAWL_BACKOFF_MAX"], value["BIGCRAWL_BACKOFF"])),
+        retry_after_max_ms=_ms(value["BIGCRAWL_RETRY_AFTER_MAX"]),
+        host_failures_max=value["BIGCRAWL_HOST_FAILURES_MAX"],
+        slow_after_ms=_ms(value["BIGCRAWL_SLOW_SECONDS"]),
+        slow_fetches_max=max(1, concurrency // SLOW_FETCHES),
     )
     return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
 

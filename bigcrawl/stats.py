@@ -150,6 +150,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs in back queues, taken ones not counted.",
         "admit_urls.lua, exchange_urls.lua, claim_partition.lua, reconcile_partition.lua",
     ),
+    Stat(
+        "snoozes",
+        "mark",
+        "changes",
+        "Counts changes of the hosts that are snoozed for a minute or more, or retired; the owner watches it.",
+        "exchange_urls.lua",
+    ),
     # --- fetched and ended
     Stat(
         "robots",

@@ -10,6 +10,12 @@ BACKOFF_FIRST_MS = 60_000
 BACKOFF_LONGEST_MS = 3_600_000
 """Doubling stops at an hour: a host that is back is noticed the same day, often the same hour."""
 
+SLOW_FACTOR = 10
+"""As Mercator's: a host whose every answer takes a minute has a fetch slot for less than a ninth of the time."""
+
+SLOW_LONGEST_MS = 600_000
+"""One large file over a slow line must not keep a host away for hours."""
+
 
 @dataclass(frozen=True, slots=True)
 class DelayPolicy:
@@ -24,12 +30,15 @@ class DelayPolicy:
     download_factor: float = 0.0
     """So many times its last download's duration a host rests; Mercator used 10, 0 turns it off."""
 
+    slow_after_ms: int = 0
+    """A download that takes longer is slow: its host rests `SLOW_FACTOR` times what it took beyond; 0 turns it off."""
+
 
 def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:
     """Return how long a host rests between the end of a fetch and the start of its next one.
 
-    The largest of four wins: the set minimum, the host's Crawl-delay up to the cap, a multiple of the
-    last download's duration, and the current back-off.
+    The largest of five wins: the set minimum, the host's Crawl-delay up to the cap, a multiple of the
+    last download's duration, one of what it took beyond a bound, and the current back-off.
 
     Args:
         policy: the operator's settings.
@@ -39,6 +48,8 @@ def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_m
     """
     asked_ms = min(crawl_delay_ms or 0, policy.crawl_delay_cap_ms)
     slow_ms = round(policy.download_factor * download_ms)
+    if 0 < policy.slow_after_ms < download_ms:
+        slow_ms = max(slow_ms, min(SLOW_FACTOR * (download_ms - policy.slow_after_ms), SLOW_LONGEST_MS))
     return max(policy.minimum_ms, asked_ms, slow_ms, backoff_ms)
 
 

@@ -11,8 +11,9 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:taken       hash    seq -> taken URL, until acknowledged
     bigcrawl:{<crawl>:p<id>}:batches     hash    admit batch number -> its keys, until the manifest is durable
     bigcrawl:{<crawl>:p<id>}:records     zset    written ms -> host, the hosts that have a record
+    bigcrawl:{<crawl>:p<id>}:snoozed     zset    next fetch ms after a long back-off -> host; retired ones from 1e15 on
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
-    bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, lent
+    bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, failures, lent
 
 Crawl keys share the crawl's tag; gates stand above all crawls, spread over a few tags:
 
@@ -38,7 +39,7 @@ class PartitionKeys:
     """The keys of one partition; `sender`, `back` and `host` are prefixes of a node's id or a host."""
 
     __slots__ = (
-        *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records"),
+        *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),
         *("back", "host", "for_exchange"),
     )
 
@@ -54,11 +55,12 @@ class PartitionKeys:
         self.taken = prefix + "taken"
         self.batches = prefix + "batches"
         self.records = prefix + "records"
+        self.snoozed = prefix + "snoozed"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
         # Those of the call that is made for almost every page.
         hosts = (self.ready, self.busy, self.taken, self.back, self.host)
-        self.for_exchange = (self.owner, self.state, *hosts, self.inbox)
+        self.for_exchange = (self.owner, self.state, *hosts, self.inbox, self.snoozed)
 
 
 @lru_cache(4_096)  # 2 KB each

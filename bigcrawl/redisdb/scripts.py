@@ -84,13 +84,24 @@ class Exchanged(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try."""
+    """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try.
+
+    `health` is what it says of its host: "" nothing, "+" it answers, else a failure as `HostFailure.word` has it.
+    """
 
     seq: int
     delay_ms: int
     member: bytes = b""
     counter: str = ""
     fetched_bytes: int = 0
+    health: str = ""
+
+
+ANSWERS = "+"
+"""The `health` of an end: the host answers."""
+
+RETIRED_MS = 10**15
+"""A host that is due so long after today, or later, is retired: it is never due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,14 +312,15 @@ def reconcile_partition(
     keys: PartitionKeys,
     who: Identity,
     delay_ms: int,
-    held: Sequence[tuple[int, str, int, bytes]],
-    ended: Sequence[tuple[int, str, int, bytes]],
+    held: Sequence[tuple[int, str, int | str, bytes]],
+    ended: Sequence[tuple[int, str, int | str, bytes]],
     rests: Mapping[str, int],
     now_ms: int = 0,
 ) -> Call[tuple[int, int, int]]:
     """Make what Redis holds as taken equal to `held`, and let hosts rest as they were told to.
 
-    `held` and `ended` are (seq, host, order, member) of each URL, `rests` ms from now by host.
+    `held` and `ended` are (seq, host, order, member) of each URL, `rests` ms from now by host. The order of a held one
+    that failed is "<order> <order of its next try>" where they differ.
     """
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:

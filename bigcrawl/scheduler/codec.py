@@ -162,6 +162,11 @@ def order_of(priority: int, seq: int) -> int:
     return -priority * (1 << _ORDER_BITS) + seq % (1 << _ORDER_BITS)
 
 
+def lowered(priority: int) -> int:
+    """Return the priority of a URL behind all that have not been tried, and behind those with fewer tries."""
+    return _clamped(min(priority, 0) - 1)
+
+
 def _clamped(priority: int) -> int:
     return max(-_PRIORITY_MAX, min(_PRIORITY_MAX, priority))
 

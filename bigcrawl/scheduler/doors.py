@@ -30,12 +30,13 @@ GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
-    """The door stays shut: for good (`reason`), or for `retry_ms`."""
+    """The door stays shut: for good (`reason`), or for `retry_ms`; `failure` is what of the host has failed, if any."""
 
-    def __init__(self, reason: str = "", retry_ms: int = 0) -> None:
+    def __init__(self, reason: str = "", retry_ms: int = 0, failure: str = "") -> None:
         super().__init__(reason or f"for {retry_ms} ms")
         self.reason = reason
         self.retry_ms = retry_ms
+        self.failure = failure
 
 
 class Doors:
@@ -87,7 +88,7 @@ class Doors:
             self._failed_lookups[host] = tries
             if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
                 self._failed_lookups.popitem(last=False)
-        return Closed(reason="unresolved") if is_last else Closed(retry_ms=error.retry_after_ms)
+        return Closed(reason="unresolved") if is_last else Closed(retry_ms=error.retry_after_ms, failure="dns")
 
     def server_delay_ms(self, address: str, host: str) -> int:
         """The gap between fetches from a server, before one from this host."""

@@ -208,8 +208,8 @@ def rest_left_ms(held: HeldUrl, now_ms: int) -> int:
 def _told(held: HeldUrl, now_ms: int) -> Ended:
     """The end, with what is left of its host's delay."""
     assert held.end is not None, "an ended URL has an end"
-    seq, _, member, counter, fetched_bytes = held.end
-    return _new_tuple(Ended, (seq, rest_left_ms(held, now_ms), member, counter, fetched_bytes))
+    seq, _, member, counter, fetched_bytes, health = held.end
+    return _new_tuple(Ended, (seq, rest_left_ms(held, now_ms), member, counter, fetched_bytes, health))
 
 
 def _no_account(host: str, url: str) -> None:

@@ -95,7 +95,9 @@ class Gatekeeper:
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
             held.stage = Stage.ROBOTS
-            self._outlet.give_back(held, await self._robots.fetch(held), "robots")
+            rest_ms = await self._robots.fetch(held)
+            held.said = self._robots.said_of(held.authority)
+            self._outlet.give_back(held, rest_ms, "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
             grant = f"{held.partition}:{held.seq}"
@@ -119,6 +121,7 @@ class Gatekeeper:
         if closed.reason:
             self._outlet.give_up(held, closed.reason)
         else:
+            held.said = closed.failure
             self._outlet.give_back(held, closed.retry_ms)
 
     def _pace(self, held: HeldUrl) -> None:

@@ -8,12 +8,14 @@ No exception leaves `pop`, and nothing here waits.
 
 from __future__ import annotations
 
+import random
 from collections import OrderedDict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
-from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.redisdb.scripts import ANSWERS, Ended
 from bigcrawl.scheduler.held import HeldUrls, Stage
 from bigcrawl.scheduler.outcomes import rule_hash
 from bigcrawl.scheduler.paces import Paces
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.outbox import Outbox
 
 SERVERS_REMEMBERED = 10_000
+HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
+NEVER_SLOW_MS = 1 << 62
+SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
 RETURN = b"="
 
@@ -34,9 +39,26 @@ RETURN = b"="
 class Handout:
     """The URLs a node holds, and those of them that may be fetched now."""
 
-    def __init__(self, config: Config, clock: Clock, outbox: Outbox, paces: Paces | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        outbox: Outbox,
+        paces: Paces | None = None,
+        dice: Callable[[], float] = random.random,
+    ) -> None:
         policy = config.politeness
-        self._delays = DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor)
+        self._delays = DelayPolicy(
+            policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms
+        )
+        self._backoff = BackoffPolicy(
+            policy.backoff_first_ms, policy.backoff_longest_ms, policy.retry_after_max_ms, policy.host_failures_max
+        )
+        self._dice = dice
+        self._failing: OrderedDict[str, None] = OrderedDict()
+        self._slow: OrderedDict[str, None] = OrderedDict()
+        self._slow_after_ms = policy.slow_after_ms or NEVER_SLOW_MS
+        self._slow_room = policy.slow_fetches_max
         self._paces = paces or Paces(config)
         self._clock = clock
         self._outbox = outbox
@@ -66,11 +88,13 @@ class Handout:
             self.wake_engine()
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
-        """The URL returns to its place; its host rests."""
-        self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter), 0)
+        """The URL returns to its place; its host rests, and as long as it must after what the URL said of it."""
+        health = self._health(held, held.said) if held.said else ""
+        self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
+        self._leave_slow(held)
         held.detail = rule_hash(rule) if rule else 0
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             held.stage = Stage.WAITING
@@ -90,23 +114,36 @@ class Handout:
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
                 continue
+            if self._slow and not held.refusal and not self._slow_may_start(held):
+                continue
             if held.refusal or self._server_may_start(held, now_ms):
                 held.stage = Stage.STARTED
+                if self._slow and held.host in self._slow:
+                    held.is_slow = True
+                    self._slow_room -= 1
                 return held
         return None
 
     def end_fetched(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
         held.ended_ms = self._clock.monotonic_ms()
+        if self._slow or held.is_slow or held.download_ms > self._slow_after_ms:
+            self._note_speed(held)
         if held.outcome == ABORTED:
             end = Ended(held.seq, self._rest_ms(held), RETURN)
         elif held.next_try:
             delay_ms = max(held.retry_delay_ms, self._rest_ms(held))
-            end = Ended(held.seq, delay_ms, held.next_try, f"retried:{held.outcome}", held.fetched_bytes)
+            counter = f"retried:{held.outcome}"
+            end = Ended(held.seq, delay_ms, held.next_try, counter, held.fetched_bytes, self._word(held))
         else:
             rest_ms = 0 if held.refusal else self._rest_ms(held)
-            end = Ended(held.seq, rest_ms, b"", held.outcome or "dropped:ignored", held.fetched_bytes)
+            counter = held.outcome or "dropped:ignored"
+            end = Ended(held.seq, rest_ms, b"", counter, held.fetched_bytes, self._word(held))
         self.held.end(held, end, self._outbox.offered)
+
+    def is_failing(self, host: str) -> bool:
+        """Whether the last that this node has heard of a host was a failure."""
+        return host in self._failing
 
     def return_unstarted(self) -> None:
         """Give back every URL that the engine has not started."""
@@ -121,12 +158,55 @@ class Handout:
         for held in self.held:
             self.give_back(held, self._rest_ms(held))
 
+    def _word(self, held: HeldUrl) -> str:
+        """What a fetched URL says of its host."""
+        outcome = held.outcome
+        if outcome in FAILURES:
+            return self._health(held, outcome)
+        if outcome.startswith("status:") or (outcome.startswith("error:") and outcome not in NO_WORD):
+            if self._failing:
+                self._failing.pop(held.host, None)
+            return ANSWERS
+        return ""
+
+    def _health(self, held: HeldUrl, said: str) -> str:
+        """A word on a host, for Redis to count; remembered here too."""
+        if said == ANSWERS:
+            self._failing.pop(held.host, None)
+            return ANSWERS
+        _remember(self._failing, held.host)
+        return failure_word(self._backoff, said, self._dice(), held.retry_after_ms, held.next_order)
+
+    def _note_speed(self, held: HeldUrl) -> None:
+        self._leave_slow(held)
+        if held.outcome == ABORTED:
+            return
+        if held.download_ms > self._slow_after_ms:
+            _remember(self._slow, held.host)
+        else:
+            self._slow.pop(held.host, None)
+
+    def _leave_slow(self, held: HeldUrl) -> None:
+        if held.is_slow:
+            held.is_slow = False
+            self._slow_room += 1
+
+    def _slow_may_start(self, held: HeldUrl) -> bool:
+        """Whether a URL may be started, as far as slow hosts go: they have a share of the fetches, and no more."""
+        if held.host not in self._slow:
+            return True
+        if self._slow_room <= 0:
+            self.give_back(held, SLOW_WAIT_MS)
+            return False
+        return True
+
     def _rest_ms(self, held: HeldUrl) -> int:
         asked_ms = self.crawl_delay_ms(held.authority)
         policy = self._delays
         if self._paces.are_scaled:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
-        return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=held.download_ms)
+        download_ms = 0 if held.outcome in FAILURES else held.download_ms  # a failure has its back-off
+        return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=download_ms, backoff_ms=held.retry_after_ms)
 
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
@@ -142,6 +222,13 @@ class Handout:
         if len(self._started_ms) > SERVERS_REMEMBERED:
             self._started_ms.popitem(last=False)
         return True
+
+
+def _remember(hosts: OrderedDict[str, None], host: str) -> None:
+    hosts[host] = None
+    hosts.move_to_end(host)
+    if len(hosts) > HOSTS_REMEMBERED:
+        hosts.popitem(last=False)
 
 
 def _nothing() -> None:

@@ -55,6 +55,10 @@ class HeldUrl:
     download_ms: int = 0
     next_try: bytes = b""
     retry_delay_ms: int = 0
+    retry_after_ms: int = 0  # what its answer asked for
+    next_order: int | None = None  # the next try's place in its host's queue, where that is not the old one
+    said: str = ""  # of its host, when it was not fetched: `ANSWERS`, or why it failed
+    is_slow: bool = False  # it has one of the fetches of slow hosts
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
     server_delay_ms: int = 0  # between starts of fetches from that address

@@ -25,6 +25,7 @@ from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, Rules, Verdict, age
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
 from bigcrawl.url.canonical import host_of, join
 
@@ -171,6 +172,11 @@ class Robots:
             return self._policy.host_delay_ms
         wait_ms = retry_backoff_ms(attempts, random.random(), first_ms=ATTEMPT_FIRST_MS)
         return max(self._policy.host_delay_ms, wait_ms)
+
+    def said_of(self, authority: str) -> str:
+        """What the last fetch of its rules says of the authority's host: that it answers, or why it failed."""
+        known = self._rules.get(authority)
+        return "" if known is None else "robots" if known.reason == "unreachable" else ANSWERS
 
     def rest_ms(self, authority: str) -> int:
         """How long its host rests after a fetch, as far as the authority's rules are known here."""

@@ -25,11 +25,12 @@ from scrapy.utils.defer import deferred_from_coro
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError, TransientStoreError
+from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, OVERLOADED, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_shared import shared_dns
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder, pack_member
+from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder, lowered, order_of, pack_member
 from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.garbage import tame_garbage_collector
 from bigcrawl.scheduler.node import Node
@@ -315,6 +316,8 @@ class Scheduler(BaseScheduler):
             held.outcome = f"status:{response.status}"
             held.fetched_bytes += len(response.body)
             held.download_ms = download_ms
+            if response.status in OVERLOADED:
+                held.retry_after_ms = self._retry_after_ms(response)
 
     def note_received(self, request: Request, response: Response) -> None:
         """A handed-out request has a response, maybe one that a middleware had: Scrapy's HTTP cache, for instance."""
@@ -375,16 +378,39 @@ class Scheduler(BaseScheduler):
     def _try_again(self, held: HeldUrl, request: Request) -> None:
         """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
         assert self._spider is not None
+        assert self.node is not None
         attempts = held.fields.attempts + 1
+        host_failed = is_failure(held.outcome)
+        if host_failed and self.node.handout.is_failing(held.host) and held.fields.attempts < FREE_TRIES_MAX:
+            self._give_try_back(held, request)
         url, _ = encode_request(request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max)
-        # Its place in the queue stays: the order in Redis is the one it was admitted with.
-        url = url._replace(priority=held.fields.priority, flags=held.fields.flags)
+        # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has
+        # failed it goes behind the others: the next one tells whether it was the host or the page.
+        priority = lowered(held.fields.priority) if host_failed else held.fields.priority
+        url = url._replace(priority=priority, flags=held.fields.flags)
         held.next_try = pack_member(held.seq, url, attempts)
-        if (request._meta or {}).get("retry_times"):
+        if host_failed:
+            held.next_order = order_of(priority, held.seq)
+        elif (request._meta or {}).get("retry_times"):
             jitter = (held.fields.key & 0xFF) / 256
             held.retry_delay_ms = retry_backoff_ms(
                 attempts, jitter, first_ms=RETRY_FIRST_MS, longest_ms=RETRY_LONGEST_MS
             )
+
+    def _give_try_back(self, held: HeldUrl, request: Request) -> None:
+        """The host was failing before: what its other URLs try meanwhile is not counted as their own."""
+        tried = next((r.meta.get("retry_times", 0) for r, url in self._started.items() if url is held), 0)
+        if tried:
+            request.meta["retry_times"] = tried
+        else:
+            request.meta.pop("retry_times", None)
+
+    def _retry_after_ms(self, response: Response) -> int:
+        value, date = (response.headers.get(name, b"") or b"" for name in ("Retry-After", "Date"))
+        if not value or not self.config.politeness.retry_after_max_ms:
+            return 0
+        longest_ms = self.config.politeness.retry_after_max_ms
+        return retry_after_ms(value.decode("latin-1"), date.decode("latin-1"), self._clock.now_ms(), longest_ms)
 
     def _is_redirect(self, meta: dict[str, Any]) -> bool:
         """Whether a request with this meta is the redirect of a URL in process, not one that copies old meta."""

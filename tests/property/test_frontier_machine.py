@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import Claim, Ended
+from bigcrawl.redisdb.scripts import ANSWERS, Claim, Ended
 from tests.support.script_world import (
     DEADLINE_MS,
     DELAY_MS,
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 HOSTS = ("a.example", "b.example", "c.example")
 NODES = ("n1", "n2", "n3")
 AHEAD_MS = 2_000
+BACKOFF_MS, BACKOFF_MS_MAX = 3_000, 20_000
+FAILED = f"{BACKOFF_MS} {BACKOFF_MS_MAX} 0 0 error:timeout "
 SETTINGS = settings(max_examples=60, stateful_step_count=30, deadline=None)
 _numbers = itertools.count(1)
 
@@ -58,6 +60,11 @@ class Fetch:
     order: int
     member: bytes
     due_ms: int
+    next_order: int | None = None
+
+    @property
+    def orders(self) -> int | str:
+        return self.order if self.next_order is None else f"{self.order} {self.next_order}"
 
 
 @dataclass
@@ -72,6 +79,8 @@ class Model:
     counted_again: int = 0
     next_ms: Counter[str] = field(default_factory=Counter)
     lent_until_ms: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    failed_ms: dict[str, int] = field(default_factory=dict)
 
     @property
     def waiting(self) -> set[int]:
@@ -157,17 +166,36 @@ class FrontierMachine(RuleBasedStateMachine):
             kinds = [b"", b"=", b"%d:again%d" % (seq, next(_numbers))] if started else [b"="]
             # Only a fetch that never began may ask for no delay.
             delays_ms = [DELAY_MS, 5 * DELAY_MS] if started else [0, DELAY_MS]
-            ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), data.draw(st.sampled_from(kinds))))
+            member = data.draw(st.sampled_from(kinds))
+            health = data.draw(st.sampled_from(["", ANSWERS, FAILED])) if started else ""
+            if health == FAILED and member not in (b"", b"="):
+                self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
+                health += str(self.model.held[seq].next_order)
+            ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, health))
         return ends
 
     def _note_ended(self, ends: Sequence[Ended]) -> None:
         for end in ends:
             fetch = self.model.held.pop(end.seq)
             self.model.rest(fetch.host, self.world.now_ms + end.delay_ms)
+            self._note_health(fetch, end.health)
+            if fetch.next_order is not None:
+                self.model.orders[end.seq] = (fetch.host, fetch.next_order)
             if not end.member:
                 self.model.ended.add(end.seq)
             elif end.member != b"=":
                 self.model.members[end.seq] = end.member
+
+    def _note_health(self, fetch: Fetch, health: str) -> None:
+        host = fetch.host
+        if health == ANSWERS:
+            self.model.failures.pop(host, None)
+            self.model.failed_ms.pop(host, None)
+        elif health and fetch.due_ms >= self.model.failed_ms.get(host, 0):
+            self.model.failures[host] += 1
+            self.model.failed_ms[host] = self.world.now_ms
+            backoff_ms = min(BACKOFF_MS << (self.model.failures[host] - 1), BACKOFF_MS_MAX)
+            self.model.rest(host, self.world.now_ms + backoff_ms)
 
     @precondition(lambda self: self.model.held)
     @rule(data=st.data(), repeated=st.booleans())
@@ -184,6 +212,8 @@ class FrontierMachine(RuleBasedStateMachine):
         """The reply to an end is lost: both sides are compared, and the end is said, and counted, again."""
         ends = self._ends(data)
         self.world.end(*ends)
+        for end in ends:
+            self._note_health(self.model.held[end.seq], end.health)
         self.reconcile()
         self.model.counted_again += sum(not end.member for end in ends)
         assert self.world.end(*ends) == len(ends)
@@ -193,7 +223,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def reconcile(self) -> None:
-        held = [(seq, (fetch.host, fetch.order, fetch.member)) for seq, fetch in self.model.held.items()]
+        held: Any = [(seq, (fetch.host, fetch.orders, fetch.member)) for seq, fetch in self.model.held.items()]
         self.world.reconcile(held)
         self.model.unheard.clear()
         assert all(score >= self.world.now_ms + DELAY_MS for score in self.world.check().ready.values())

@@ -5,20 +5,27 @@
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
--- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
+-- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; failures = in a row, why = the last, failed =
+--                            when it was counted, ms
 -- KEYS[8] stream  inbox      field o = outcomes
+-- KEYS[9] zset    snoozed    score = next fetch ms after a long back-off, retired ones 1e15 later; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] connections of a host
 -- ARGV[5] URLs to take at most    ARGV[6] horizon ms    ARGV[7] host delay ms between starts of its connections
 -- ARGV[8] outcomes of the acknowledged URLs, '' when there are none
 -- ARGV[9...] per ended URL: seq, delay ms of its host from now, new member ('' acknowledge, '=' return as it was,
---            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes
+--            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health:
+--            what it says of its host: '' nothing, '+' it answers, else a failure: "<first back-off ms> <longest ms>
+--            <thousandths to add> <failures that retire, 0 none> <why> <order of the next try, or ''>"
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
 --          {-1} when another node owns the partition.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
 --            is at its old place, which is the head of its host's queue among equals; a host with URLs waiting is
 --            ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than said before,
 --            and its record lives for one minute longer than that, or more. A URL is acknowledged and its outcome in
---            the inbox, or neither.
+--            the inbox, or neither. The back-off doubles with each failure in a row, whichever URL and node it came
+--            from, and an answer ends it; what began before the last failure was counted counts no other. A retired
+--            host is never due. At most 2048 hosts of a partition are snoozed; beyond it the one that is due first, and
+--            then the one that was retired first, is as if it had never failed.
 -- Lost reply: an ended URL is passed over by the repeat, which tells its outcome once more; a taken one stays so, and
 --             reconcile_partition gives it back.
 -- Cost: O(URLs * log hosts).
@@ -26,6 +33,7 @@ local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
   return {-1}
 end
+local never_ms, long_ms, day_ms, snoozed_max = 1e15, 60000, 86400000, 2048
 local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
@@ -36,13 +44,46 @@ local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
 if ARGV[8] ~= '' then
   redis.call('XADD', KEYS[8], '*', 'o', ARGV[8])
 end
-for i = 9, #ARGV, 5 do
+local snoozes = 0 -- changes that the owner is to look at
+-- The host has failed: its back-off from now, or never_ms when it is retired; 0 when this failure is counted already.
+local function fail(host, taken_ms, failed_ms, word)
+  if failed_ms and taken_ms < tonumber(failed_ms) then
+    return 0
+  end
+  local first_ms, longest_ms, longer, failures_max, why = string.match(word, '^(%d+) (%d+) (%d+) (%d+) (%S+)')
+  local failures = redis.call('HINCRBY', KEYS[7] .. host, 'failures', 1)
+  redis.call('HSET', KEYS[7] .. host, 'why', why, 'failed', now)
+  local wait_ms = math.min(tonumber(first_ms) * 2 ^ math.min(failures - 1, 40), tonumber(longest_ms))
+  wait_ms = math.floor(wait_ms * (1 + tonumber(longer) / 1000))
+  if tonumber(failures_max) > 0 and failures >= tonumber(failures_max) then
+    wait_ms = never_ms
+  end
+  if wait_ms >= long_ms then
+    snoozes = snoozes + 1
+    redis.call('ZADD', KEYS[9], now + wait_ms, host)
+  end
+  return wait_ms
+end
+for i = 9, #ARGV, 6 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
     local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
-    local said_ms = tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0')
+    local health = ARGV[i + 5]
+    local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures', 'failed')
+    local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
+    if health == '+' then
+      if said[2] then
+        redis.call('HDEL', KEYS[7] .. host, 'failures', 'why', 'failed')
+        snoozes = snoozes + redis.call('ZREM', KEYS[9], host)
+        is_well = said_ms >= never_ms
+        said_ms = is_well and 0 or said_ms
+      end
+    elseif health ~= '' then
+      wait_ms = fail(host, tonumber(taken_ms), said[3], health)
+      order = string.match(health, ' (%-?%d+)$') or order
+    end
     -- Taken-at lies ahead when the URL comes back before its host was due.
-    local next_ms = math.max(now + tonumber(ARGV[i + 1]), said_ms, tonumber(taken_ms))
+    local next_ms = math.max(now + math.max(tonumber(ARGV[i + 1]), wait_ms), said_ms, tonumber(taken_ms))
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
     if count <= 0 then
@@ -60,13 +101,34 @@ for i = 9, #ARGV, 5 do
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
     -- Renewed when another minute begins, not for each URL.
-    if math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
-      if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 120000 then
-        redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 120000)
+    if wait_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
+      -- A host that fails is remembered for a day more: it may have to wait for its next URL.
+      local kept_ms = next_ms - now + (wait_ms > 0 and day_ms or 120000)
+      if redis.call('PTTL', KEYS[7] .. host) < kept_ms then
+        redis.call('PEXPIRE', KEYS[7] .. host, kept_ms)
       end
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
-      redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
+      if is_well then
+        redis.call('ZADD', KEYS[3], next_ms, host)
+      else
+        redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
+      end
+    end
+  end
+end
+if snoozes > 0 then
+  redis.call('HINCRBY', KEYS[2], 'snoozes', snoozes)
+  local over = redis.call('ZCARD', KEYS[9]) - snoozed_max
+  local forgotten = over > 0 and redis.call('ZRANGE', KEYS[9], 0, over - 1, 'WITHSCORES') or {}
+  for i = 1, #forgotten, 2 do
+    local host = forgotten[i]
+    redis.call('ZREM', KEYS[9], host)
+    redis.call('HDEL', KEYS[7] .. host, 'failures', 'why', 'failed')
+    if tonumber(forgotten[i + 1]) >= never_ms then
+      redis.call('HSET', KEYS[7] .. host, 'next', now)
+      redis.call('PEXPIRE', KEYS[7] .. host, day_ms)
+      redis.call('ZADD', KEYS[3], 'XX', now, host)
     end
   end
 end

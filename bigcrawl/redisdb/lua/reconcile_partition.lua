@@ -9,7 +9,8 @@
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] host delay ms
 -- ARGV[5] number of URLs held    ARGV[6] number of URLs ended lately    ARGV[7...] seq, host, order, member of each
---         URL held, then of each ended lately; then host and ms from now of the rests that were said lately
+--         URL held, then of each ended lately; then host and ms from now of the rests that were said lately. Behind the
+--         order of a URL held may stand, after a blank, the one of its next try, which Redis may have heard of
 -- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed};
 --          {-1} when another node owns the partition.
 -- Guarantee: afterwards exactly the held URLs are taken, none of them or of the ended ones waits in a queue, and
@@ -48,13 +49,17 @@ end
 local held_end = 6 + 4 * tonumber(ARGV[5])
 local ended_end = held_end + 4 * tonumber(ARGV[6])
 for i = 7, held_end, 4 do
-  local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local seq, host, member = ARGV[i], ARGV[i + 1], ARGV[i + 3]
+  local order, next_order = string.match(ARGV[i + 2], '^(%S+) ?(%S*)$')
   local taken_ms = before[seq] and string.match(before[seq], '^[^\n]*\n([^\n]*)\n')
   if not taken_ms then
     taken_again = taken_again + 1
     taken_ms = due_ms -- it may have been taken for a time that still lies ahead
   end
   unqueue(seq, host, order)
+  if next_order ~= '' then
+    unqueue(seq, host, next_order)
+  end
   before[seq] = nil
   redis.call('HSET', KEYS[5], seq, host .. '\n' .. taken_ms .. '\n' .. order .. '\n' .. member)
   redis.call('HINCRBY', KEYS[4], host, 1)

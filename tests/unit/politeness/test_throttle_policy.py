@@ -33,6 +33,13 @@ def test_a_factor_of_zero_turns_the_download_time_off() -> None:
     assert host_delay_ms(DelayPolicy(), crawl_delay_ms=None, download_ms=60_000) == 1_000
 
 
+def test_slow_download_is_answered_by_a_longer_rest() -> None:
+    """Beyond the bound ten times the excess, up to ten minutes; at or below it nothing, and 0 turns it off."""
+    policy = DelayPolicy(slow_after_ms=5_000)
+    found = [host_delay_ms(policy, crawl_delay_ms=None, download_ms=took) for took in (5_000, 5_001, 8_000, 10**9)]
+    assert found == [1_000, 1_000, 30_000, 600_000]
+
+
 def test_backoff_doubles_up_to_its_bound() -> None:
     """The first two numbers of attempts give the first wait, each further one twice the last."""
     waits = [retry_backoff_ms(attempts, 0.0, first_ms=100, longest_ms=1_000) for attempts in range(7)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.clock import ManualClock
-from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.handout import ABORTED, Handout
+from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.scheduler.handout import ABORTED, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.outbox import Outbox
 from tests.unit.scheduler.test_held import held_url
@@ -27,7 +27,7 @@ class Desk:
         self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, **settings})
         self.clock = ManualClock()
         self.outbox = Outbox("node", "crawl", 10, self.clock)
-        self.handout = Handout(config, self.clock, self.outbox)
+        self.handout = Handout(config, self.clock, self.outbox, dice=lambda: 0.5)
         self.handout.lease_ends_ms = 1 << 60
         self.timers: list[tuple[float, Any, HeldUrl]] = []
         self.handout.call_later = lambda delay_s, call, held: self.timers.append((delay_s, call, held))
@@ -117,9 +117,107 @@ def test_aborted_fetch_returns_to_its_place_with_the_delay(desk: Desk) -> None:
 def test_retry_replaces_the_member_and_waits(desk: Desk) -> None:
     """A URL that is tried again waits in its host's queue, for the longer of retry and host delay."""
     held = desk.started()
-    held.outcome, held.next_try, held.retry_delay_ms = "status:503", b"1:again", 4_000
+    held.outcome, held.next_try, held.retry_delay_ms = "status:500", b"1:again", 4_000
     desk.handout.end_fetched(held)
-    assert desk.ended() == [Ended(1, 4_000, b"1:again", "retried:status:503")]
+    assert desk.ended() == [Ended(1, 4_000, b"1:again", "retried:status:500", 0, ANSWERS)]
+
+
+@pytest.mark.parametrize("outcome", ["status:429", "status:503", "error:timeout", "error:refused", "error:dns"])
+def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> None:
+    """With the back-off's bounds, the dice and the next try's place; an answer says that the host is well."""
+    failed = desk.started(1)
+    failed.outcome, failed.next_try, failed.next_order, failed.download_ms = outcome, b"1:again", 77, 180_000
+    desk.handout.end_fetched(failed)
+    assert desk.handout.is_failing(failed.host)
+    last = desk.started(2)
+    last.outcome = outcome
+    desk.handout.end_fetched(last)
+    fine = desk.started(3)
+    fine.outcome = "status:404"
+    desk.handout.end_fetched(fine)
+    assert not desk.handout.is_failing(fine.host)
+    word = f"10000 3600000 250 28 {outcome} "
+    assert [(end.delay_ms, end.health) for end in desk.ended()] == [
+        (1_000, word + "77"),
+        (1_000, word),
+        (1_000, ANSWERS),
+    ]
+
+
+def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
+    """Retry-After is kept whole; the back-off begins with it, and has the longer of the two as its bound."""
+    held = desk.started()
+    held.outcome, held.retry_after_ms = "status:429", 5_000_000
+    desk.handout.end_fetched(held)
+    assert [(end.delay_ms, end.health) for end in desk.ended()] == [
+        (5_000_000, "5000000 5000000 250 28 status:429 "),
+    ]
+
+
+@pytest.mark.parametrize(
+    "outcome", ["error:dataloss", "error:too-large", "error:other", "dropped:ignored", ABORTED, ""]
+)
+def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) -> None:
+    """An answer that broke off is one; what never was a fetch, or broke here, says nothing."""
+    held = desk.started()
+    held.outcome = outcome
+    desk.handout.end_fetched(held)
+    answers = outcome in ("error:dataloss", "error:too-large")
+    assert [end.health for end in desk.ended()] == [ANSWERS if answers else ""]
+    assert not desk.handout.is_failing(held.host)
+
+
+def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
+    """A URL that goes back unfetched may still tell of its host."""
+    for seq, said in enumerate(["dns", ANSWERS, ""], 1):
+        held = desk.taken(seq)
+        held.said = said
+        desk.handout.give_back(held, 500)
+    assert [end.health for end in desk.ended()] == ["10000 3600000 250 28 dns ", ANSWERS, ""]
+
+
+def fetched_in(desk: Desk, seq: int, download_ms: int, host: str) -> None:
+    held = desk.taken(seq)
+    held.host = host
+    desk.handout.admit(held)
+    assert desk.handout.pop() is held
+    held.outcome, held.download_ms = "status:200", download_ms
+    desk.handout.end_fetched(held)
+
+
+def test_slow_download_rests_its_host(desk: Desk) -> None:
+    """Ten times what is beyond ten seconds, ten minutes at most; nothing below."""
+    for seq, took_ms in enumerate([9_900, 10_000, 11_000, 30_000, 300_000], 1):
+        fetched_in(desk, seq, took_ms, "slow.example")
+    assert [end.delay_ms for end in desk.ended()] == [1_000, 1_000, 10_000, 200_000, 600_000]
+
+
+def test_slow_hosts_share_a_quarter_of_the_fetches(desk: Desk) -> None:
+    """Of 16 fetches slow hosts have 4; one more returns to its queue, others go on, and an end makes room."""
+    for seq in range(1, 7):
+        fetched_in(desk, seq, 12_000, f"slow{seq}.example")
+    urls = [desk.taken(seq) for seq in range(11, 17)]
+    for held in urls:
+        held.host = f"slow{held.seq - 10}.example"
+        desk.handout.admit(held)
+    healthy = desk.taken(20)
+    desk.handout.admit(healthy)
+    running = [desk.handout.pop() for _ in range(5)]
+    assert running == [*urls[:4], healthy]
+    assert desk.handout.pop() is None
+    assert [(end.seq, end.delay_ms, end.member) for end in desk.ended()[6:]] == [
+        (15, SLOW_WAIT_MS, b"="),
+        (16, SLOW_WAIT_MS, b"="),
+    ]
+    for held, outcome in zip(urls[:3], ["status:200", ABORTED, "error:timeout"], strict=True):
+        held.outcome = outcome
+        desk.handout.end_fetched(held)
+    desk.handout.give_up(urls[3], "undecodable")
+    again = [desk.taken(seq) for seq in range(31, 37)]
+    for held in again:
+        held.host = "slow5.example"
+        desk.handout.admit(held)
+    assert [held.seq for held in iter(desk.handout.pop, None)] == [31, 32, 33, 34]
 
 
 def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:

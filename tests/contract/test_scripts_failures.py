@@ -1,0 +1,210 @@
+"""Failures of hosts, counted by `exchange_urls`: back-off for all nodes, recovery, and hosts that are retired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import ANSWERS, RETIRED_MS, Claim, Ended
+from tests.support.script_world import DELAY_MS, ScriptWorld
+
+if TYPE_CHECKING:
+    from tests.support.script_world import ScriptRunner
+
+HOST = "a.example"
+FIRST_MS, LONGEST_MS = 10_000, 3_600_000
+DAY_MS = 86_400_000
+SNOOZED_MAX = 2048  # as in exchange_urls.lua
+
+
+def word(why: str = "error:timeout", *, longer: int = 0, failures_max: int = 0, order: str = "") -> str:
+    return f"{FIRST_MS} {LONGEST_MS} {longer} {failures_max} {why} {order}"
+
+
+def fail(world: ScriptWorld, health: str, delay_ms: int = DELAY_MS) -> int:
+    """Let time pass until the host is due, take its first URL, and let it fail; the rest that follows, in ms."""
+    world.now_ms = max(world.now_ms, world.next_ms(HOST))
+    [seq] = world.take_seqs()
+    assert world.end(Ended(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, health)) == 1
+    return world.next_ms(HOST) - world.now_ms
+
+
+def record(world: ScriptWorld, host: str = HOST) -> dict[str, str]:
+    return {k.decode(): v.decode() for k, v in world.client.hgetall(world.keys.host + host).items()}
+
+
+def snoozed(world: ScriptWorld) -> dict[str, int]:
+    return {
+        host.decode(): int(score) for host, score in world.client.zrange(world.keys.snoozed, 0, -1, withscores=True)
+    }
+
+
+def test_back_off_doubles_with_each_failure_in_a_row(world: ScriptWorld) -> None:
+    """10, 20, 40 ... seconds, whichever URL it was; never longer than the longest."""
+    world.admit(HOST, HOST)
+    waits = [fail(world, word(order=str(100 + i))) for i in range(11)]
+    assert waits[:4] == [10_000, 20_000, 40_000, 80_000]
+    assert waits[8:] == [2_560_000, 3_600_000, 3_600_000]
+    assert record(world)["failures"] == "11"
+    assert record(world)["why"] == "error:timeout"
+    world.check()
+
+
+def test_jitter_lengthens_and_what_is_asked_is_the_least(world: ScriptWorld) -> None:
+    """Thousandths are added to the back-off; a longer delay of the node's own wins."""
+    world.admit(HOST)
+    assert fail(world, word(longer=500)) == 15_000
+    assert fail(world, word(longer=250)) == 25_000
+    assert fail(world, word(), delay_ms=120_000) == 120_000
+
+
+def test_answer_ends_the_back_off(world: ScriptWorld) -> None:
+    """The next failure after an answer is the first again; nothing of the old ones is left."""
+    world.admit(HOST, HOST)
+    fail(world, word())
+    fail(world, word())
+    world.advance(20_000)
+    [seq] = world.take_seqs()
+    world.end(Ended(seq, DELAY_MS, b"", "status:200", 10, ANSWERS))
+    assert not {"failures", "why", "failed"} & record(world).keys()
+    assert world.host_state(HOST) == f"ready {DELAY_MS}"
+    assert fail(world, word()) == FIRST_MS
+
+
+def test_silence_on_the_host_changes_nothing(world: ScriptWorld) -> None:
+    """A URL that was never fetched neither adds to the failures nor ends them."""
+    world.admit(HOST)
+    fail(world, word())
+    world.advance(FIRST_MS)
+    [seq] = world.take_seqs()
+    world.give_back(seq)
+    assert record(world)["failures"] == "1"
+
+
+def test_failures_are_kept_for_the_next_owner(world: ScriptWorld) -> None:
+    """A host's record outlives its node, its next time, and a day without any URL of it."""
+    world.admit(HOST)
+    [seq] = world.take_seqs()
+    world.end(Ended(seq, 0, b"", "error:refused", 0, word("error:refused")))
+    assert world.client.pttl(world.keys.host + HOST) > DAY_MS
+    assert isinstance(world.claim("b", "token-a"), Claim)
+    world.admit_as(2, world.urls(HOST))
+    assert world.host_state(HOST) == f"ready {FIRST_MS}"
+    assert fail(world, word()) == 2 * FIRST_MS
+
+
+def test_failed_url_goes_where_it_is_told(world: ScriptWorld) -> None:
+    """With an order the next try waits behind the others, without one at its old place."""
+    world.admit(HOST, HOST)
+    fail(world, word(order=str(1 << 33)))
+    world.advance(FIRST_MS)
+    assert world.take_seqs() == [2]
+    world.end(Ended(2, 0, b"2:again", "", 0, word()))
+    world.advance(2 * FIRST_MS)
+    assert world.take_seqs() == [2]
+    world.check()
+
+
+def test_fetches_that_fail_together_count_once(runner: ScriptRunner, crawl_name: str) -> None:
+    """With several connections a host that goes down fails them all; the back-off is that of one failure."""
+    world = ScriptWorld(runner, crawl_name, connections=3)
+    world.claim()
+    world.admit(HOST, HOST, HOST)
+    seqs = []
+    for _ in range(3):
+        seqs += world.take_seqs()
+        world.advance(DELAY_MS)
+    world.end(*(Ended(seq, 0, b"=", "", 0, word()) for seq in seqs))
+    assert record(world)["failures"] == "1"
+    assert world.next_ms(HOST) == world.now_ms + FIRST_MS
+    world.check()
+
+
+def test_repeat_counts_no_failure_twice(world: ScriptWorld) -> None:
+    """The reply may be lost: the same end once more changes nothing."""
+    world.admit(HOST)
+    world.take()
+    end = Ended(1, 0, b"=", "", 0, word())
+    world.end(end)
+    before = record(world)
+    world.advance(500)
+    world.end(end)
+    assert record(world) == before
+
+
+def test_long_back_off_is_told_to_the_owner(world: ScriptWorld) -> None:
+    """From a minute on a host is snoozed, and the counter that its owner watches has moved; an answer ends that too."""
+    world.admit(HOST)
+    for _ in range(3):
+        fail(world, word())
+    assert (snoozed(world), world.count("snoozes")) == ({}, 0)
+    fail(world, word())
+    assert snoozed(world) == {HOST: world.now_ms + 80_000}
+    assert world.count("snoozes") == 1
+    world.advance(80_000)
+    [seq] = world.take_seqs()
+    world.end(Ended(seq, 0, b"=", "", 0, ANSWERS))
+    assert (snoozed(world), world.count("snoozes")) == ({}, 2)
+
+
+def retire(world: ScriptWorld, failures_max: int = 3) -> None:
+    for _ in range(failures_max):
+        fail(world, word(failures_max=failures_max))
+
+
+def test_host_is_retired_after_so_many_failures(world: ScriptWorld) -> None:
+    """It is never due, its URL is where it was, and its record stays; the scripts that come by leave it at that."""
+    world.admit(HOST)
+    retire(world)
+    assert snoozed(world)[HOST] >= RETIRED_MS
+    world.advance(400 * DAY_MS)
+    assert world.take_seqs() == []
+    assert isinstance(world.claim("b", "token-a"), Claim)
+    world.reconcile()
+    world.admit_as(2, world.urls(HOST))
+    assert world.take_seqs(horizon_ms=500) == []
+    assert world.client.pttl(world.keys.host + HOST) > 1000 * DAY_MS
+    assert len(world.check().queued_seqs) == 2
+
+
+def test_answer_brings_a_retired_host_back(runner: ScriptRunner, crawl_name: str) -> None:
+    """Of several connections the last may be answered after all."""
+    world = ScriptWorld(runner, crawl_name, connections=2)
+    world.claim()
+    world.admit(HOST, HOST, HOST)
+    first = world.take_seqs()
+    world.advance(DELAY_MS)
+    second = world.take_seqs()
+    world.end(Ended(first[0], 0, b"=", "", 0, word(failures_max=1)))
+    world.advance(60_000)
+    assert world.take_seqs() == []
+    world.end(Ended(second[0], DELAY_MS, b"", "status:200", 1, ANSWERS))
+    assert snoozed(world) == {}
+    assert world.host_state(HOST) == f"ready {DELAY_MS}"
+    world.check()
+
+
+def test_snoozed_hosts_are_bounded(world: ScriptWorld) -> None:
+    """Beyond the bound the one retired first is forgotten: due at once, with no failure to its name."""
+    hosts = [f"h{number}.example" for number in range(SNOOZED_MAX + 2)]
+    world.admit(*hosts)
+    for _ in hosts:
+        [url] = world.take(1).urls
+        seq = int(url.member.partition(b":")[0])
+        world.end(Ended(seq, 0, b"=", "", 0, word(failures_max=1)))
+        world.advance(1)
+    assert len(snoozed(world)) == SNOOZED_MAX
+    assert "failures" not in record(world, hosts[0])
+    assert {url.host for url in world.take().urls} == set(hosts[:2])
+    world.check()
+
+
+@pytest.mark.parametrize("urls_max", [0, 5])
+def test_retired_partition_is_not_asked_again(world: ScriptWorld, urls_max: int) -> None:
+    """The next due time that the owner hears lies beyond any day."""
+    world.admit(HOST)
+    retire(world, 1)
+    assert world.exchange(urls_max, 0).next_due_ms >= RETIRED_MS
+    assert world.runner.run(scripts.look_partition(world.keys, now_ms=world.now_ms)).next_due_ms >= RETIRED_MS
