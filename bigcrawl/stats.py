@@ -112,8 +112,8 @@ SCRAPY_STATS: tuple[Stat, ...] = (
 
 CRAWL_COUNTERS: tuple[Stat, ...] = (
     # --- sent and merged
-    Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua"),
-    Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua"),
+    Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua, park_urls.lua"),
+    Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua, park_urls.lua"),
     Stat(
         "folded",
         "mark",
@@ -133,13 +133,19 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
     # --- queued
-    Stat("waiting", "gauge", "URLs", "URLs on disk: in turns, over budget and parked.", "trim_partition.lua"),
+    Stat(
+        "waiting",
+        "gauge",
+        "URLs",
+        "URLs on disk: in turns, over budget and parked.",
+        "trim_partition.lua, awaken_host.lua",
+    ),
     Stat(
         "withheld",
         "gauge",
         "URLs",
-        "URLs on disk beside those: no budget lets them go, and the crawl does not wait for them.",
-        "trim_partition.lua",
+        "URLs on disk beside those: no budget lets them go, or their host is retired. Not waited for.",
+        "trim_partition.lua, awaken_host.lua",
     ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
@@ -148,14 +154,14 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "gauge",
         "URLs",
         "URLs in back queues, taken ones not counted.",
-        "admit_urls.lua, exchange_urls.lua, claim_partition.lua, reconcile_partition.lua",
+        "admit_urls.lua, exchange_urls.lua, claim_partition.lua, reconcile_partition.lua, park_urls.lua",
     ),
     Stat(
         "snoozes",
         "mark",
         "changes",
         "Counts changes of the hosts that are snoozed for a minute or more, or retired; the owner watches it.",
-        "exchange_urls.lua",
+        "exchange_urls.lua, awaken_host.lua",
     ),
     # --- fetched and ended
     Stat(

@@ -12,6 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.awaken import awaken_hosts
 from bigcrawl.commands.explain import look_up, where, where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.links import Links
@@ -58,7 +59,7 @@ async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str
 def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
     """Queue URLs that ended once more, as links of no page, for the spider's `parse`; unknown ones as new ones.
 
-    One that has not ended is left where it is, and makes the exit status 1.
+    One that has not ended is left where it is, and makes the exit status 1, but that a retired host is awakened for it.
 
     Raises:
         UrlError: one of the words is no URL; nothing was queued.
@@ -70,6 +71,7 @@ def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Ans
         data = asyncio.run(_retry(config, server, words))
     lines = [f"queued again: {url}" for url in data["again"]]
     lines += [f"queued, never met before: {url}" for url in data["new"]]
+    lines += [f"its host is awakened: {url}" for url in data["awakened"]]
     lines += [f"not queued again: {text}" for text in data["refused"]]
     return Answer({**data}, "\n".join(lines), 1 if data["refused"] else 0)
 
@@ -81,13 +83,18 @@ async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str,
         by_where = {place: where(found[place]) for place in places}
         again = [place for place in places if by_where[place] == "ended"]
         new = [place for place in places if by_where[place] == "nowhere"]
+        retired = [place for place in places if found[place].host.is_retired]
+        awake = await awaken_hosts(crawl, retired)
         await _queue(crawl, again, new)
         if again or new:
             await _take_back_finished(crawl)
+    queued = {*again, *new}
+    awakened = [place for place in retired if place.host in awake and place not in queued]
     refused = [
-        f"{place.url} is {where_text(state)}" for place, state in by_where.items() if place not in {*again, *new}
+        f"{place.url} is {where_text(state)}" for place, state in by_where.items() if place not in {*queued, *awakened}
     ]
-    return {"again": [place.url for place in again], "new": [place.url for place in new], "refused": refused}
+    data = {"again": again, "new": new, "awakened": awakened}
+    return {**{name: [place.url for place in chosen] for name, chosen in data.items()}, "refused": refused}
 
 
 async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place]) -> None:

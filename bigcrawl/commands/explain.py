@@ -119,7 +119,11 @@ def said_of(found: Found, partitions: int) -> dict[str, Any]:
         "failed_tries": found.hot.attempts if found.hot else None,
         "host_queued": found.host.queued,
         "host_busy": found.host.busy,
-        "host_due_in_s": max(0, found.host.next_ms - view.now_ms) / 1000 if found.host.next_ms else None,
+        "host_due_in_s": _due_in_s(found),
+        "host_state": _host_state(found),
+        "host_failures": found.host.failures,
+        "host_failed_by": found.host.why or None,
+        "host_failed": _time(found.host.failed_ms) if found.host.failed_ms else None,
         "robots": None if rules is None else "allowed" if rules.is_allowed(place.url) else "forbidden",
         "pld_in_degree": found.disk.in_degree if found.disk else None,
         "turn": found.disk.turn if found.disk else None,
@@ -143,12 +147,34 @@ def where(found: Found) -> str:
     return "disk" if found.is_seen else "nowhere"
 
 
+def _due_in_s(found: Found) -> float | None:
+    if not found.host.next_ms or found.host.is_retired:
+        return None
+    return max(0, found.host.next_ms - found.view.now_ms) / 1000
+
+
+def _host_state(found: Found) -> str:
+    """`retired`, `snoozed` while a failure keeps it waiting, `failing` when it may be asked again, else `well`."""
+    if found.host.is_retired:
+        return "retired"
+    if not found.host.failures:
+        return "well"
+    return "snoozed" if found.host.next_ms > found.view.now_ms else "failing"
+
+
+def _time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat(sep=" ").replace("+00:00", "Z")
+
+
 def _outcome(end: Outcome | None, rules: Rules | None) -> dict[str, Any] | None:
     if end is None:
         return None
-    time = datetime.fromtimestamp(end.time_s, UTC).isoformat(sep=" ").replace("+00:00", "Z")
     lines = rules.lines if rules is not None and end.detail else ()
-    return {"name": end.name, "time": time, "rule": next((x for x in lines if rule_hash(x) == end.detail), None)}
+    return {
+        "name": end.name,
+        "time": _time(end.time_s * 1000),
+        "rule": next((x for x in lines if rule_hash(x) == end.detail), None),
+    }
 
 
 def _rules(packed: bytes | None) -> Rules | None:
@@ -225,4 +251,13 @@ def _host_text(data: dict[str, Any]) -> str:
     busy = f", {data['host_busy']} taken" if data["host_busy"] else ""
     due = data["host_due_in_s"]
     when = "" if due is None else ", may be asked now" if not due else f", may be asked in {due:,.1f} s"
-    return f"{data['host_queued']:,} URLs queued in Redis{busy}{when}"
+    return f"{data['host_queued']:,} URLs queued in Redis{busy}{when}{_failures_text(data)}"
+
+
+def _failures_text(data: dict[str, Any]) -> str:
+    if data["host_state"] == "well":
+        return ""
+    failures = data["host_failures"]
+    times = f"failed {failures:,} times in a row" if failures != 1 else "failed once"
+    text = f"; {data['host_state']}: {times}, the last time by {data['host_failed_by']}, {data['host_failed']}"
+    return text + ("; `scrapy frontier awaken` brings it back" if data["host_state"] == "retired" else "")

@@ -17,6 +17,7 @@ from scrapy.exceptions import UsageError
 from bigcrawl.commands import budget
 from bigcrawl.commands.again import forget, retry
 from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.awaken import awaken
 from bigcrawl.commands.explain import explain
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
@@ -67,6 +68,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "explain": Action("URL", 1, 1, explain),
     "forget": Action("URL...", 1, URLS_MAX, forget),
     "retry": Action("URL...", 1, URLS_MAX, retry),
+    "awaken": Action("HOST...", 1, URLS_MAX, awaken),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
 }
 

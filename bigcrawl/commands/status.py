@@ -55,10 +55,17 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             for name, report in nodes.items()
         },
         "partitions": {"all": seen.partitions, "owned": seen.owned},
-        "hosts": {"ready": seen.hosts_ready, "waiting": seen.hosts_waiting, "busy": seen.hosts_busy},
+        "hosts": {
+            "ready": seen.hosts_ready,
+            "waiting": seen.hosts_waiting,
+            "busy": seen.hosts_busy,
+            "snoozed": seen.hosts_snoozed,
+            "retired": seen.hosts_retired,
+        },
         "urls": {
             "inbox": seen.urls_inbox,
             "disk": seen.urls_disk,
+            "withheld": seen.counts["withheld"],
             "queued": seen.urls_queued,
             "taken": seen.urls_taken,
             "ended": seen.counts["ended"],
@@ -77,10 +84,13 @@ def status_text(status: dict[str, Any]) -> str:
     lines = [
         f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
         f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second",
-        f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy",
+        (
+            f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy; "
+            f"{hosts['snoozed']:,} snoozed, {hosts['retired']:,} retired"
+        ),
         (
             f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
-            f"{urls['taken']:,} taken, {urls['ended']:,} ended; {urls['seen']:,} seen"
+            f"{urls['taken']:,} taken, {urls['ended']:,} ended, {urls['withheld']:,} withheld; {urls['seen']:,} seen"
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]

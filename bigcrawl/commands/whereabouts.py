@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.codec import unpack_member
 from bigcrawl.scheduler.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
 from bigcrawl.scheduler.owned_partition import pairs_of
@@ -50,12 +51,23 @@ class HostStanding(NamedTuple):
         busy: URLs of it that are taken.
         next_ms: from when it may be asked, server clock; 0: it never was.
         rules: packed robots rules of the URL's authority; None when Redis has none.
+        failures: of the host in a row, whichever URL it was.
+        why: the last of them.
+        failed_ms: when that was, server clock.
     """
 
     queued: int
     busy: int
     next_ms: int
     rules: bytes | None
+    failures: int = 0
+    why: str = ""
+    failed_ms: int = 0
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether it has failed so often that it is asked no more."""
+        return self.next_ms >= RETIRED_MS
 
 
 @dataclass
@@ -86,7 +98,7 @@ async def look_at_host(crawl: OpenedCrawl, place: Place) -> HostStanding:
     """How the URL's host stands."""
     keys = crawl.keys(place.partition)
     record = keys.host + place.host
-    queued, busy, ready_ms, next_ms, rules, left_ms = await crawl.client.commands(
+    queued, busy, ready_ms, next_ms, rules, left_ms, health = await crawl.client.commands(
         [
             ("ZCARD", keys.back + place.host),
             ("HGET", keys.busy, place.host),
@@ -94,10 +106,20 @@ async def look_at_host(crawl: OpenedCrawl, place: Place) -> HostStanding:
             ("HGET", record, "next"),
             ("HGET", record, f"robots:{place.authority}"),
             ("PTTL", record),
+            ("HMGET", record, "failures", "why", "failed"),
         ]
     )
-    due_ms = max(int(float(ready_ms or 0)), int(next_ms or 0))
-    return HostStanding(int(queued), int(busy or 0), due_ms, rules if left_ms > 0 else None)
+    due_ms = max(int(float(ready_ms or 0)), int(float(next_ms or 0)))
+    failures, why, failed_ms = health
+    return HostStanding(
+        int(queued),
+        int(busy or 0),
+        due_ms,
+        rules if left_ms > 0 else None,
+        int(failures or 0),
+        (why or b"").decode(),
+        int(failed_ms or 0),
+    )
 
 
 async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:

@@ -33,7 +33,10 @@ def summary_table(frontier: Scheduler, seen: Survey, reason: str, seconds: float
 def _ending(reason: str, seen: Survey) -> str:
     if reason == "finished":
         withheld = seen.counts["withheld"]
-        return f"finished; {withheld:,} URLs are withheld: no budget lets them go" if withheld else "finished"
+        if not withheld:
+            return "finished"
+        retired = f", or their host is one of the {seen.hosts_retired:,} retired ones" if seen.hosts_retired else ""
+        return f"finished; {withheld:,} URLs are withheld: no budget lets them go{retired}"
     return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command goes on"
 
 

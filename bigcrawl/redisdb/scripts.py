@@ -119,7 +119,9 @@ class PartitionView:
     next_due_ms: int
     taken: int
     inbox_id: str
-    fields: dict[bytes, bytes]  # of its state, as they came: an owner looks every second, for two of them
+    fields: dict[bytes, bytes]  # of its state, as they came: an owner looks every second, for a few of them
+    hosts_snoozed: int = 0  # for a minute or more
+    hosts_retired: int = 0
 
     @property
     def state(self) -> dict[str, str]:
@@ -357,15 +359,38 @@ def look_partition(
             taken=taken,
             inbox_id=reply[10].decode(),
             fields=dict(zip(reply[11][::2], reply[11][1::2], strict=True)),
+            hosts_snoozed=int(reply[12]),
+            hosts_retired=int(reply[13]),
         )
 
     node, epoch = (who.node, who.epoch) if who else ("", 0)
     return Call(
         "look_partition",
-        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox),
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed),
         (now_ms, node, epoch, lease_ms),
         parse,
     )
+
+
+def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[bool]:
+    """Move URLs of a host from its back queue to the inbox, as a batch; False, and nothing moved, when one is gone."""
+
+    def parse(reply: int) -> bool:
+        if reply == -1:
+            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        return bool(reply)
+
+    return Call(
+        "park_urls",
+        (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
+        (who.node, who.epoch, host, batch, *members),
+        parse,
+    )
+
+
+def awaken_host(keys: PartitionKeys, host: str, now_ms: int = 0) -> Call[bool]:
+    """Forget that a host has failed: it is due at once; False when it had not failed."""
+    return Call("awaken_host", (keys.state, keys.ready, keys.host, keys.snoozed), (now_ms, host), bool)
 
 
 def trim_partition(

@@ -84,7 +84,8 @@ class AdmitBatch(NamedTuple):
 class Admission:
     """The choice of one step; it takes from the queues it is given.
 
-    `refill` is called when the front queues are empty, and returns whether they are not any more.
+    `refill` is called when the front queues are empty, and returns whether they are not any more. `away` has the hosts
+    that are snoozed or retired, and how many hot URLs each may have; what comes of them is parked.
     """
 
     def __init__(
@@ -95,7 +96,9 @@ class Admission:
         already: Counter[int],
         hot: Mapping[str, int],
         limits: PartitionLimits,
+        away: Mapping[str, int] | None = None,
     ) -> None:
+        self._away = away or {}
         self._turns = turns
         self._refill = refill
         self._parked = parked
@@ -121,6 +124,8 @@ class Admission:
         return self._chosen
 
     def _host_room(self, host: str, bound: int) -> int:
+        if self._away and host in self._away:
+            bound = min(bound, self._away[host])
         return bound - self._hot.get(host, 0) - self._chosen_of.get(host, 0)
 
     def _refill_parked(self, room: int, bound: int) -> None:

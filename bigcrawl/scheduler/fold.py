@@ -173,6 +173,7 @@ class Fold:
         room: int,
         hot: Mapping[str, int],
         limits: PartitionLimits,
+        away: Mapping[str, int] | None = None,
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place the new URLs, and take up to `room` of all that wait."""
         state = self._state
@@ -180,6 +181,7 @@ class Fold:
         risen = budgeting.place_arrivals(self.new, self._linked)
         if risen is not None:
             state.in_degrees = state.in_degrees.moved(*risen)
-        chosen = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits).choose(room)
+        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away)
+        chosen = admission.choose(room)
         budgeting.reread_for(len(chosen))
         return chosen

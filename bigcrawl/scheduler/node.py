@@ -36,6 +36,7 @@ from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.snoozed import tend_snoozed
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.url.key import partition_of
 
@@ -408,6 +409,7 @@ class Node:
             return RETRY_S
         async with self._folding:
             await self.ownership.rebalance()
+            await tend_snoozed(self._client, list(self.ownership.owned.values()))
             await self._refresh_budgets()
         if self.start_digest and not self.start_is_done:
             await self._client.run([self._start_call()])

@@ -55,7 +55,10 @@ class OwnedPartition:
         self.disk = disk
         self.hot: Counter[str] = Counter()  # by host
         self.hot_urls = 0  # URLs of this partition in Redis, taken ones included
-        self.withheld = 0  # of those on disk: URLs that no budget lets go, until there are other budgets
+        self.away: dict[str, int] = {}  # hosts snoozed or retired: so many of their URLs may be hot
+        self.snoozes = 0  # changes of those hosts, when Redis was last asked
+        self.snoozes_seen = -1  # and when `away` was read
+        self.withheld = 0  # of those on disk: URLs that no budget lets go, or whose host is retired
         self.waiting = 0  # the others, when a step last ended
         self._count_waiting()
         self.draining = False
@@ -167,6 +170,7 @@ class OwnedPartition:
         """Learn from a look at Redis whether entries wait in the inbox, and whether they bring URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
+        self.snoozes = view.count("snoozes")
         if inbox_id <= id_order(view.folded):
             self._miscounted = unfolded
         self.unfolded_urls = max(0, unfolded)
@@ -192,7 +196,7 @@ class OwnedPartition:
             TransientStoreError: the disk is full; nothing was committed.
         """
         before = self.disk.manifest_number
-        step = self.disk.step(inbox, room, hot)
+        step = self.disk.step(inbox, room, hot, self.away)
         self._count_waiting()
         self._stalled_at = sum(hot.values()) if self.disk.manifest_number == before else None
         return step
@@ -255,8 +259,22 @@ class OwnedPartition:
         self.durable_ms = now_ms
 
     def _count_waiting(self) -> None:
-        self.withheld = self.disk.over_budget if self.disk.is_withheld else 0
+        self.withheld = self.disk.withheld(host for host, hot_max in self.away.items() if not hot_max)
         self.waiting = self.disk.waiting - self.withheld
+
+    def note_away(self, away: dict[str, int]) -> None:
+        """Learn which hosts are snoozed or retired."""
+        self.away = away
+        self._stalled_at = None  # what a step found nothing to do with may be free to go
+        self._count_waiting()
+
+    def note_parked(self, host: str, urls: int) -> None:
+        """So many URLs of the host were moved from its back queue to the inbox."""
+        self.hot[host] -= urls
+        if not self.hot[host]:
+            del self.hot[host]
+        self.hot_urls -= urls
+        self.inbox_moved = True
 
     def note_ended(self, host: str) -> None:
         """A URL of the host is acknowledged and no longer in Redis."""

@@ -96,6 +96,11 @@ class ParkedQueues:
         """How many hosts have parked URLs."""
         return len(self._chains)
 
+    def urls_of(self, host: str) -> int:
+        """How many URLs of a host are parked."""
+        on_disk = sum(extent.urls for chain in self._chains.get(host, {}).values() for extent in chain)
+        return on_disk + sum(map(len, self._pending.get(host, {}).values()))
+
     @property
     def log(self) -> SegmentLog:
         """Its segments."""

@@ -35,7 +35,7 @@ from bigcrawl.scheduler.tables import Tables
 from bigcrawl.scheduler.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -226,7 +226,16 @@ class Partition:
     @property
     def is_withheld(self) -> bool:
         """Whether all that waits is over budget, and stays so until there are other budgets."""
-        return bool(self.over_budget) and self.waiting == self.over_budget and self.turn.is_resting
+        return bool(self.over_budget) and self.withheld() == self.waiting
+
+    def withheld(self, retired: Iterable[str] = ()) -> int:
+        """URLs that stay on disk until there are other budgets, or until one of the retired hosts comes back.
+
+        Those over budget are among them when they are all else that waits, and a re-read has passed none.
+        """
+        parked = sum(map(self._state.parked.urls_of, retired))
+        is_vain = self.waiting == parked + self.over_budget and self.turn.is_resting
+        return parked + (self.over_budget if is_vain else 0)
 
     @property
     def parked(self) -> int:
@@ -307,7 +316,13 @@ class Partition:
     def budgets(self, budgets: Budgets | None) -> None:
         self._budgets = budgets
 
-    def step(self, inbox: Sequence[InboxEntry | tuple[str, bytes]], room: int, hot: Mapping[str, int]) -> Step:
+    def step(
+        self,
+        inbox: Sequence[InboxEntry | tuple[str, bytes]],
+        room: int,
+        hot: Mapping[str, int],
+        away: Mapping[str, int] | None = None,
+    ) -> Step:
         """Fold inbox entries, choose what to admit, commit.
 
         Args:
@@ -315,6 +330,7 @@ class Partition:
                 passed over while there are no budgets.
             room: URLs that may be admitted.
             hot: URLs of each host that are hot in Redis, taken ones included.
+            away: hosts of which no more than so many URLs may be hot, whatever the room: they are snoozed or retired.
 
         Raises:
             TransientStoreError: the disk failed or is full; nothing has changed, repeat it later.
@@ -331,7 +347,7 @@ class Partition:
             if budgets is not None:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
-            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits)
+            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected)
             if fresh or work.differs(self._state):

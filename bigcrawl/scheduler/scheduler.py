@@ -381,7 +381,7 @@ class Scheduler(BaseScheduler):
         assert self.node is not None
         attempts = held.fields.attempts + 1
         host_failed = is_failure(held.outcome)
-        if host_failed and self.node.handout.is_failing(held.host) and held.fields.attempts < FREE_TRIES_MAX:
+        if host_failed and self.node.handout.is_failing(held.host) and held.fields.attempts <= FREE_TRIES_MAX:
             self._give_try_back(held, request)
         url, _ = encode_request(request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max)
         # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has

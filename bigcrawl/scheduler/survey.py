@@ -30,6 +30,8 @@ class Survey:
     hosts_ready: int = 0
     hosts_waiting: int = 0
     hosts_busy: int = 0
+    hosts_snoozed: int = 0
+    hosts_retired: int = 0
     urls_inbox: int = 0
     urls_disk: int = 0
     urls_queued: int = 0
@@ -78,6 +80,8 @@ def _add(seen: Survey, view: PartitionView) -> None:
     seen.hosts_ready += view.hosts_ready
     seen.hosts_waiting += view.hosts_waiting
     seen.hosts_busy += view.hosts_busy
+    seen.hosts_snoozed += view.hosts_snoozed
+    seen.hosts_retired += view.hosts_retired
     seen.urls_inbox += max(0, view.count("appended_urls") - view.count("folded_urls"))
     seen.urls_disk += view.count("waiting")
     seen.urls_queued += max(0, view.count("hot"))

@@ -49,6 +49,9 @@ SETTINGS: dict[str, Any] = {
     "DOWNLOAD_TIMEOUT": 4,
     "BIGCRAWL_FETCH_DEADLINE": 8,
     "RETRY_TIMES": RETRIES,
+    # Storms last three or four seconds.
+    "BIGCRAWL_BACKOFF": 1,
+    "BIGCRAWL_BACKOFF_MAX": 8,
     # Above the 1.5 MB of `large`, below what the bombs and the endless bodies come to.
     "DOWNLOAD_MAXSIZE": 4_000_000,
 }
@@ -87,12 +90,6 @@ UNBUILT = (
         lambda whole, fetch: slug_at(whole.served, fetch.url, Kind.PROOF),
         frozenset(row.slug for row in EXHIBITS if row.nofollow),
         "X-Robots-Tag, robots meta elements and rel=nofollow are not looked at (issue 5)",
-    ),
-    Unbuilt(
-        "retry_after_ignored",
-        lambda _, gap: gap.earlier.status,
-        frozenset({429, 503}),
-        "Retry-After is not looked at (issue 5)",
     ),
     Unbuilt(
         "refetched",

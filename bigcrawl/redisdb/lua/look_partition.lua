@@ -5,9 +5,11 @@
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken
 -- KEYS[6] stream  inbox
+-- KEYS[7] zset    snoozed    score = next fetch ms after a long back-off, retired ones 1e15 later; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id, or '' to look only    ARGV[3] epoch    ARGV[4] lease ms
 -- Returns: {now_ms, 1 if ARGV[2] owns it, owner's node id, epoch, lease left ms, hosts due, hosts not yet due,
---           hosts busy, next due ms or -1, URLs taken, last inbox id, {state fields and values}}.
+--           hosts busy, next due ms or -1, URLs taken, last inbox id, {state fields and values}, hosts snoozed, hosts
+--           retired}.
 -- Guarantee: changes nothing but the asking owner's lease.
 -- Lost reply: repeated, it changes nothing more.
 -- Cost: O(log hosts + fields of state).
@@ -33,7 +35,8 @@ end
 local reply = {
   now, mine and 1 or 0, owner[1] or '', tonumber(owner[2] or '0'), lease_ms - now, due,
   redis.call('ZCARD', KEYS[3]) - due, redis.call('HLEN', KEYS[4]), head[2] and math.floor(tonumber(head[2])) or -1,
-  redis.call('HLEN', KEYS[5]), inbox_id, redis.call('HGETALL', KEYS[2]),
+  redis.call('HLEN', KEYS[5]), inbox_id, redis.call('HGETALL', KEYS[2]), redis.call('ZCOUNT', KEYS[7], now, '(1e15'),
+  redis.call('ZCOUNT', KEYS[7], '1e15', '+inf'),
 }
 if mine then
   redis.call('HSET', KEYS[1], 'lease_ms', now + tonumber(ARGV[4]))

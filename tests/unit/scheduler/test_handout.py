@@ -24,7 +24,7 @@ class Desk:
     """A handout with its clock, its outbox and the timers it asked for."""
 
     def __init__(self, tmp_path: Path, **settings: Any) -> None:
-        self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, **settings})
+        self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, "backoff": 10, **settings})
         self.clock = ManualClock()
         self.outbox = Outbox("node", "crawl", 10, self.clock)
         self.handout = Handout(config, self.clock, self.outbox, dice=lambda: 0.5)

@@ -1,0 +1,114 @@
+"""Hosts that are snoozed for a minute or more, or retired: what of theirs is in Redis goes back to the disk (step 8).
+
+    back queue -> [one script] -> the partition's own inbox -> a step, which parks it behind its host
+
+`exchange_urls` decides which hosts these are, and moves the counter `snoozes` on; the owner reads them then. It leaves
+a snoozed host one URL in Redis, the next try, and a retired one none, and admits no more until the host has answered.
+So neither fills the hot set, however many there are. The inbox is the way because it is exactly once already: a script
+that moves URLs from one place to the other needs no number, and a step that merges them commits with the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.exceptions import OwnershipLostError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.scheduler.codec import unpack_member
+from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
+
+logger = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.owned_partition import OwnedPartition
+
+HOSTS_AT_ONCE = 128  # that are parked in a round, once a second: some 25,000 URLs, 0.1 s of the node
+URLS_AT_ONCE = 1_000  # of a host: one call blocks Redis some 2 us a URL
+SNOOZED_HOT_MAX, RETIRED_HOT_MAX = 1, 0
+
+
+async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition]) -> None:
+    """See which hosts of the partitions are away, and take what is too much of theirs out of Redis; no step may run.
+
+    Raises:
+        TransientStoreError: Redis is away; nothing is lost.
+    """
+    moved = [mine for mine in owned if mine.snoozes != mine.snoozes_seen]
+    if moved:
+        await _read(client, moved)
+    surplus = [
+        (mine, host)
+        for mine in owned
+        if mine.away
+        for host, urls in mine.hot.items()
+        if host in mine.away and urls > mine.away[host]
+    ]
+    if surplus:
+        await _park(client, surplus[:HOSTS_AT_ONCE])
+
+
+async def _read(client: RedisClient, moved: Sequence[OwnedPartition]) -> None:
+    seen = [mine.snoozes for mine in moved]
+    rows = await client.commands([("ZRANGE", mine.keys.snoozed, 0, -1, "WITHSCORES") for mine in moved])
+    for mine, row in zip(moved, rows, strict=True):
+        mine.note_away(
+            {
+                host.decode(): RETIRED_HOT_MAX if float(score) >= RETIRED_MS else SNOOZED_HOT_MAX
+                for host, score in _scores(row)
+            }
+        )
+    # By hand, what is withheld is said to wait: the right counts must stand there before it is not looked at again.
+    await _run(client, [mine.publish() for mine in moved])
+    for mine, snoozes in zip(moved, seen, strict=True):
+        mine.snoozes_seen = snoozes
+
+
+async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]]) -> None:
+    rows = await client.commands(
+        [
+            ("ZRANGE", mine.keys.back + host, mine.away[host], mine.away[host] + URLS_AT_ONCE - 1)
+            for mine, host in surplus
+        ]
+    )
+    moves = [(mine, host, members) for (mine, host), members in zip(surplus, rows, strict=True) if members]
+    calls = [
+        scripts.park_urls(mine.keys, mine.who, host, encode_batch([_queued(host, m) for m in members]), members)
+        for mine, host, members in moves
+    ]
+    results = await client.run_each(calls)
+    for (mine, host, members), result in zip(moves, results, strict=True):
+        if result is True:
+            mine.note_parked(host, len(members))
+    _raise_first(results)
+
+
+async def _run(client: RedisClient, calls: Sequence[scripts.Call[Any]]) -> None:
+    _raise_first(await client.run_each(calls))
+
+
+def _raise_first(results: Sequence[Any]) -> None:
+    """A partition that is another node's now is seen by its next look; anything else is the loop's to handle."""
+    failed = next((r for r in results if isinstance(r, Exception) and not isinstance(r, OwnershipLostError)), None)
+    if failed is not None:
+        raise failed
+
+
+def _queued(host: str, member: bytes) -> QueuedUrl:
+    """The URL of a member, as the inbox takes it: it was seen before, and is queued all the same."""
+    try:
+        fields = unpack_member(member)
+        return QueuedUrl(fields.key, host, fields.priority, fields.flags | UNCHECKED, fields.body)
+    except Exception:
+        logger.exception("a URL of %(host)s in Redis cannot be read", {"host": host})
+        return QueuedUrl(0, host, 0, UNCHECKED, member)  # it is dropped, counted, when its turn comes
+
+
+def _scores(row: Any) -> list[tuple[bytes, Any]]:
+    """Members and scores, whichever protocol version brought them."""
+    return [tuple(pair) for pair in row] if row and isinstance(row[0], list | tuple) else pairs_of(row)

@@ -1,0 +1,168 @@
+"""Hosts that fail, in real crawls: all URLs of a host keep its Retry-After; a dead one is retired, and comes back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.test_outcomes import explained, frontier
+from tests.support.crawls import Crawl
+from tests.support.processes import no_strays_below, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PAGES = 12
+QUICK: dict[str, Any] = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_STEP_SECONDS": 0.2}
+Answer = tuple[int, dict[str, str]]
+
+
+class Host(ThreadingHTTPServer):
+    """A host at an address of its own; `answer` says what a path gets, `asked` is its log: (seconds, path, status)."""
+
+    daemon_threads = True
+
+    def __init__(self, address: str, answer: Callable[[str], Answer], port: int = 0) -> None:
+        self.answer = answer
+        self.asked: list[tuple[float, str, int]] = []
+        super().__init__((address, port), Handler)
+
+    def urls(self, *paths: str) -> list[str]:
+        return [f"http://{self.server_address[0]!s}:{self.server_address[1]}{path}" for path in paths]
+
+    @property
+    def pages(self) -> list[tuple[float, str, int]]:
+        return [row for row in self.asked if row[1] != "/robots.txt"]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Host
+
+    def do_GET(self) -> None:
+        status, headers = (404, {}) if self.path == "/robots.txt" else self.server.answer(self.path)
+        self.server.asked.append((time.monotonic(), self.path, status))
+        body = b"<html></html>"
+        self.send_response(status)
+        for name, value in {"Content-Type": "text/html", "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Nothing is printed."""
+
+
+@contextmanager
+def serving(address: str, answer: Callable[[str], Answer], port: int = 0) -> Iterator[Host]:
+    host = Host(address, answer, port)
+    thread = threading.Thread(target=host.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield host
+    finally:
+        host.shutdown()
+        host.server_close()
+        thread.join()
+
+
+def paths() -> list[str]:
+    return [f"/{number}" for number in range(PAGES)]
+
+
+def well(path: str) -> Answer:
+    return 200, {}
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int) -> None:
+    """Two refusals in a row: the host is silent for as long as it asked, then all its pages come; nobody else waits."""
+    refusals = [2, 3]
+
+    def overloaded(path: str) -> Answer:
+        if len(busy.pages) >= 4 and refusals:
+            return status, {"Retry-After": str(refusals.pop(0))}
+        return well(path)
+
+    with no_strays_below(tmp_path), serving("127.0.21.1", overloaded) as busy, serving("127.0.21.2", well) as fine:
+        crawl = Crawl(tmp_path / "crawl", busy.urls(*paths()) + fine.urls(*paths()), QUICK)
+        with crawl:
+            assert crawl.run(80) == 0
+        refused = [at for at, row in enumerate(busy.pages) if row[2] == status]
+        gaps = [busy.pages[at + 1][0] - busy.pages[at][0] for at in refused]
+        assert len(gaps) == 2
+        assert gaps[0] >= 2
+        assert gaps[1] >= 3
+        assert busy.pages[refused[0]][1] != busy.pages[refused[0] + 1][1], "another page is the next try"
+        assert sorted(path for _, path, code in busy.pages if code == 200) == sorted(paths())
+        assert fine.pages[-1][0] - fine.pages[0][0] < 2.5
+        outcomes = {said["outcome"]["name"] for said in explained(crawl, busy.urls(*paths())).values()}
+        assert outcomes == {"status:200"}
+
+
+@pytest.mark.timeout(90)
+def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
+    """The crawl ends without it, its URLs are kept and explained; awakened, each is fetched, and none twice."""
+    settings = {
+        **QUICK,
+        "BIGCRAWL_BACKOFF": 0.2,
+        "BIGCRAWL_BACKOFF_MAX": 0.4,
+        "BIGCRAWL_HOST_FAILURES_MAX": 6,
+        "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
+    }
+    with no_strays_below(tmp_path), serving("127.0.21.4", well) as fine:
+        with serving("127.0.21.3", well) as dying:
+            port = dying.server_address[1]
+            urls = dying.urls(*paths())
+            crawl = Crawl(tmp_path / "crawl", urls + fine.urls(*paths()), {**settings, "BIGCRAWL_HOST_DELAY": 0.5})
+            crawl.start()
+            wait_until(lambda: len(dying.pages) >= 3, "some pages are fetched")
+        with crawl:
+            assert crawl.wait(60) == 0
+            assert "finished; " in crawl.log.read_text()
+            before = [path for _, path, _ in dying.pages]
+            said = explained(crawl, urls)
+            kept = [url for url in urls if said[url]["where"] == "disk"]
+            assert {said[url]["host_state"] for url in kept} == {"retired"}
+            assert {said[url]["host_failed_by"] for url in kept} <= {"error:refused", "error:connection"}
+            assert len(kept) >= PAGES - len(before) - 1
+            status, text = frontier(crawl, "explain", kept[0])
+            assert status == 0
+            assert "retired: failed 6 times in a row" in text
+
+            assert crawl.run(60) == 0, "a restart does not forget it"
+            assert explained(crawl, kept[:1])[kept[0]]["host_state"] == "retired"
+
+            with serving("127.0.21.3", well, port) as back:
+                assert frontier(crawl, "awaken", "127.0.21.3") == (0, "awakened: 127.0.21.3\n")
+                assert frontier(crawl, "awaken", "127.0.21.3")[0] == 1
+                crawl.start()
+                wait_until(lambda: len(back.pages) == len(kept), "the rest comes", 70)
+                assert crawl.wait(20) == 0
+                after = [path for _, path, _ in back.pages]
+            assert sorted(after) == sorted(url.rpartition("/")[2].join(["/", ""]) for url in kept)
+            assert not set(before) & set(after)
+            ends = {url: said["outcome"]["name"] for url, said in explained(crawl, urls).items()}
+            assert {url for url, end in ends.items() if end == "status:200"} >= set(kept)
+            assert set(ends.values()) <= {"status:200", "error:refused", "error:connection"}
+
+
+@pytest.mark.timeout(60)
+def test_last_failure_is_the_outcome_and_ends_the_crawl(tmp_path: Path) -> None:
+    """One URL on a host that never answers: its tries are finite, and the last one is told."""
+    settings = {**QUICK, "BIGCRAWL_BACKOFF": 0.1, "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts", "RETRY_TIMES": 2}
+    always = 503, {"Retry-After": "soon"}
+    with no_strays_below(tmp_path), serving("127.0.21.5", lambda _: always) as host:
+        crawl = Crawl(tmp_path / "crawl", host.urls("/only"), settings)
+        with crawl:
+            assert crawl.run(50) == 0
+        assert len(host.pages) == 6, "three of its own, and three that were the host's"
+        [said] = explained(crawl, host.urls("/only")).values()
+        assert (said["where"], said["outcome"]["name"]) == ("ended", "status:503")
+        assert said["host_failures"] == 6
