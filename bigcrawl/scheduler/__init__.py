@@ -76,7 +76,13 @@ until then is in Redis and the WARC has no page waiting, by the call that also g
 time (`exchange_urls`, which also takes). Until then a crash brings the URL back; after it, nothing of it is missing.
 
 *A failed try (12 back to 7).* The URL returns to its old place in its host's queue, as the request that
-Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often.
+Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often. Where it was the
+host that failed (429, 503, no answer), the URL goes behind the others, and the host's failures are counted in its
+record: it rests longer each time, and in the end it is retired.
+
+*Back queue back to disk (8 to 6).* What a host has in Redis that is snoozed for a minute or more, or retired, goes
+through the partition's own inbox back to the queues on disk (`snoozed`), and is parked until the host answers, or
+is awakened by hand.
 
 *An owner's death (9 back to 7).* Whoever claims the partition next, in a higher epoch, finds all taken URLs
 back in their queues; their hosts rest, longer if the dead node may still be downloading. On disk the new

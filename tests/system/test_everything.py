@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX
 from bigcrawl.simweb.exchange import ABORTED_STATUS
 from bigcrawl.simweb.exhibits import EXHIBITS
 from bigcrawl.simweb.features import ALL, Naming
@@ -99,9 +100,16 @@ UNBUILT = (
     ),
     Unbuilt(
         "over_retried",
-        lambda whole, retried: "reset" if "reset" in faults_at(whole.served, retried.url) else retried.url,
-        frozenset({"reset"}),
-        "a request that is lost with the kept connection it went over is sent again, and not counted as a try",
+        lambda whole, retried: (
+            "its host's"
+            if retried.retries <= RETRIES + FREE_TRIES_MAX
+            else "reset"
+            if "reset" in faults_at(whole.served, retried.url)
+            else retried.url
+        ),
+        frozenset({"its host's"}),
+        "a request that is lost with the kept connection it went over is sent again, and not counted as a try; what "
+        "fails while its host is failing is not counted either, up to three times",
     ),
 )
 

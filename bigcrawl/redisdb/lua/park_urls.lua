@@ -7,7 +7,8 @@
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] host    ARGV[4] batch: those URLs as they are to be merged
 -- ARGV[5...] members of the back queue
 -- Returns: 1 when they were moved, 0 when one of them is not in the back queue; -1 when another node owns the partition.
--- Guarantee: all of them are moved, or none: a URL is in the back queue or in the inbox. A host without URLs is not ready.
+-- Guarantee: all of them are moved, or none: a URL is in the back queue or in the inbox. A host without URLs waiting is
+--            not ready.
 -- Lost reply: repeated, it changes nothing.
 -- Cost: O(members * log members).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
