@@ -96,6 +96,19 @@ class PolitenessConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """What an answer may cost, and a connection be used for."""
+
+    truncates: bool
+    header_bytes_max: int
+    headers_max: int
+    decompression_ratio_max: int
+    encodings_max: int
+    connection_requests_max: int
+    connection_age_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
@@ -103,6 +116,7 @@ class Config:
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
+    limits: LimitsConfig
     progress_ms: int
 
 
@@ -164,7 +178,16 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
         agent=str(settings.get("USER_AGENT") or "bigcrawl"),
     )
-    return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
+    limits = LimitsConfig(
+        truncates=value["BIGCRAWL_TRUNCATE"],
+        header_bytes_max=value["BIGCRAWL_HEADER_BYTES_MAX"],
+        headers_max=value["BIGCRAWL_HEADERS_MAX"],
+        decompression_ratio_max=value["BIGCRAWL_DECOMPRESSION_RATIO_MAX"],
+        encodings_max=value["BIGCRAWL_ENCODINGS_MAX"],
+        connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
+        connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
+    )
+    return Config(crawl, frontier, budget, politeness, limits, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:

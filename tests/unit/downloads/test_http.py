@@ -147,7 +147,7 @@ REFUSED = "http://127.0.0.1:1/"
 def test_failure_is_scrapys_exception(answer: Answer, meta: dict[str, Any], error: type[Exception]) -> None:
     """Retry middleware, stats and errbacks know it by its class."""
     with pytest.raises(error) as caught:
-        asyncio.run(fetched(answer, meta=meta))
+        asyncio.run(fetched(answer, meta=meta, crawler=new_crawler(BIGCRAWL_TRUNCATE=False)))
     assert type(caught.value) is error
 
 
