@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.utils.misc import load_object
 
+from bigcrawl import __version__
 from bigcrawl.config import read_config
+from bigcrawl.contact import user_agent_with
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+    from bigcrawl.config import PolitenessConfig
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +97,7 @@ class Addon:
             for scheme in ("http", "https"):
                 settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
         _limit_answers(settings)
+        _identify(settings, config.politeness)
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
@@ -128,6 +133,17 @@ def _limit_answers(settings: BaseSettings) -> None:
             settings.replace_in_component_priority_dict(
                 "DOWNLOADER_MIDDLEWARES_BASE", HttpCompressionMiddleware, CompressionMiddleware
             )
+
+
+def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:
+    """Put the contact into the user agent, and the mail address into each request, if they are not there already."""
+    agent = user_agent_with(who.agent, who.contact, f"bigcrawl/{__version__}")
+    if agent != who.agent:
+        settings.set("USER_AGENT", agent, max(settings.getpriority("USER_AGENT") or 0, 15))
+    headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
+    if who.mail and not any(name.lower() == "from" for name in headers):
+        priority = max(settings.getpriority("DEFAULT_REQUEST_HEADERS") or 0, 15)
+        settings.set("DEFAULT_REQUEST_HEADERS", {**headers, "From": who.mail}, priority)
 
 
 def _is_one_look(crawler: Crawler) -> bool:

@@ -265,6 +265,14 @@ SETTINGS: tuple[Setting, ...] = (
         bool,
         "Fetch from loopback, private, link-local and metadata addresses; for tests and intranets.",
     ),
+    # --- identity
+    Setting(
+        "BIGCRAWL_CONTACT",
+        None,
+        str,
+        "A web page or mail address by which whoever is crawled can reach you. Unset: the one in USER_AGENT. Without "
+        "either, no public address is fetched from.",
+    ),
     # --- fetching
     Setting(
         "BIGCRAWL_IN_PROCESS_MAX",

@@ -36,8 +36,10 @@ from bigcrawl.downloads.reuse import Reuse
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
 from bigcrawl.extensions.tally import Tally
-from bigcrawl.scheduler.outcome import FetchAbortedError
-from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.politeness import addresses
+from bigcrawl.scheduler.doors import UNIDENTIFIED
+from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.registry import frontier_of, is_crawling
 
 if TYPE_CHECKING:
     from typing import Self
@@ -89,7 +91,9 @@ class HttpDownloadHandler:
         self._warnsize = settings.getint("DOWNLOAD_WARNSIZE")
         self._fails_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self._limits = read_config(settings).limits
+        config = read_config(settings)
+        self._limits = config.limits
+        self._is_nameless = not config.politeness.contact
         self._tally = Tally(crawler)
         self._reuse = Reuse(self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit)
         self._allows_private = settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES")
@@ -186,6 +190,8 @@ class HttpDownloadHandler:
         )
         url = urlparse_cached(request)
         address = await address_of(url.hostname or "", allow_private=self._allows_private)
+        if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
+            raise UrlRefusedError(request.url, UNIDENTIFIED)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)

@@ -106,6 +106,7 @@ class Node:
             config, client, self.membership, self.handout, clock, self._worker, files, self._reputation, self._paces
         )
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
+        self._doors.on_unidentified = on_fatal
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)

@@ -18,6 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
+from bigcrawl import __version__
 from bigcrawl.addon import Addon
 from tests.unit.scheduler.world import QUIET
 
@@ -163,3 +164,31 @@ def test_body_may_have_some_megabytes() -> None:
     """Scrapy's default is a GiB, times the fetches at a time; a project says otherwise if it has the memory."""
     assert installed().getint("DOWNLOAD_MAXSIZE") == 16 << 20
     assert installed({"DOWNLOAD_MAXSIZE": 5}).getint("DOWNLOAD_MAXSIZE") == 5
+
+
+MAIL = "me@uni-somewhere.de"
+
+
+def test_servers_are_told_whom_to_reach() -> None:
+    """In the user agent, whatever it was, and a mail address in each request; what a project says is not said twice."""
+    agent = installed({"BIGCRAWL_CONTACT": MAIL})["USER_AGENT"]
+    assert agent == f"bigcrawl/{__version__} (+{MAIL})"
+    assert installed({"BIGCRAWL_CONTACT": MAIL, "USER_AGENT": "mybot"})["USER_AGENT"] == f"mybot (+{MAIL})"
+    own = f"mybot ({MAIL})"
+    found = installed({"USER_AGENT": own})
+    assert found["USER_AGENT"] == own
+    assert found["DEFAULT_REQUEST_HEADERS"]["From"] == MAIL
+    assert "Accept" in found["DEFAULT_REQUEST_HEADERS"]
+    assert "From" not in installed()["DEFAULT_REQUEST_HEADERS"]
+    assert "From" not in installed({"BIGCRAWL_CONTACT": "https://uni-somewhere.de/"})["DEFAULT_REQUEST_HEADERS"]
+    others = {"from": "others@uni-somewhere.de"}
+    assert installed({"BIGCRAWL_CONTACT": MAIL, "DEFAULT_REQUEST_HEADERS": others})["DEFAULT_REQUEST_HEADERS"] == others
+
+
+def test_contact_is_told_over_the_command_line_too() -> None:
+    """A user agent given there has no contact either."""
+    crawler = Crawler(One, Settings({**QUIET, "BIGCRAWL_CONTACT": MAIL}, priority="project"))
+    crawler.settings.set("USER_AGENT", "mybot", "cmdline")
+    crawler.spider = One()
+    Addon.from_crawler(crawler).update_settings(crawler.settings)
+    assert crawler.settings["USER_AGENT"] == f"mybot (+{MAIL})"
