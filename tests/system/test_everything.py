@@ -53,6 +53,7 @@ SETTINGS: dict[str, Any] = {
     # Storms last three or four seconds.
     "BIGCRAWL_BACKOFF": 1,
     "BIGCRAWL_BACKOFF_MAX": 8,
+    "BIGCRAWL_TRUNCATE": False,  # what is stored is held to what came whole
     # Above the 1.5 MB of `large`, below what the bombs and the endless bodies come to.
     "DOWNLOAD_MAXSIZE": 4_000_000,
 }
