@@ -132,6 +132,16 @@ class PartitionMachine(RuleBasedStateMachine):
     def step(self, room: int, entries: int) -> None:
         self.world.step(self.partition, room, entries)
 
+    @rule(away=st.dictionaries(st.sampled_from((*HOSTS, "huge.example")), st.integers(0, 1), max_size=3))
+    def hosts_go_away(self, away: dict[str, int]) -> None:
+        self.world.away = away
+
+    @precondition(lambda self: self.epoch)
+    @invariant()
+    def withheld_is_part_of_what_waits(self) -> None:
+        retired = [host for host, hot_max in self.world.away.items() if not hot_max]
+        assert self.partition.withheld() <= self.partition.withheld(retired) <= self.partition.waiting
+
     @rule()
     def make_durable(self) -> None:
         self.partition.forget_batches(self.partition.durable_batch_number)

@@ -77,6 +77,7 @@ class PartitionWorld:
     def __init__(self) -> None:
         self.inbox: list[InboxEntry] = []
         self.hot: Counter[str] = Counter()
+        self.away: dict[str, int] = {}  # hosts snoozed or retired, and how many of their URLs may be hot
         self.admitted: list[QueuedUrl] = []
         self.batches: dict[int, AdmitBatch] = {}
         self._entries = 0
@@ -141,10 +142,15 @@ class PartitionWorld:
 
     def step(self, partition: Partition, room: int, limit: int = 1 << 30) -> None:
         """One step, committed and admitted."""
-        self.admit(partition.step(self.unread(partition, limit), room, self.hot).batch)
+        batch = partition.step(self.unread(partition, limit), room, self.hot, self.away).batch
+        before = self.hot.copy()
+        self.admit(batch)
+        for host, hot_max in self.away.items():
+            assert self.hot[host] <= max(before[host], hot_max), f"{host} is away, and gets more than its next try"
 
     def drain(self, partition: Partition, host_hot_max: int) -> None:
         """Step until nothing waits, fetching all that is hot in between; then check all promises."""
+        self.away = {}
         for _ in range(len(self._expected) + 100):  # at worst one URL a step, of one host with room for one
             if not self.unread(partition) and not partition.waiting:
                 break
