@@ -85,7 +85,6 @@ class HttpDownloadHandler:
         self._warnsize = settings.getint("DOWNLOAD_WARNSIZE")
         self._fails_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self._allows_private = settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES")
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
         self._has_warned_of_dataloss = False
@@ -134,6 +133,11 @@ class HttpDownloadHandler:
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.is_handed_out(request) and request.errback is None
 
+    def _checked_address(self, request: Request) -> str:
+        """The address that the frontier checked for this very request; empty where it did not hand it out."""
+        frontier = frontier_of(self._crawler)
+        return frontier.address_of(request) if frontier is not None else ""
+
     async def _through_scrapy(self, request: Request) -> Response:
         if self._scrapys is None:
             self._scrapys = build_from_crawler(HTTP11DownloadHandler, self._crawler)
@@ -165,7 +169,7 @@ class HttpDownloadHandler:
             may_repeat=not self._can_return(request),
         )
         url = urlparse_cached(request)
-        address = await address_of(url.hostname or "", allow_private=self._allows_private)
+        address = self._checked_address(request) or await address_of(url.hostname or "")
         curl = self._idle.pop() if self._idle else _new_curl()
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)

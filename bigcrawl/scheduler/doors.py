@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from bigcrawl.politeness import addresses
+from bigcrawl.politeness.addresses import AddressGuard, server_of
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.redisdb import scripts
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.paces import Paces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
-LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends its URL
+LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
@@ -45,6 +45,7 @@ class Doors:
         self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock, paces: Paces
     ) -> None:
         self._policy = policy
+        self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._paces = paces
         self._client = client
         self._dns = dns
@@ -80,24 +81,24 @@ class Doors:
         return self._checked(found)
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """Try a host's URL a few times; where DNS says that there is no such name, not each URL anew."""
+        """Where DNS says that there is no such name, the URL ends; where it says nothing, each has a few tries."""
         tries = self._failed_lookups.pop(host, 0) + 1
-        is_last = tries >= LOOKUPS_MAX
-        if not is_last or error.reason in NO_SUCH_NAME:
-            self._failed_lookups[host] = tries
-            if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
-                self._failed_lookups.popitem(last=False)
-        return Closed(reason="unresolved") if is_last else Closed(retry_ms=error.retry_after_ms)
+        if tries >= LOOKUPS_MAX or error.reason in NO_SUCH_NAME:
+            return Closed(reason="unresolved")
+        self._failed_lookups[host] = tries
+        if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
+            self._failed_lookups.popitem(last=False)
+        return Closed(retry_ms=error.retry_after_ms)
 
     def server_delay_ms(self, address: str, host: str) -> int:
         """The gap between fetches from a server, before one from this host."""
-        return self._paces.server_delay_ms(address, host)
+        return self._paces.server_delay_ms(server_of(address), host)
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
         """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.
 
         Args:
-            address: the server.
+            address: of the server, whose gate it shares with its /64 if it is IPv6.
             due_ms: when the host may be fetched, on the monotonic clock.
             due_server_ms: the same moment on the clock of Redis.
             grant: what the start is for; who is sent away comes back under the same name.
@@ -113,7 +114,9 @@ class Doors:
         now_ms = self._clock.monotonic_ms()
         if granted_ms is None or granted_ms < now_ms - GRANT_KEPT_MS:
             earliest_ms = due_server_ms if due_ms > now_ms else 0
-            [(server_ms, start_ms)] = await self._client.run([scripts.pass_gate(address, gap_ms, earliest_ms)])
+            [(server_ms, start_ms)] = await self._client.run(
+                [scripts.pass_gate(server_of(address), gap_ms, earliest_ms)]
+            )
             granted_ms = self._clock.monotonic_ms() + start_ms - server_ms
         granted_ms = max(granted_ms, due_ms)
         if granted_ms - self._clock.monotonic_ms() <= WAIT_MS_MAX:
@@ -124,6 +127,6 @@ class Doors:
         raise Closed(retry_ms=granted_ms - self._clock.monotonic_ms())
 
     def _checked(self, found: list[str]) -> str:
-        if not self._policy.allow_private_addresses and any(addresses.refusal(address) for address in found):
+        if self._guard.refusal(found):
             raise Closed(reason="refused-address")
         return found[0]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.scheduler import Scheduler
@@ -37,6 +39,16 @@ def frontier_of(crawler: Crawler) -> Scheduler | None:
 def is_crawling() -> bool:
     """Whether any crawler of this process runs on a frontier, and not only `scrapy shell` and its like."""
     return len(_frontiers) > 0
+
+
+def refusal(found: Sequence[str]) -> str | None:
+    """Why a connection to a host with these addresses is refused, by the frontiers of this process; None if not."""
+    for held in list(_frontiers.values()):
+        frontier = held()
+        reason = frontier.guard.refusal(found) if frontier is not None else None
+        if reason is not None:
+            return reason
+    return None
 
 
 def register_storage(crawler: Crawler, storage: PageStorage) -> None:

@@ -71,21 +71,38 @@ def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, r
     run(tmp_path, redis_url, with_gate, server_delay=1)
 
 
-def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(tmp_path: Path, redis_url: str) -> None:
-    """A failure snoozes the host, not the node; after the last try the URL ends, and the host's next ones at once."""
+def test_name_that_does_not_exist_ends_its_url_at_once(tmp_path: Path, redis_url: str) -> None:
+    """DNS has said so, and to ask it again will not change it; nor for the host's next URL."""
 
     async def story(entrance: Entrance) -> None:
-        for attempt in range(1, LOOKUPS_MAX + 1):
-            with pytest.raises(Closed) as closed:
-                await entrance.doors.address("gone.no.example")
-            is_last = attempt == LOOKUPS_MAX
-            assert closed.value.reason == ("unresolved" if is_last else "")
-            assert is_last or closed.value.retry_ms > 0
-            entrance.clock.advance(3_600_000)
-        with pytest.raises(Closed, match="unresolved"):
-            await entrance.doors.address("gone.no.example")
+        for host in ("gone.no.example", "gone.no.example", "a..b"):
+            with pytest.raises(Closed, match="unresolved"):
+                await entrance.doors.address(host)
+        assert "failed_lookups=0" in repr(entrance.doors)
 
     run(tmp_path, redis_url, story)
+
+
+def test_addresses_of_a_network_may_be_opened(tmp_path: Path, redis_url: str) -> None:
+    """BIGCRAWL_ALLOW_ADDRESSES opens what it names, and nothing beside it."""
+
+    async def story(entrance: Entrance) -> None:
+        assert await entrance.doors.address("10.1.2.3") == "10.1.2.3"
+        with pytest.raises(Closed, match="refused-address"):
+            await entrance.doors.address("10.2.0.1")
+
+    run(tmp_path, redis_url, story, allow_private_addresses=False, allow_addresses=["10.1.0.0/16"])
+
+
+def test_ipv6_addresses_of_one_network_share_a_gate(tmp_path: Path, redis_url: str) -> None:
+    """A /64 may be one machine; another one, and an IPv4 address beside it, are others."""
+
+    async def story(entrance: Entrance) -> None:
+        addresses = ("2001:db8:7:1::1", "2001:db8:7:1::2", "2001:db8:7:2::1", "192.0.2.90", "::ffff:192.0.2.90")
+        starts = [await entrance.start_ms(address, 0, 0, address) for address in addresses]
+        assert starts == pytest.approx([0, 600, 0, 0, 600], abs=200)
+
+    run(tmp_path, redis_url, story, server_delay=0.6)
 
 
 def test_dns_that_fails_is_no_missing_name(tmp_path: Path, redis_url: str) -> None:
