@@ -61,14 +61,15 @@ class DnsError(BigcrawlError):
     """A host has no usable address now; ask again after `retry_after_ms`.
 
     `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name`
-    or `failed`.
+    or `failed`. It `is_kept` when an earlier look-up brought it.
     """
 
-    def __init__(self, host: str, reason: str, retry_after_ms: int) -> None:
+    def __init__(self, host: str, reason: str, retry_after_ms: int, *, is_kept: bool = False) -> None:
         super().__init__(f"{host} has no address: {reason}; not asked again for {retry_after_ms} ms")
         self.host = host
         self.reason = reason
         self.retry_after_ms = retry_after_ms
+        self.is_kept = is_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,7 @@ class DnsCache:
         if literal is not None:
             return [literal]
         entry = self._kept(host)
+        is_kept = entry is not None
         if entry is None:
             task = self._asked.get(host)
             if task is None:
@@ -162,7 +164,8 @@ class DnsCache:
                 self._asked[host] = task
             entry = await asyncio.shield(task)
         if entry.reason:
-            raise DnsError(host, entry.reason, max(entry.expires_ms - self._clock.monotonic_ms(), 1))
+            left_ms = max(entry.expires_ms - self._clock.monotonic_ms(), 1)
+            raise DnsError(host, entry.reason, left_ms, is_kept=is_kept)
         return list(entry.addresses)
 
     async def close(self) -> None:

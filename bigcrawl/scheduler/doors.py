@@ -82,7 +82,8 @@ class Doors:
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
         """Where DNS says that there is no such name, the URL ends; where it says nothing, each has a few tries."""
-        tries = self._failed_lookups.pop(host, 0) + 1
+        # A URL may come back a little before its time: what was said then is not another try.
+        tries = self._failed_lookups.pop(host, 0) + (not error.is_kept)
         if tries >= LOOKUPS_MAX or error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
         self._failed_lookups[host] = tries

@@ -119,6 +119,23 @@ def test_dns_that_fails_is_no_missing_name(tmp_path: Path, redis_url: str) -> No
     run(tmp_path, redis_url, story)
 
 
+def test_url_that_comes_back_early_has_not_been_tried_again(tmp_path: Path, redis_url: str) -> None:
+    """A URL may be taken half a second before its host is due: only questions count as tries."""
+
+    async def story(entrance: Entrance) -> None:
+        for _ in range(2):
+            for early in range(5):
+                with pytest.raises(Closed) as closed:
+                    await entrance.doors.address("slow.example")
+                assert closed.value.reason == "", early
+                entrance.clock.advance(closed.value.retry_ms // 2)
+            entrance.clock.advance(3_600_000)
+        with pytest.raises(Closed, match="unresolved"):
+            await entrance.doors.address("slow.example")
+
+    run(tmp_path, redis_url, story)
+
+
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:
     """Each asker gets the next free start; one in reach is waited for, one further on closes the door."""
 
