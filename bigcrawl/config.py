@@ -110,6 +110,7 @@ class DnsConfig:
     ttl_min_ms: int = 60_000
     ttl_max_ms: int = 86_400_000
     negative_ttl_ms: int = 300_000
+    shared_answers: int = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +219,7 @@ def _dns(value: Mapping[str, Any]) -> DnsConfig:
         ttl_min_ms=min(_ms(value["BIGCRAWL_DNS_TTL_MIN"]), ttl_max_ms),
         ttl_max_ms=ttl_max_ms,
         negative_ttl_ms=_ms(value["BIGCRAWL_DNS_NEGATIVE_TTL"]),
+        shared_answers=value["BIGCRAWL_DNS_SHARED"],
     )
 
 

@@ -315,6 +315,15 @@ SETTINGS: tuple[Setting, ...] = (
         1,
         86_400,
     ),
+    Setting(
+        "BIGCRAWL_DNS_SHARED",
+        50_000,
+        int,
+        "Answers of name servers that nodes share in Redis, some 170 bytes each; 0: each node asks for itself.",
+        "answers",
+        0,
+        10_000_000,
+    ),
     # --- fetching
     Setting(
         "BIGCRAWL_IN_PROCESS_MAX",

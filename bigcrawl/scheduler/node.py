@@ -36,6 +36,7 @@ from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.url.key import partition_of
 
@@ -103,6 +104,8 @@ class Node:
         self.ownership = Ownership(
             config, client, self.membership, self.handout, clock, self._worker, self._reputation, self._paces
         )
+        self._dns = dns
+        self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
@@ -155,6 +158,8 @@ class Node:
         await self._client.ping()
         self._record = await open_record(self._client, self.config.crawl)
         self._reputation.begin()
+        if self.config.dns.shared_answers:
+            self._dns.store = self._answers
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
@@ -166,8 +171,14 @@ class Node:
     async def abandon(self) -> None:
         """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
         await self._gatekeeper.close()
+        await self._stop_sharing()
         self._worker.shutdown(wait=True)
         self.membership.unlock(left=self._left)
+
+    async def _stop_sharing(self) -> None:
+        if self._dns.store is self._answers:
+            self._dns.store = None
+        await self._answers.close()
 
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
@@ -181,6 +192,7 @@ class Node:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._gatekeeper.close()
+        await self._stop_sharing()
         try:
             async with asyncio.timeout(CLOSE_S):
                 last = await self._say_goodbye()

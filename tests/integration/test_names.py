@@ -51,7 +51,8 @@ def crawled(
             assert crawl.run() == 0
             assert b"Traceback" not in crawl.log.read_bytes()
             urls = [web.url(*split(place)) for place in pages] + [web.url(seed) for seed in seeds]
-            ended = {url: said["outcome"]["name"] if said["outcome"] else said["where"] for url, said in explained(crawl, urls).items()}
+            told = explained(crawl, urls).items()
+    ended = {url: said["outcome"]["name"] if said["outcome"] else said["where"] for url, said in told}
     return web, {url.removeprefix("http://").replace(f":{web.port}", ""): end for url, end in ended.items()}
 
 
