@@ -111,6 +111,7 @@ class DnsConfig:
     ttl_max_ms: int = 86_400_000
     negative_ttl_ms: int = 300_000
     shared_answers: int = 50_000
+    pld_names: int = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,7 @@ def _dns(value: Mapping[str, Any]) -> DnsConfig:
         ttl_max_ms=ttl_max_ms,
         negative_ttl_ms=_ms(value["BIGCRAWL_DNS_NEGATIVE_TTL"]),
         shared_answers=value["BIGCRAWL_DNS_SHARED"],
+        pld_names=value["BIGCRAWL_DNS_PLD_NAMES"],
     )
 
 

@@ -324,6 +324,16 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         10_000_000,
     ),
+    Setting(
+        "BIGCRAWL_DNS_PLD_NAMES",
+        300,
+        int,
+        "New names of one pay-level domain that are looked up a minute, times its budget over BIGCRAWL_BUDGET; the "
+        "others wait. 0: no bound.",
+        "names",
+        0,
+        1_000_000,
+    ),
     # --- fetching
     Setting(
         "BIGCRAWL_IN_PROCESS_MAX",

@@ -143,6 +143,10 @@ class DnsCache:
         entry = self._kept(host, grace_ms)
         return list(entry.addresses) if entry is not None and entry.addresses else None
 
+    def knows(self, host: str) -> bool:
+        """Whether a look-up would be answered without asking, if only with a failure."""
+        return self._kept(host) is not None or _literal(host) is not None
+
     async def lookup(self, host: str) -> list[str]:
         """Return the addresses of a host, at least one, in the resolver's order.
 

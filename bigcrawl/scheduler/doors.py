@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
 LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
+LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
 GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
@@ -50,6 +52,8 @@ class Doors:
         self._client = client
         self._dns = dns
         self._clock = clock
+        self.lookups: Lookups | None = None
+        """Shares look-ups out over PLDs; None: whoever asks has his name looked up."""
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()
         self._grants: OrderedDict[str, int] = OrderedDict()
 
@@ -71,8 +75,12 @@ class Doors:
         """Resolve and check the host's addresses.
 
         Raises:
-            Closed: refused, or there is none.
+            Closed: refused, or there is none, or it is not yet its turn to be looked up.
         """
+        if self.lookups is not None and not self._dns.knows(host):
+            wait_ms = await self.lookups.wait_ms(host)
+            if wait_ms:
+                raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
         try:
             found = await self._dns.lookup(host)
         except DnsError as error:

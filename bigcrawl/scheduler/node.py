@@ -30,6 +30,7 @@ from bigcrawl.scheduler.exchange import Exchange
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
 from bigcrawl.scheduler.link_graph import LinkGraph
+from bigcrawl.scheduler.lookups import Lookups
 from bigcrawl.scheduler.membership import Membership
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.ownership import Ownership
@@ -107,6 +108,7 @@ class Node:
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
+        self._doors.lookups = Lookups(config, clock, self.pld_of, self._budget_of)
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
@@ -239,6 +241,9 @@ class Node:
     def partition_of_host(self, host: str) -> int:
         """The partition of a host's pay-level domain."""
         return partition_of(self.pld_of(host), self.config.crawl.partitions)
+
+    async def _budget_of(self, host: str) -> int:
+        return await self.ownership.budget_of(self.partition_of_host(host), host)
 
     @property
     def is_crowded(self) -> bool:
