@@ -70,9 +70,10 @@ class DnsResolver:
         async with self._free, asyncio.timeout(self._config.timeout_ms / 1_000):
             for family in self._families:
                 answer = await self._ask(host, family)
-                if answer is None:  # no such name: it has no address of another family either
+                # Some servers deny a name that they have IPv4 addresses for when they are asked for IPv6, dnsmasq too.
+                if answer is None and family == socket.AF_INET:
                     break
-                if answer.addresses:
+                if answer is not None and answer.addresses:
                     return answer
         return Answer((), None)
 
@@ -95,7 +96,7 @@ class DnsResolver:
                 return Answer((), None)
             raise _as_getaddrinfo(status, str(error.args[-1])) from error
         addresses = tuple(dict.fromkeys(node.addr[0].decode("ascii") for node in found.nodes))
-        ttl_s = min((node.ttl for node in found.nodes), default=0)
+        ttl_s = min((record.ttl for record in (*found.nodes, *found.cnames)), default=0)
         return Answer(addresses, ttl_s * 1_000)
 
     def _enter_loop(self) -> None:

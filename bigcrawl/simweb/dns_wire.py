@@ -109,7 +109,9 @@ def parse_query(message: bytes) -> Query:
     return Query(number, flags, message[_HEADER.size : end], ".".join(labels), record_type)
 
 
-def encode_addresses(query: Query, addresses: Sequence[str], ttl_s: int, alias: str = "") -> bytes:
+def encode_addresses(
+    query: Query, addresses: Sequence[str], ttl_s: int, alias: str = "", alias_ttl_s: int | None = None
+) -> bytes:
     """A reply with A and AAAA records, behind a CNAME if the name is the `alias` of another one.
 
     With no address it says that the name has no record of the type asked for.
@@ -120,7 +122,7 @@ def encode_addresses(query: Query, addresses: Sequence[str], ttl_s: int, alias: 
     records = []
     if alias:
         target = _encode_name(alias)
-        records.append(owner + _RECORD_TAIL.pack(_TYPE_CNAME, _CLASS_IN, ttl_s, len(target)) + target)
+        records.append(owner + _RECORD_TAIL.pack(_TYPE_CNAME, _CLASS_IN, alias_ttl_s or ttl_s, len(target)) + target)
         owner = target
     for address in addresses:
         packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)

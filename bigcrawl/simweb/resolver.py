@@ -140,7 +140,8 @@ class Resolver:
         ttl_s = self._ttl_s if record.ttl_s is None else record.ttl_s
         wanted = [address for address in record.addresses if has_type(address, query.record_type)]
         outcome = Outcome.FOUND if wanted else Outcome.NO_DATA
-        return outcome, encode_addresses(query, wanted, ttl_s, record.alias), record.delay_ms
+        reply = encode_addresses(query, wanted, ttl_s, record.alias, record.alias_ttl_s)
+        return outcome, reply, record.delay_ms
 
     def _read_datagrams(self, sock: socket.socket) -> None:
         for _ in range(_DATAGRAMS_A_TURN):

@@ -50,10 +50,11 @@ def test_addresses_come_with_their_ttl() -> None:
     assert zone.asked == {"a.example": 1}
 
 
-def test_ttl_of_an_alias_counts_too() -> None:
-    """What is behind a CNAME holds no longer than the CNAME."""
-    zone = Zone({"www.a.example": NameRecord(("192.0.2.1",), ttl_s=5, alias="front.cdn.example")})
-    assert ask(zone, "www.a.example") == (("192.0.2.1",), 5_000)
+@pytest.mark.parametrize(("address_s", "alias_s"), [(5, 60), (60, 5)])
+def test_ttl_of_an_alias_counts_too(address_s: int, alias_s: int) -> None:
+    """What is behind a CNAME holds no longer than the CNAME, and a CNAME no longer than what is behind it."""
+    record = NameRecord(("192.0.2.1",), ttl_s=address_s, alias="front.cdn.example", alias_ttl_s=alias_s)
+    assert ask(Zone({"www.a.example": record}), "www.a.example") == (("192.0.2.1",), 5_000)
 
 
 @pytest.mark.parametrize(
