@@ -13,7 +13,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,7 +101,11 @@ class PolitenessConfig:
 
 @dataclass(frozen=True, slots=True)
 class DnsConfig:
-    """How names are resolved, and for how long answers are kept; `servers` empty: those of the machine."""
+    """How names are resolved, and for how long answers are kept.
+
+    `servers` empty: those of the machine. `is_proxys`: nothing is resolved here but what is connected to from here.
+    `obeys_environment`: fetches go through the proxies that the environment names, if any.
+    """
 
     servers: tuple[str, ...] = ()
     families: str = "ipv4-first"
@@ -112,6 +116,8 @@ class DnsConfig:
     negative_ttl_ms: int = 300_000
     shared_answers: int = 50_000
     pld_names: int = 300
+    is_proxys: bool = False
+    obeys_environment: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
 
     Args:
         settings: a mapping such as Scrapy's Settings; reads BIGCRAWL_*, CONCURRENT_REQUESTS,
-            DOWNLOAD_DELAY and USER_AGENT.
+            DOWNLOAD_DELAY, HTTPPROXY_ENABLED and USER_AGENT.
 
     Raises:
         ConfigError: an unknown BIGCRAWL_ name, or a value of the wrong type or out of bounds.
@@ -186,7 +192,8 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         agent=str(settings.get("USER_AGENT") or "bigcrawl"),
     )
     progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
-    return Config(crawl, frontier, budget, politeness, _dns(value), progress_ms)
+    dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
+    return Config(crawl, frontier, budget, politeness, dns, progress_ms)
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
@@ -195,7 +202,7 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
     Raises:
         ConfigError: a value is of the wrong type or out of bounds.
     """
-    return _dns(_values(settings, "BIGCRAWL_DNS_"))
+    return _dns(_values(settings, "BIGCRAWL_DNS"))
 
 
 def _values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
@@ -222,6 +229,7 @@ def _dns(value: Mapping[str, Any]) -> DnsConfig:
         negative_ttl_ms=_ms(value["BIGCRAWL_DNS_NEGATIVE_TTL"]),
         shared_answers=value["BIGCRAWL_DNS_SHARED"],
         pld_names=value["BIGCRAWL_DNS_PLD_NAMES"],
+        is_proxys=value["BIGCRAWL_DNS"] == "proxy",
     )
 
 

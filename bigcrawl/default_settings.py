@@ -274,6 +274,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # --- names
     Setting(
+        "BIGCRAWL_DNS",
+        "here",
+        str,
+        "Who resolves names: each node, or the proxy that all fetches go through.",
+        choices=("here", "proxy"),
+    ),
+    Setting(
         "BIGCRAWL_DNS_SERVERS",
         [],
         list,

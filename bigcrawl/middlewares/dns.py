@@ -1,7 +1,8 @@
 """The reactor's resolver on the frontier's DNS cache: `TWISTED_DNS_RESOLVER`, set by the add-on.
 
 A name resolves to one address, the one whose range was checked and whose server's gate was passed. A name
-that comes here unasked (a proxy, a project's own connections) is looked up and checked in the same way.
+that comes here unasked (a project's own connections) is looked up and checked in the same way; the operator's
+proxies are looked up only.
 Where there is no frontier (`scrapy shell http://localhost/`), no range is closed.
 """
 
@@ -19,7 +20,7 @@ from bigcrawl.config import read_dns
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
 from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
-from bigcrawl.scheduler.registry import refusal
+from bigcrawl.scheduler.registry import is_proxy, refusal
 
 if TYPE_CHECKING:
     from typing import Self
@@ -67,7 +68,7 @@ class Resolver:
         resolutionReceiver.resolutionBegan(resolution)
         known = shared_dns().peek(hostName, GRACE_MS)
         if known is not None:
-            self._answer(resolutionReceiver, known, portNumber)
+            self._answer(resolutionReceiver, self._open(hostName, known), portNumber)
         else:
             deferred_from_coro(self._look_up(resolutionReceiver, hostName, portNumber))
         return resolution
@@ -77,10 +78,14 @@ class Resolver:
             found = await shared_dns().lookup(host.rstrip(".").lower())
         except DnsError:
             found = []
-        self._answer(receiver, found, port)
+        self._answer(receiver, self._open(host, found), port)
+
+    def _open(self, host: str, found: list[str]) -> list[str]:
+        """The addresses, if they may be connected to: by the crawls' rules, but for the operator's own proxies."""
+        return found if is_proxy(host) or not refusal(found) else []
 
     def _answer(self, receiver: Any, found: list[str], port: int) -> None:
-        for address in [] if refusal(found) else found[:1]:
+        for address in found[:1]:
             kind = IPv6Address if ":" in address else IPv4Address
             receiver.addressResolved(kind("TCP", address, port))
         receiver.resolutionComplete()

@@ -137,7 +137,7 @@ class DnsCache:
 
         With `grace_ms`, also those of an answer that ended less than so long ago.
         """
-        literal = _literal(host)
+        literal = literal_address(host)
         if literal is not None:
             return [literal]
         entry = self._kept(host, grace_ms)
@@ -145,7 +145,7 @@ class DnsCache:
 
     def knows(self, host: str) -> bool:
         """Whether a look-up would be answered without asking, if only with a failure."""
-        return self._kept(host) is not None or _literal(host) is not None
+        return self._kept(host) is not None or literal_address(host) is not None
 
     async def lookup(self, host: str) -> list[str]:
         """Return the addresses of a host, at least one, in the resolver's order.
@@ -156,7 +156,7 @@ class DnsCache:
         Raises:
             DnsError: there are none now; the same answer is given until `retry_after_ms` are over.
         """
-        literal = _literal(host)
+        literal = literal_address(host)
         if literal is not None:
             return [literal]
         entry = self._kept(host)
@@ -239,7 +239,7 @@ class DnsCache:
         return _Entry((), reason, self._clock.monotonic_ms() + backoff_ms + spread_ms, failures)
 
 
-def _literal(host: str) -> str | None:
+def literal_address(host: str) -> str | None:
     """Return a host that is an IP address, else None."""
     # Only a host with a colon, or that ends in a digit, can be one: names are told apart cheaply.
     if ":" not in host and not host[-1:].isdigit():

@@ -96,7 +96,7 @@ class DnsResolver:
                 return Answer((), None)
             raise _as_getaddrinfo(status, str(error.args[-1])) from error
         addresses = tuple(dict.fromkeys(node.addr[0].decode("ascii") for node in found.nodes))
-        ttl_s = min((record.ttl for record in (*found.nodes, *found.cnames)), default=0)
+        ttl_s = min((*(node.ttl for node in found.nodes), *(alias.ttl for alias in found.cnames)), default=0)
         return Answer(addresses, ttl_s * 1_000)
 
     def _enter_loop(self) -> None:

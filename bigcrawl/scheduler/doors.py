@@ -1,6 +1,7 @@
 """The two doors before a connection: which address, and when that server may be asked (step 10).
 
-An address is resolved, and refused when it lies in a range that is closed. The server's gate in Redis, shared by
+An address is resolved, and refused when it lies in a range that is closed. Where a proxy resolves names, the address is
+empty: such a host has its own delay, and no server's gate. The server's gate in Redis, shared by
 all nodes and crawls, grants a start time; a grant far ahead is remembered, so that the URL that comes back
 for it does not ask again.
 """
@@ -11,10 +12,12 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from bigcrawl.politeness.addresses import AddressGuard, server_of
-from bigcrawl.politeness.dns_cache import DnsError
+from bigcrawl.politeness.dns_cache import DnsError, literal_address
 from bigcrawl.redisdb import scripts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
@@ -54,6 +57,8 @@ class Doors:
         self._clock = clock
         self.lookups: Lookups | None = None
         """Shares look-ups out over PLDs; None: whoever asks has his name looked up."""
+        self.resolves_here: Callable[[str], bool] | None = None
+        """Whether a host's name is resolved by this node, not by a proxy; None: all are."""
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()
         self._grants: OrderedDict[str, int] = OrderedDict()
 
@@ -61,22 +66,26 @@ class Doors:
         return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
 
     def known_address(self, host: str) -> str | None:
-        """The address to connect to if nothing needs to be asked; None otherwise.
+        """The address to connect to if nothing needs to be asked, empty where that is a proxy's; None otherwise.
 
         Raises:
             Closed: the address is refused.
         """
+        if self._is_proxys(host):
+            return ""
         if self._policy.server_delay_ms:
             return None
         found = self._dns.peek(host)
         return self._checked(found) if found else None
 
     async def address(self, host: str) -> str:
-        """Resolve and check the host's addresses.
+        """Resolve and check the host's addresses, and return the one to connect to; empty where that is a proxy's.
 
         Raises:
             Closed: refused, or there is none, or it is not yet its turn to be looked up.
         """
+        if self._is_proxys(host):
+            return ""
         if self.lookups is not None and not self._dns.knows(host):
             wait_ms = await self.lookups.wait_ms(host)
             if wait_ms:
@@ -100,7 +109,9 @@ class Doors:
         return Closed(retry_ms=error.retry_after_ms)
 
     def server_delay_ms(self, address: str, host: str) -> int:
-        """The gap between fetches from a server, before one from this host."""
+        """The gap between fetches from a server, before one from this host; 0 where the server is not known."""
+        if not address:
+            return 0
         return self._paces.server_delay_ms(server_of(address), host)
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
@@ -134,6 +145,10 @@ class Doors:
         if len(self._grants) > GRANTS_MAX:
             self._grants.popitem(last=False)
         raise Closed(retry_ms=granted_ms - self._clock.monotonic_ms())
+
+    def _is_proxys(self, host: str) -> bool:
+        """Whether a proxy resolves the host; an address needs no resolving, and is checked as ever."""
+        return self.resolves_here is not None and not self.resolves_here(host) and literal_address(host) is None
 
     def _checked(self, found: list[str]) -> str:
         if self._guard.refusal(found):

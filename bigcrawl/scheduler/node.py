@@ -35,6 +35,7 @@ from bigcrawl.scheduler.membership import Membership
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.paces import Paces
+from bigcrawl.scheduler.proxies import local_names
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.shared_answers import SharedAnswers
@@ -110,6 +111,7 @@ class Node:
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
+        self._doors.resolves_here = local_names(config.dns)
         self._doors.lookups = Lookups(config, clock, self.pld_of, self._budget_of)
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms

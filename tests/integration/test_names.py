@@ -133,3 +133,41 @@ def test_names_that_fail_end_as_what_they_are(tmp_path: Path) -> None:
     }
     assert web.zone.asked["gone.example"] == 1
     assert web.hosts_at(OPEN_TOO) == {"alias.example"}
+
+
+@pytest.mark.parametrize("chosen_by", ["environment", "middleware"])
+def test_names_that_only_a_proxy_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen_by: str) -> None:
+    """No name is looked up here, robots.txt takes the same way, and the proxy may stand inside; a page may not."""
+    pages = {
+        "far.example/": f'<a href="/2">2</a><a href="http://{CLOSED}:{{port}}/secret">inside</a>',
+        "far.example/2": "page",
+        "far.example/robots.txt": "User-agent: *\nDisallow: /not",
+        f"{CLOSED}/secret": "secret",
+    }
+    with no_strays_below(tmp_path), NamedWeb([OPEN_TOO, CLOSED], {}, pages) as web:
+        proxy = web.url(CLOSED, "")
+        settings: dict[str, Any] = {
+            "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 0,
+            "BIGCRAWL_DNS_SERVERS": web.name_server,
+            "BIGCRAWL_SERVER_DELAY": 0.2,
+            "BIGCRAWL_HOST_DELAY": 0.1,
+            "BIGCRAWL_PARTITIONS": 4,
+        }
+        if chosen_by == "environment":
+            monkeypatch.setenv("http_proxy", proxy)
+            monkeypatch.setenv("https_proxy", proxy)
+        else:
+            settings |= {
+                "BIGCRAWL_DNS": "proxy",
+                "CHOSEN_PROXY": proxy,
+                "DOWNLOADER_MIDDLEWARES": '{"tests.support.chosen_proxy.ChosenProxy": 700}',
+            }
+        with Crawl(tmp_path / "crawl", [web.url("far.example")], settings) as crawl:
+            assert crawl.run() == 0
+            urls = [web.url(*split(place)) for place in pages]
+            ends = {url: said["outcome"] and said["outcome"]["name"] for url, said in explained(crawl, urls).items()}
+        assert ends[web.url("far.example", "/2")] == "status:200"
+        assert ends[web.url(CLOSED, "/secret")] == "dropped:refused-address"
+        assert not web.zone.asked
+        assert {hit.target for hit in web.hits} == {"/robots.txt", "/", "/2"}
+        assert web.hosts_at(CLOSED) == {"far.example"}

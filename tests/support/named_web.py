@@ -30,7 +30,8 @@ class Hit(NamedTuple):
 class NamedWeb:
     """Serves `pages` ("host/path" -> body, or a Location that begins with "->") at every one of its addresses.
 
-    What is not listed is answered with 404. `{port}` in bodies and locations is the servers' port.
+    What is not listed is answered with 404. `{port}` in bodies and locations is the servers' port. It is a proxy
+    too, for its own pages.
     """
 
     def __init__(
@@ -98,6 +99,8 @@ class NamedWeb:
         with suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             target = head.split(" ", 2)[1]
+            if target.startswith("http://"):  # as a proxy is asked
+                target = "/" + target.split("/", 3)[3]
             named = next(line for line in head.split("\r\n") if line.lower().startswith("host:"))
             host = named[5:].strip().rpartition(":")[0] or named[5:].strip()
             self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.middlewares import dns as dns_module
 from bigcrawl.middlewares.dns import Resolver
 from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.scheduler import registry
+from bigcrawl.scheduler.registry import is_proxy, note_proxy
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 
@@ -57,6 +60,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     cache = DnsCache(resolve, ManualClock())
     monkeypatch.setattr(dns_module, "shared_dns", lambda: cache)
+    monkeypatch.setattr(registry, "_proxies", OrderedDict())
     return names
 
 
@@ -122,3 +126,18 @@ def test_what_is_open_to_one_crawl_is_not_to_the_other(asked: list[str]) -> None
 def test_no_range_is_closed_without_a_crawl(asked: list[str]) -> None:
     """`scrapy shell http://localhost/` is nobody's trap."""
     assert look_up("inside.example") == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
+
+
+def test_proxy_may_stand_inside(asked: list[str]) -> None:
+    """What a project fetches through is the operator's own: it is resolved, and not refused."""
+    note_proxy("inside.example")
+    with crawl():
+        assert look_up("inside.example") == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
+
+
+def test_proxies_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project may have a new one for each request."""
+    monkeypatch.setattr(registry, "PROXIES_KEPT", 3)
+    for number in range(9):
+        note_proxy(f"{number}.example")
+    assert [number for number in range(9) if is_proxy(f"{number}.example")] == [6, 7, 8]

@@ -136,6 +136,20 @@ def test_url_that_comes_back_early_has_not_been_tried_again(tmp_path: Path, redi
     run(tmp_path, redis_url, story)
 
 
+def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Path, redis_url: str) -> None:
+    """They pass at once, known or not; an address in a URL is checked as ever."""
+
+    async def story(entrance: Entrance) -> None:
+        entrance.doors.resolves_here = "near.example".__eq__
+        assert await entrance.doors.address("far.no.example") == entrance.doors.known_address("far.no.example") == ""
+        assert [await entrance.start_ms("", 0, 0, f"url{i}") for i in range(3)] == [0, 0, 0]
+        assert await entrance.doors.address("near.example") == "192.0.2.1"
+        with pytest.raises(Closed, match="refused-address"):
+            await entrance.doors.address("10.0.0.1")
+
+    run(tmp_path, redis_url, story, server_delay=5, allow_private_addresses=False, allow_addresses="192.0.2.0/24")
+
+
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:
     """Each asker gets the next free start; one in reach is waited for, one further on closes the door."""
 
