@@ -61,15 +61,15 @@ class DnsError(BigcrawlError):
     """A host has no usable address now; ask again after `retry_after_ms`.
 
     `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name`
-    or `failed`. It `is_kept` when an earlier look-up brought it.
+    or `failed`. `failures` is how many look-ups of the host in a row DNS has not answered.
     """
 
-    def __init__(self, host: str, reason: str, retry_after_ms: int, *, is_kept: bool = False) -> None:
+    def __init__(self, host: str, reason: str, retry_after_ms: int, failures: int = 0) -> None:
         super().__init__(f"{host} has no address: {reason}; not asked again for {retry_after_ms} ms")
         self.host = host
         self.reason = reason
         self.retry_after_ms = retry_after_ms
-        self.is_kept = is_kept
+        self.failures = failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class DnsCache:
         self.store: AnswerStore | None = None
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._asked: dict[str, asyncio.Task[_Entry]] = {}
+        self._since_ms: dict[str, int] = {}  # of those, when they were asked
         self.questions = 0
         """How often the resolver was asked."""
 
@@ -129,6 +130,7 @@ class DnsCache:
     def _check(self) -> None:
         """Assert the invariants of the class docstring."""
         assert len(self._entries) <= self._entries_max, "more answers kept than allowed"
+        assert self._since_ms.keys() == self._asked.keys(), "it is not known since when a question is under way"
         assert not any(task.done() for task in self._asked.values()), "an answered question is under way"
         assert all(bool(entry.addresses) != bool(entry.reason) for entry in self._entries.values())
 
@@ -147,6 +149,16 @@ class DnsCache:
         """Whether a look-up would be answered without asking, if only with a failure."""
         return self._kept(host) is not None or literal_address(host) is not None
 
+    def asking_ms(self, host: str) -> int | None:
+        """For how long a question about the host has been under way; None: none is."""
+        since_ms = self._since_ms.get(host)
+        return None if since_ms is None else self._clock.monotonic_ms() - since_ms
+
+    @property
+    def under_way(self) -> int:
+        """How many hosts are being asked about."""
+        return len(self._asked)
+
     async def lookup(self, host: str) -> list[str]:
         """Return the addresses of a host, at least one, in the resolver's order.
 
@@ -160,16 +172,16 @@ class DnsCache:
         if literal is not None:
             return [literal]
         entry = self._kept(host)
-        is_kept = entry is not None
         if entry is None:
             task = self._asked.get(host)
             if task is None:
                 task = asyncio.get_running_loop().create_task(self._ask(host), name=f"dns {host}")
                 self._asked[host] = task
+                self._since_ms[host] = self._clock.monotonic_ms()
             entry = await asyncio.shield(task)
         if entry.reason:
             left_ms = max(entry.expires_ms - self._clock.monotonic_ms(), 1)
-            raise DnsError(host, entry.reason, left_ms, is_kept=is_kept)
+            raise DnsError(host, entry.reason, left_ms, entry.failures)
         return list(entry.addresses)
 
     async def close(self) -> None:
@@ -178,6 +190,7 @@ class DnsCache:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._since_ms.clear()
         self._asked.clear()  # one that was cancelled before it began could not do so itself
 
     def _kept(self, host: str, grace_ms: int = 0) -> _Entry | None:
@@ -193,7 +206,7 @@ class DnsCache:
         try:
             entry = await self._answer(host)
         finally:
-            del self._asked[host]
+            del self._asked[host], self._since_ms[host]
         self._entries[host] = entry
         self._entries.move_to_end(host)
         while len(self._entries) > self._entries_max:
@@ -210,7 +223,7 @@ class DnsCache:
         try:
             found = await self._resolve(host)
         except DnsError as error:
-            return _Entry((), error.reason, self._clock.monotonic_ms() + error.retry_after_ms)
+            return self._failure(host, error.reason, error.retry_after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a resolver does, only this host suffers
             reason = _reason_of(error)
             if reason != "not-found":
@@ -230,10 +243,12 @@ class DnsCache:
         kept_ms = ttl_ms if reason else min(max(ttl_ms, self._ttl_min_ms), self._ttl_max_ms)
         return _Entry(answer.addresses, reason, self._clock.monotonic_ms() + kept_ms)
 
-    def _failure(self, host: str, reason: str) -> _Entry:
+    def _failure(self, host: str, reason: str, retry_after_ms: int = 0) -> _Entry:
         """DNS said nothing: asked again with back-off, spread so that an outage does not end for all hosts at once."""
         last = self._entries.get(host)
         failures = last.failures + 1 if last is not None else 1
+        if retry_after_ms:
+            return _Entry((), reason, self._clock.monotonic_ms() + retry_after_ms, failures)
         backoff_ms = min(FAILURE_FIRST_MS << min(failures - 1, 16), FAILURE_LONGEST_MS)
         spread_ms = backoff_ms * (zlib.crc32(host.encode()) & 0xFF) // 1_024
         return _Entry((), reason, self._clock.monotonic_ms() + backoff_ms + spread_ms, failures)

@@ -8,6 +8,7 @@ for it does not ask again.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
 
-WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
+WAIT_MS_MAX = (
+    1_000  # a start granted further ahead does not hold a place in the node, nor does a name that takes longer
+)
 LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
+LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
+LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
 LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
@@ -59,7 +64,7 @@ class Doors:
         """Shares look-ups out over PLDs; None: whoever asks has his name looked up."""
         self.resolves_here: Callable[[str], bool] | None = None
         """Whether a host's name is resolved by this node, not by a proxy; None: all are."""
-        self._failed_lookups: OrderedDict[str, int] = OrderedDict()
+        self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # look-ups that had failed when a URL last ended
         self._grants: OrderedDict[str, int] = OrderedDict()
 
     def __repr__(self) -> str:
@@ -91,22 +96,40 @@ class Doors:
             if wait_ms:
                 raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
         try:
-            found = await self._dns.lookup(host)
+            found = await self._looked_up(host)
         except DnsError as error:
             raise self._after_failed_lookup(host, error) from error
         self._failed_lookups.pop(host, None)
         return self._checked(found)
 
+    async def _looked_up(self, host: str) -> list[str]:
+        """The host's addresses, waited for only a while: a question goes on without the URL that asked it.
+
+        Else hosts whose name servers are silent would fill the node, ten seconds each.
+        """
+        asking_ms = self._dns.asking_ms(host)
+        is_slow = asking_ms is not None and asking_ms >= WAIT_MS_MAX
+        if is_slow or (asking_ms is None and self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX):
+            raise Closed(retry_ms=LOOKUP_RETRY_MS)
+        try:
+            async with asyncio.timeout(WAIT_MS_MAX / 1000):
+                return await self._dns.lookup(host)
+        except TimeoutError:
+            raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
+
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """Where DNS says that there is no such name, the URL ends; where it says nothing, each has a few tries."""
-        # A URL may come back a little before its time: what was said then is not another try.
-        tries = self._failed_lookups.pop(host, 0) + (not error.is_kept)
-        if tries >= LOOKUPS_MAX or error.reason in NO_SUCH_NAME:
+        """Where DNS says that there is no such name, the URL ends; where it says nothing, each has a few look-ups."""
+        before = self._failed_lookups.get(host, 0)
+        tries = error.failures - before if error.failures >= before else error.failures
+        if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
-        self._failed_lookups[host] = tries
+        if tries < LOOKUPS_MAX:
+            return Closed(retry_ms=error.retry_after_ms)
+        self._failed_lookups[host] = error.failures
+        self._failed_lookups.move_to_end(host)
         if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
             self._failed_lookups.popitem(last=False)
-        return Closed(retry_ms=error.retry_after_ms)
+        return Closed(reason="unresolved")
 
     def server_delay_ms(self, address: str, host: str) -> int:
         """The gap between fetches from a server, before one from this host; 0 where the server is not known."""

@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 
 
 class Entrance:
-    """Doors with their clock."""
+    """Doors with their clock, and names beside those that the world resolves; one of an event waits for it."""
 
     def __init__(self, tmp_path: Path, client: RedisClient, **settings: Any) -> None:
         self.clock = ManualClock()
+        self.names: dict[str, list[str] | asyncio.Event] = {}
         config = make_config(tmp_path, "crawl", **settings)
-        self.doors = Doors(config.politeness, client, DnsCache(resolve, self.clock), self.clock, Paces(config))
+        self.doors = Doors(config.politeness, client, DnsCache(self._resolve, self.clock), self.clock, Paces(config))
+
+    async def _resolve(self, host: str) -> list[str]:
+        said = self.names.get(host)
+        if isinstance(said, asyncio.Event):
+            await said.wait()
+        return said if isinstance(said, list) else await resolve(host)
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
         """When a fetch of a host on that server may start."""
@@ -83,6 +90,54 @@ def test_name_that_does_not_exist_ends_its_url_at_once(tmp_path: Path, redis_url
     run(tmp_path, redis_url, story)
 
 
+def test_slow_name_holds_no_place_and_its_question_goes_on(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL waits a moment for its name, then goes back; when it comes again it waits no more."""
+    monkeypatch.setattr(doors_module, "WAIT_MS_MAX", 50)
+    monkeypatch.setattr(doors_module, "LOOKUPS_UNDER_WAY_MAX", 2)
+
+    async def story(entrance: Entrance) -> None:
+        answered = entrance.names["slow.org"] = entrance.names["slower.org"] = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for host in ("slow.org", "slower.org"):
+            with pytest.raises(Closed) as closed:
+                await entrance.doors.address(host)
+            assert (closed.value.reason, closed.value.retry_ms) == ("", doors_module.LOOKUP_RETRY_MS)
+        with pytest.raises(Closed, match="for 2000 ms"):
+            await entrance.doors.address("third.org")  # two are enough under way
+        entrance.clock.advance(50)
+        started = loop.time()
+        with pytest.raises(Closed, match="for 2000 ms"):
+            await entrance.doors.address("slow.org")
+        assert loop.time() - started < 0.04
+        answered.set()
+        await asyncio.sleep(0.01)
+        assert entrance.doors.known_address("slow.org") == "192.0.2.1"
+        assert await entrance.doors.address("third.org") == "192.0.2.1"
+
+    run(tmp_path, redis_url, story)
+
+
+def test_failure_that_nobody_waited_for_counts(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server's silence lasts longer than a URL waits: what comes of it is a try all the same."""
+    monkeypatch.setattr(doors_module, "WAIT_MS_MAX", 1)
+
+    async def story(entrance: Entrance) -> None:
+        for number in range(1, LOOKUPS_MAX + 1):
+            silence = entrance.names["mute.slow.example"] = asyncio.Event()
+            with pytest.raises(Closed, match="for 2000 ms"):
+                await entrance.doors.address("mute.slow.example")
+            silence.set()
+            await asyncio.sleep(0.01)
+            with pytest.raises(Closed) as closed:
+                await entrance.doors.address("mute.slow.example")
+            assert closed.value.reason == ("unresolved" if number == LOOKUPS_MAX else "")
+            entrance.clock.advance(3_600_000)
+
+    run(tmp_path, redis_url, story)
+
+
 def test_addresses_of_a_network_may_be_opened(tmp_path: Path, redis_url: str) -> None:
     """BIGCRAWL_ALLOW_ADDRESSES opens what it names, and nothing beside it."""
 
@@ -114,6 +169,9 @@ def test_dns_that_fails_is_no_missing_name(tmp_path: Path, redis_url: str) -> No
                 await entrance.doors.address("slow.example")
             assert closed.value.reason == ("" if attempt % LOOKUPS_MAX else "unresolved")
             entrance.clock.advance(3_600_000)
+        assert "failed_lookups=1" in repr(entrance.doors)
+        entrance.names["slow.example"] = ["192.0.2.8"]
+        assert await entrance.doors.address("slow.example") == "192.0.2.8"
         assert "failed_lookups=0" in repr(entrance.doors)
 
     run(tmp_path, redis_url, story)
