@@ -7,6 +7,7 @@
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
+#   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog   URL-seen and budgets; docs/performance.md
 #
@@ -27,7 +28,7 @@ CORPORA := build/corpora
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test check lint check-system test-fault clean
-.PHONY: bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog
 
 help:
 	@sed -n 's/^#   //p' Makefile

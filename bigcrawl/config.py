@@ -12,14 +12,17 @@ import math
 import os
 import re
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bigcrawl.contact import find_contact, find_mail
 from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
+
+T = TypeVar("T")
 
 PREFIX = "BIGCRAWL_"
 SLOW_FETCHES = 4
@@ -94,6 +97,7 @@ class PolitenessConfig:
     download_factor: float
     obey_robots: bool
     allow_private_addresses: bool
+    allow_addresses: tuple[IPv4Network | IPv6Network, ...]
     fetch_deadline_ms: int
     stop_grace_ms: int
     agent: str
@@ -121,6 +125,27 @@ class LimitsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class DnsConfig:
+    """How names are resolved, and for how long answers are kept.
+
+    `servers` empty: those of the machine. `is_proxys`: nothing is resolved here but what is connected to from here.
+    `obeys_environment`: fetches go through the proxies that the environment names, if any.
+    """
+
+    servers: tuple[str, ...] = ()
+    families: str = "ipv4-first"
+    timeout_ms: int = 10_000
+    tries: int = 4
+    ttl_min_ms: int = 60_000
+    ttl_max_ms: int = 86_400_000
+    negative_ttl_ms: int = 300_000
+    shared_answers: int = 50_000
+    pld_names: int = 300
+    is_proxys: bool = False
+    obeys_environment: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
@@ -129,6 +154,7 @@ class Config:
     budget: BudgetConfig
     politeness: PolitenessConfig
     limits: LimitsConfig
+    dns: DnsConfig
     progress_ms: int
 
 
@@ -137,13 +163,13 @@ def read_config(settings: Mapping[str, Any]) -> Config:
 
     Args:
         settings: a mapping such as Scrapy's Settings; reads BIGCRAWL_*, CONCURRENT_REQUESTS,
-            DOWNLOAD_DELAY and USER_AGENT.
+            DOWNLOAD_DELAY, HTTPPROXY_ENABLED and USER_AGENT.
 
     Raises:
         ConfigError: an unknown BIGCRAWL_ name, or a value of the wrong type or out of bounds.
     """
     _refuse_unknown(settings)
-    value = {name: _read(setting, settings.get(name)) for name, setting in BY_NAME.items()}
+    value = _values(settings)
     concurrency = int(settings.get("CONCURRENT_REQUESTS") or 16)
     crawl = CrawlConfig(
         name=_checked_name("BIGCRAWL_CRAWL", value["BIGCRAWL_CRAWL"]),
@@ -186,6 +212,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         download_factor=value["BIGCRAWL_DOWNLOAD_FACTOR"],
         obey_robots=value["BIGCRAWL_ROBOTS"] == "obey",
         allow_private_addresses=value["BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"],
+        allow_addresses=_networks(value),
         fetch_deadline_ms=_ms(value["BIGCRAWL_FETCH_DEADLINE"]),
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
         backoff_first_ms=_ms(value["BIGCRAWL_BACKOFF"]),
@@ -207,7 +234,69 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
         connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
     )
-    return Config(crawl, frontier, budget, politeness, limits, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
+    progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
+    dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
+    return Config(crawl, frontier, budget, politeness, limits, dns, progress_ms)
+
+
+def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
+    """Return what a resolver needs to know, whatever else is set.
+
+    Raises:
+        ConfigError: a value is of the wrong type or out of bounds.
+    """
+    return _dns(_values(settings, "BIGCRAWL_DNS"))
+
+
+def _values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
+    rows = [setting for name, setting in BY_NAME.items() if name.startswith(prefix)]
+    return {setting.name: _read(setting, settings.get(setting.name)) for setting in rows}
+
+
+def _networks(value: Mapping[str, Any]) -> tuple[IPv4Network | IPv6Network, ...]:
+    name = "BIGCRAWL_ALLOW_ADDRESSES"
+    return tuple(_checked(name, text, _network, "10.1.0.0/16") for text in value["BIGCRAWL_ALLOW_ADDRESSES"])
+
+
+def _dns(value: Mapping[str, Any]) -> DnsConfig:
+    name = "BIGCRAWL_DNS_SERVERS"
+    servers = tuple(_checked(name, text, _server, "192.0.2.53:5353") for text in value["BIGCRAWL_DNS_SERVERS"])
+    ttl_max_ms = _ms(value["BIGCRAWL_DNS_TTL_MAX"])
+    return DnsConfig(
+        servers=servers,
+        families=value["BIGCRAWL_DNS_FAMILIES"],
+        timeout_ms=_ms(value["BIGCRAWL_DNS_TIMEOUT"]),
+        tries=value["BIGCRAWL_DNS_TRIES"],
+        ttl_min_ms=min(_ms(value["BIGCRAWL_DNS_TTL_MIN"]), ttl_max_ms),
+        ttl_max_ms=ttl_max_ms,
+        negative_ttl_ms=_ms(value["BIGCRAWL_DNS_NEGATIVE_TTL"]),
+        shared_answers=value["BIGCRAWL_DNS_SHARED"],
+        pld_names=value["BIGCRAWL_DNS_PLD_NAMES"],
+        is_proxys=value["BIGCRAWL_DNS"] == "proxy",
+    )
+
+
+def _checked(setting: str, text: str, read: Callable[[str], T], example: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise ConfigError(f"{setting} has {text!r}, which cannot be read: {error}; e.g. {example}") from None
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    return ip_network(text, strict=False)
+
+
+def _server(text: str) -> str:
+    """`address`, `address:port` or `[address]:port`, as c-ares reads it."""
+    bracketed = re.fullmatch(r"\[(.*)\](?::(\d{1,5}))?", text)
+    plain = re.fullmatch(r"([\d.]+):(\d{1,5})", text)
+    address, port = bracketed.groups() if bracketed else plain.groups() if plain else (text, None)
+    found = ip_address(address)
+    if port is not None and not 0 < int(port) < 65_536:
+        raise ValueError(f"{port} is no port")
+    host = f"[{found}]" if found.version == 6 else str(found)
+    return f"{host}:{port or 53}"
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:
@@ -288,6 +377,8 @@ def _convert(setting: Setting, raw: object) -> Any:
         return number if math.isfinite(number) else _refuse()
     if setting.type is dict:
         return _table(raw)
+    if setting.type is list:
+        return _texts(raw)
     return str(raw).strip()
 
 
@@ -299,6 +390,14 @@ def _table(raw: Any) -> dict[str, dict[str, object]]:
     return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
 
 
+def _texts(raw: Any) -> list[str]:
+    """Several texts: a sequence of them, or one with commas between."""
+    parts = raw.split(",") if isinstance(raw, str) else raw
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        _refuse()
+    return [part.strip() for part in parts if part.strip()]
+
+
 def _refuse() -> Any:
     raise ValueError
 
@@ -308,6 +407,8 @@ def _wanted(setting: Setting) -> str:
         return "one of " + ", ".join(setting.choices)
     if setting.type is dict:
         return 'a table of tables, such as {"example.com": {"budget": 500}}, or that in JSON'
+    if setting.type is list:
+        return "a list of texts, or one text with commas between them"
     kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
     bounds = ""
     if setting.low is not None and setting.high is not None:

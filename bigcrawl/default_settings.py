@@ -15,7 +15,8 @@ from dataclasses import dataclass
 class Setting:
     """One row: `default` None means unset; `low` and `high` are inclusive; `choices` closes a str.
 
-    A dict is a table of tables of text, numbers and the like, in JSON where it comes as text.
+    A dict is a table of tables of text, numbers and the like, in JSON where it comes as text; a list is one of texts,
+    with commas between them where it comes as text.
     """
 
     name: str
@@ -312,6 +313,81 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         bool,
         "Fetch from loopback, private, link-local and metadata addresses; for tests and intranets.",
+    ),
+    Setting(
+        "BIGCRAWL_ALLOW_ADDRESSES",
+        [],
+        list,
+        "Addresses and networks to fetch from although they are closed otherwise, such as 10.1.0.0/16.",
+    ),
+    # --- names
+    Setting(
+        "BIGCRAWL_DNS",
+        "here",
+        str,
+        "Who resolves names: each node, or the proxy that all fetches go through.",
+        choices=("here", "proxy"),
+    ),
+    Setting(
+        "BIGCRAWL_DNS_SERVERS",
+        [],
+        list,
+        "Name servers to ask: addresses, with a port where it is not 53. Empty: those of /etc/resolv.conf.",
+    ),
+    Setting(
+        "BIGCRAWL_DNS_FAMILIES",
+        "ipv4-first",
+        str,
+        "Which addresses of a host to use; the other family is asked for only where the first has none.",
+        choices=("ipv4-first", "ipv6-first", "ipv4", "ipv6"),
+    ),
+    Setting("BIGCRAWL_DNS_TIMEOUT", 10.0, float, "How long a look-up may take, all its tries together.", "s", 0.1, 120),
+    Setting("BIGCRAWL_DNS_TRIES", 4, int, "How often a look-up asks each name server.", "tries", 1, 10),
+    Setting(
+        "BIGCRAWL_DNS_TTL_MIN",
+        60.0,
+        float,
+        "Answers are kept for at least that long, whatever their TTL.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_DNS_TTL_MAX",
+        86_400.0,
+        float,
+        "Answers are kept for at most that long, whatever their TTL.",
+        "s",
+        1,
+        604_800,
+    ),
+    Setting(
+        "BIGCRAWL_DNS_NEGATIVE_TTL",
+        300.0,
+        float,
+        "How long a name that does not exist, or has no address, is not asked for again.",
+        "s",
+        1,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_DNS_SHARED",
+        50_000,
+        int,
+        "Answers of name servers that nodes share in Redis, some 170 bytes each; 0: each node asks for itself.",
+        "answers",
+        0,
+        10_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_DNS_PLD_NAMES",
+        300,
+        int,
+        "New names of one pay-level domain that are looked up a minute, times its budget over BIGCRAWL_BUDGET; the "
+        "others wait. 0: no bound.",
+        "names",
+        0,
+        1_000_000,
     ),
     # --- identity
     Setting(

@@ -224,7 +224,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         (
             ("forbidden", "robots.txt forbids it"),
             ("unreachable", "robots.txt was out of reach three times in a row, which forbids the host"),
-            ("unresolved", "the host's name did not resolve three times in a row"),
+            ("unresolved", "DNS says that the host does not exist, or did not answer three times in a row"),
             ("refused-address", "an address that BIGCRAWL_ALLOW_PRIVATE_ADDRESSES guards"),
             ("undecodable", "the spider has no such callback any more, or the stored request is damaged"),
             ("scheme", "no download handler for it"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader as ScrapyDownloader
@@ -25,7 +26,7 @@ from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.outcome import FetchAbortedError
-from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.scheduler.registry import frontier_of, note_proxy
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -98,6 +99,8 @@ class LimitedHandlers:
 
     async def download_request_async(self, request: Request) -> Response:
         """Download, unless the frontier refused it, and tell the frontier how it went."""
+        if "proxy" in request.meta:
+            _note_proxy(request.meta["proxy"])
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
@@ -144,3 +147,9 @@ class LimitedHandlers:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handlers, name)
+
+
+def _note_proxy(url: str | None) -> None:
+    host = urlsplit(url if "://" in (url or "") else f"//{url}").hostname if url else None
+    if host:
+        note_proxy(host)

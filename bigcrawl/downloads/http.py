@@ -96,7 +96,6 @@ class HttpDownloadHandler:
         self._is_nameless = not config.politeness.contact
         self._tally = Tally(crawler)
         self._reuse = Reuse(self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit)
-        self._allows_private = settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES")
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
         self._has_warned_of_dataloss = False
@@ -145,6 +144,11 @@ class HttpDownloadHandler:
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.is_handed_out(request) and request.errback is None
 
+    def _checked_address(self, request: Request) -> str:
+        """The address that the frontier checked for this very request; empty where it did not hand it out."""
+        frontier = frontier_of(self._crawler)
+        return frontier.address_of(request) if frontier is not None else ""
+
     def _truncates(self, request: Request) -> bool:
         """Whether a part of the answer will do: not for files of media pipelines, which know nothing of flags."""
         wanted = request.meta.get("download_truncate")
@@ -189,7 +193,7 @@ class HttpDownloadHandler:
             truncates=self._truncates(request),
         )
         url = urlparse_cached(request)
-        address = await address_of(url.hostname or "", allow_private=self._allows_private)
+        address = self._checked_address(request) or await address_of(url.hostname or "")
         if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
             raise UrlRefusedError(request.url, UNIDENTIFIED)
         curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)

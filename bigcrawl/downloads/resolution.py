@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from scrapy.exceptions import CannotResolveHostError
 
-from bigcrawl.politeness import addresses
-from bigcrawl.politeness.dns_cache import DnsError
+from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
 from bigcrawl.politeness.dns_shared import shared_dns
-from bigcrawl.scheduler.registry import is_crawling
+from bigcrawl.scheduler.registry import refusal
 
 
-async def address_of(host: str, *, allow_private: bool) -> str:
+async def address_of(host: str) -> str:
     """The one address of a name or a literal, from the cache that the frontier filled.
 
     Raises:
@@ -18,9 +17,9 @@ async def address_of(host: str, *, allow_private: bool) -> str:
     """
     name = host.rstrip(".").lower()
     try:
-        found = shared_dns().peek(name) or await shared_dns().lookup(name)
+        found = shared_dns().peek(name, GRACE_MS) or await shared_dns().lookup(name)
     except DnsError as error:
         raise CannotResolveHostError(f"{host}: {error}") from error
-    if not allow_private and is_crawling() and any(addresses.refusal(address) for address in found):
+    if refusal(found):
         raise CannotResolveHostError(f"{host} has an address in a closed range")
     return found[0]

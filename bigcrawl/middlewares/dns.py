@@ -1,12 +1,14 @@
 """The reactor's resolver on the frontier's DNS cache: `TWISTED_DNS_RESOLVER`, set by the add-on.
 
 A name resolves to one address, the one whose range was checked and whose server's gate was passed. A name
-that comes here unasked (a proxy, a project's own connections) is looked up and checked in the same way.
+that comes here unasked (a project's own connections) is looked up and checked in the same way; the operator's
+proxies are looked up only.
 Where there is no frontier (`scrapy shell http://localhost/`), no range is closed.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
@@ -14,10 +16,11 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IHostnameResolver, IHostResolution
 from zope.interface import implementer
 
-from bigcrawl.politeness import addresses
-from bigcrawl.politeness.dns_cache import DnsError
-from bigcrawl.politeness.dns_shared import shared_dns
-from bigcrawl.scheduler.registry import is_crawling
+from bigcrawl.config import read_dns
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
+from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
+from bigcrawl.scheduler.registry import is_proxy, refusal
 
 if TYPE_CHECKING:
     from typing import Self
@@ -38,13 +41,15 @@ class Resolution:
 class Resolver:
     """Answers the reactor from the cache that the frontier filled."""
 
-    def __init__(self, reactor: Any, *, allow_private: bool) -> None:
+    def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
-        self._allow_private = allow_private
 
     @classmethod
     def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
-        return cls(reactor, allow_private=crawler.settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"))
+        """Make the resolver by the process' settings; a crawl's own come later, and count if they differ."""
+        with suppress(ConfigError):  # the add-on says what is wrong, in one line
+            choose_dns(read_dns(crawler.settings))
+        return cls(reactor)
 
     def install_on_reactor(self) -> None:
         """Take over the reactor's name resolution."""
@@ -61,9 +66,9 @@ class Resolver:
         """Tell the receiver the name's one address, or none."""
         resolution = Resolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
-        known = shared_dns().peek(hostName)
+        known = shared_dns().peek(hostName, GRACE_MS)
         if known is not None:
-            self._answer(resolutionReceiver, known, portNumber)
+            self._answer(resolutionReceiver, self._open(hostName, known), portNumber)
         else:
             deferred_from_coro(self._look_up(resolutionReceiver, hostName, portNumber))
         return resolution
@@ -73,12 +78,14 @@ class Resolver:
             found = await shared_dns().lookup(host.rstrip(".").lower())
         except DnsError:
             found = []
-        self._answer(receiver, found, port)
+        self._answer(receiver, self._open(host, found), port)
+
+    def _open(self, host: str, found: list[str]) -> list[str]:
+        """The addresses, if they may be connected to: by the crawls' rules, but for the operator's own proxies."""
+        return found if is_proxy(host) or not refusal(found) else []
 
     def _answer(self, receiver: Any, found: list[str], port: int) -> None:
-        closed = not self._allow_private and is_crawling()
-        refused = closed and any(addresses.refusal(address) for address in found)
-        for address in [] if refused else found[:1]:
+        for address in found[:1]:
             kind = IPv6Address if ":" in address else IPv4Address
             receiver.addressResolved(kind("TCP", address, port))
         receiver.resolutionComplete()

@@ -6,50 +6,70 @@
               else      -> asks the resolver; the answer or its failure is kept
 
 A failure is the host's, never the node's: DnsError says when asking again makes sense, and the host is
-snoozed for so long. A waiter that is cancelled takes nobody's question with it.
+snoozed for so long. That DNS has no such name is an answer and kept like one; that DNS did not answer is asked
+again with back-off. A waiter that is cancelled takes nobody's question with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import queue
 import socket
-import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bigcrawl.exceptions import BigcrawlError
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
 
-Resolve = Callable[[str], Awaitable[list[str]]]
-"""Asks for the addresses of a host; raises OSError, TimeoutError or DnsError."""
+FAILURE_FIRST_MS = 10_000
+"""A name server that did not answer is asked again after that long, then after twice as long, and so on."""
 
-RESOLVE_TIMEOUT_MS = 10_000
-"""Two rounds of a stub resolver's usual five seconds."""
+FAILURE_LONGEST_MS = 60_000
 
-THREADS_MAX = 32
-"""Questions under way at a time: enough for 600 names a second at 50 ms each."""
+GRACE_MS = 60_000
+"""A connection may be made by an answer that ended that lately: between the check and the connection time passes."""
+
+
+class Answer(NamedTuple):
+    """What DNS says of a host: its addresses, none when it has none, and for how long; None: it does not say."""
+
+    addresses: tuple[str, ...]
+    ttl_ms: int | None
+
+
+Resolve = Callable[[str], Awaitable[Answer | list[str]]]
+"""Asks for the addresses of a host; raises OSError, TimeoutError or DnsError. A list is an answer without a TTL."""
+
+
+class AnswerStore(Protocol):
+    """Answers that others have got; raises nothing."""
+
+    async def get(self, host: str) -> Answer | None:
+        """What is known of a host, with what is left of its TTL; None: nothing."""
+
+    def put(self, host: str, answer: Answer) -> None:
+        """Tell the others, some time soon; no addresses: DNS has none."""
 
 
 class DnsError(BigcrawlError):
     """A host has no usable address now; ask again after `retry_after_ms`.
 
     `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name`
-    or `failed`.
+    or `failed`. `failures` is how many look-ups of the host in a row DNS has not answered.
     """
 
-    def __init__(self, host: str, reason: str, retry_after_ms: int) -> None:
+    def __init__(self, host: str, reason: str, retry_after_ms: int, failures: int = 0) -> None:
         super().__init__(f"{host} has no address: {reason}; not asked again for {retry_after_ms} ms")
         self.host = host
         self.reason = reason
         self.retry_after_ms = retry_after_ms
+        self.failures = failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +77,7 @@ class _Entry:
     addresses: tuple[str, ...]
     reason: str  # empty when there are addresses
     expires_ms: int
+    failures: int = 0  # look-ups in a row that DNS did not answer
 
 
 class DnsCache:
@@ -73,17 +94,33 @@ class DnsCache:
         clock: Clock,
         *,
         ttl_ms: int = 600_000,
+        ttl_min_ms: int = 0,
+        ttl_max_ms: int = 86_400_000,
         negative_ttl_ms: int = 60_000,
         entries_max: int = 100_000,
     ) -> None:
-        """Keep answers for `ttl_ms` and failures for `negative_ttl_ms`, in milliseconds of `clock`."""
+        """Keep answers for their TTL, in milliseconds of `clock`.
+
+        Args:
+            resolve: asks for a host's addresses.
+            clock: by which TTLs are kept.
+            ttl_ms: of an answer that has none.
+            ttl_min_ms: the least for which an answer is kept.
+            ttl_max_ms: the most.
+            negative_ttl_ms: how long it is kept that a host has no address.
+            entries_max: hosts that are remembered.
+        """
         self._resolve = resolve
         self._clock = clock
         self._ttl_ms = ttl_ms
+        self._ttl_min_ms = ttl_min_ms
+        self._ttl_max_ms = ttl_max_ms
         self._negative_ttl_ms = negative_ttl_ms
         self._entries_max = entries_max
+        self.store: AnswerStore | None = None
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._asked: dict[str, asyncio.Task[_Entry]] = {}
+        self._since_ms: dict[str, int] = {}  # of those, when they were asked
         self.questions = 0
         """How often the resolver was asked."""
 
@@ -93,16 +130,34 @@ class DnsCache:
     def _check(self) -> None:
         """Assert the invariants of the class docstring."""
         assert len(self._entries) <= self._entries_max, "more answers kept than allowed"
+        assert self._since_ms.keys() == self._asked.keys(), "it is not known since when a question is under way"
         assert not any(task.done() for task in self._asked.values()), "an answered question is under way"
         assert all(bool(entry.addresses) != bool(entry.reason) for entry in self._entries.values())
 
-    def peek(self, host: str) -> list[str] | None:
-        """Return the addresses that are known without asking, or None; never waits, never raises."""
-        literal = _literal(host)
+    def peek(self, host: str, grace_ms: int = 0) -> list[str] | None:
+        """Return the addresses that are known without asking, or None; never waits, never raises.
+
+        With `grace_ms`, also those of an answer that ended less than so long ago.
+        """
+        literal = literal_address(host)
         if literal is not None:
             return [literal]
-        entry = self._kept(host)
+        entry = self._kept(host, grace_ms)
         return list(entry.addresses) if entry is not None and entry.addresses else None
+
+    def knows(self, host: str) -> bool:
+        """Whether a look-up would be answered without asking, if only with a failure."""
+        return self._kept(host) is not None or literal_address(host) is not None
+
+    def asking_ms(self, host: str) -> int | None:
+        """For how long a question about the host has been under way; None: none is."""
+        since_ms = self._since_ms.get(host)
+        return None if since_ms is None else self._clock.monotonic_ms() - since_ms
+
+    @property
+    def under_way(self) -> int:
+        """How many hosts are being asked about."""
+        return len(self._asked)
 
     async def lookup(self, host: str) -> list[str]:
         """Return the addresses of a host, at least one, in the resolver's order.
@@ -113,7 +168,7 @@ class DnsCache:
         Raises:
             DnsError: there are none now; the same answer is given until `retry_after_ms` are over.
         """
-        literal = _literal(host)
+        literal = literal_address(host)
         if literal is not None:
             return [literal]
         entry = self._kept(host)
@@ -122,9 +177,11 @@ class DnsCache:
             if task is None:
                 task = asyncio.get_running_loop().create_task(self._ask(host), name=f"dns {host}")
                 self._asked[host] = task
+                self._since_ms[host] = self._clock.monotonic_ms()
             entry = await asyncio.shield(task)
         if entry.reason:
-            raise DnsError(host, entry.reason, max(entry.expires_ms - self._clock.monotonic_ms(), 1))
+            left_ms = max(entry.expires_ms - self._clock.monotonic_ms(), 1)
+            raise DnsError(host, entry.reason, left_ms, entry.failures)
         return list(entry.addresses)
 
     async def close(self) -> None:
@@ -133,14 +190,13 @@ class DnsCache:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._since_ms.clear()
         self._asked.clear()  # one that was cancelled before it began could not do so itself
 
-    def _kept(self, host: str) -> _Entry | None:
+    def _kept(self, host: str, grace_ms: int = 0) -> _Entry | None:
         entry = self._entries.get(host)
-        if entry is None:
-            return None
-        if entry.expires_ms <= self._clock.monotonic_ms():
-            del self._entries[host]
+        # One that has ended stays until it is replaced or forgotten: it knows of earlier failures.
+        if entry is None or entry.expires_ms + grace_ms <= self._clock.monotonic_ms():
             return None
         self._entries.move_to_end(host)
         return entry
@@ -150,7 +206,7 @@ class DnsCache:
         try:
             entry = await self._answer(host)
         finally:
-            del self._asked[host]
+            del self._asked[host], self._since_ms[host]
         self._entries[host] = entry
         self._entries.move_to_end(host)
         while len(self._entries) > self._entries_max:
@@ -158,24 +214,47 @@ class DnsCache:
         return entry
 
     async def _answer(self, host: str) -> _Entry:
-        retry_after_ms = self._negative_ttl_ms
-        addresses: list[str] = []
         if _is_malformed(host):
-            reason = "malformed-name"
-        else:
-            self.questions += 1
-            try:
-                addresses = await self._resolve(host)
-                reason = "" if addresses else "not-found"
-            except DnsError as error:
-                reason, retry_after_ms = error.reason, error.retry_after_ms
-            except Exception as error:  # noqa: BLE001 - whatever a resolver does, only this host suffers
-                reason = _reason_of(error)
-        kept_ms = retry_after_ms if reason else self._ttl_ms
-        return _Entry(tuple(addresses), reason, self._clock.monotonic_ms() + kept_ms)
+            return self._entry(Answer((), None), "malformed-name")
+        shared = await self.store.get(host) if self.store is not None else None
+        if shared is not None:
+            return self._entry(shared, "" if shared.addresses else "not-found")
+        self.questions += 1
+        try:
+            found = await self._resolve(host)
+        except DnsError as error:
+            return self._failure(host, error.reason, error.retry_after_ms)
+        except Exception as error:  # noqa: BLE001 - whatever a resolver does, only this host suffers
+            reason = _reason_of(error)
+            if reason != "not-found":
+                return self._failure(host, reason)
+            found = Answer((), None)
+        answer = found if isinstance(found, Answer) else Answer(tuple(found), None)
+        entry = self._entry(answer, "" if answer.addresses else "not-found")
+        if self.store is not None:
+            self.store.put(host, Answer(answer.addresses, entry.expires_ms - self._clock.monotonic_ms()))
+        return entry
+
+    def _entry(self, answer: Answer, reason: str) -> _Entry:
+        """What DNS said, for as long as it holds."""
+        ttl_ms = answer.ttl_ms
+        if ttl_ms is None:
+            ttl_ms = self._negative_ttl_ms if reason else self._ttl_ms
+        kept_ms = ttl_ms if reason else min(max(ttl_ms, self._ttl_min_ms), self._ttl_max_ms)
+        return _Entry(answer.addresses, reason, self._clock.monotonic_ms() + kept_ms)
+
+    def _failure(self, host: str, reason: str, retry_after_ms: int = 0) -> _Entry:
+        """DNS said nothing: asked again with back-off, spread so that an outage does not end for all hosts at once."""
+        last = self._entries.get(host)
+        failures = last.failures + 1 if last is not None else 1
+        if retry_after_ms:
+            return _Entry((), reason, self._clock.monotonic_ms() + retry_after_ms, failures)
+        backoff_ms = min(FAILURE_FIRST_MS << min(failures - 1, 16), FAILURE_LONGEST_MS)
+        spread_ms = backoff_ms * (zlib.crc32(host.encode()) & 0xFF) // 1_024
+        return _Entry((), reason, self._clock.monotonic_ms() + backoff_ms + spread_ms, failures)
 
 
-def _literal(host: str) -> str | None:
+def literal_address(host: str) -> str | None:
     """Return a host that is an IP address, else None."""
     # Only a host with a colon, or that ends in a digit, can be one: names are told apart cheaply.
     if ":" not in host and not host[-1:].isdigit():
@@ -203,87 +282,3 @@ def _reason_of(error: Exception) -> str:
             return "not-found"
         return "temporary" if error.errno == socket.EAI_AGAIN else "failed"
     return "timeout" if isinstance(error, TimeoutError) else "failed"
-
-
-def getaddrinfo_resolver(timeout_ms: int = RESOLVE_TIMEOUT_MS, threads_max: int = THREADS_MAX) -> GetaddrinfoResolver:
-    """Return a resolver that asks the machine's own (hosts file, resolv.conf)."""
-    return GetaddrinfoResolver(timeout_ms, threads_max)
-
-
-class GetaddrinfoResolver:
-    """Asks the machine's resolver in threads of its own.
-
-    Not in the event loop's default pool: there, a few names whose servers are dead would hold all
-    threads, everybody else's file work would wait behind them, and the process could not end while one
-    of them waits. These threads are daemons, and a question's time runs from when a thread takes it.
-    """
-
-    def __init__(self, timeout_ms: int = RESOLVE_TIMEOUT_MS, threads_max: int = THREADS_MAX) -> None:
-        self._timeout_s = timeout_ms / 1_000
-        self._threads: list[threading.Thread] = []
-        self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
-        self._free = asyncio.Semaphore(threads_max)
-        self._busy = 0
-
-    def __repr__(self) -> str:
-        return f"GetaddrinfoResolver({self._busy} of {len(self._threads)} threads busy)"
-
-    async def __call__(self, host: str) -> list[str]:
-        """Return the addresses of a host, IPv4 and IPv6 in the system's order of preference, each once.
-
-        Raises:
-            OSError: as `socket.getaddrinfo` does.
-            TimeoutError: no answer in time. The thread goes on waiting, and counts as busy so long.
-        """
-        await self._free.acquire()
-        self._busy += 1
-        if self._busy > len(self._threads):
-            thread = threading.Thread(target=_answer, args=(self._questions,), name="dns", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[str]] = loop.create_future()
-        self._questions.put(_Question(host, partial(self._settle, answer), loop))
-        async with asyncio.timeout(self._timeout_s):
-            return await answer
-
-    def close(self) -> None:
-        """End the threads, each after the question it is at; none is waited for."""
-        for _ in self._threads:
-            self._questions.put(None)
-        self._threads.clear()
-
-    def _settle(self, answer: asyncio.Future[list[str]], found: list[str] | Exception) -> None:
-        self._busy -= 1
-        self._free.release()
-        if answer.done():
-            return  # it came too late
-        if isinstance(found, Exception):
-            answer.set_exception(found)
-        else:
-            answer.set_result(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    host: str
-    settle: Callable[[list[str] | Exception], None]
-    loop: asyncio.AbstractEventLoop
-
-
-def _answer(questions: queue.SimpleQueue[_Question | None]) -> None:
-    """Answer questions until None comes; runs in a thread."""
-    while (question := questions.get()) is not None:
-        found: list[str] | Exception
-        try:
-            found = _addresses(question.host)
-        except Exception as error:  # noqa: BLE001 - handed to the coroutine that asked
-            found = error
-        with suppress(RuntimeError):  # the loop is closed, and so is all that waited
-            question.loop.call_soon_threadsafe(question.settle, found)
-
-
-def _addresses(host: str) -> list[str]:
-    # As bytes the name is taken as it is; a str would be checked against the rules of an older IDNA.
-    found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -22,6 +22,7 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:beats             zset    last beat ms -> node
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> how the in-degrees of its PLDs are spread
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
+    bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
@@ -96,6 +97,9 @@ class CrawlKeys:
     @property
     def rules(self) -> str:
         return self._prefix + "rules"
+
+    def answer(self, cell: int) -> str:
+        return f"{self._prefix}answer:{cell}"
 
 
 def gate_key(address: str) -> str:

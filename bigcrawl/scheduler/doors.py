@@ -1,18 +1,21 @@
 """The two doors before a connection: which address, and when that server may be asked (step 10).
 
-An address is resolved, and refused when it lies in a range that is closed. The server's gate in Redis, shared by
+An address is resolved, and refused when it lies in a range that is closed. Where a proxy resolves names, the address is
+empty: such a host has its own delay, and no server's gate. The server's gate in Redis, shared by
 all nodes and crawls, grants a start time; a grant far ahead is remembered, so that the URL that comes back
 for it does not ask again.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness import addresses
-from bigcrawl.politeness.dns_cache import DnsError
+from bigcrawl.politeness.addresses import AddressGuard, server_of
+from bigcrawl.politeness.dns_cache import DnsError, literal_address
 from bigcrawl.redisdb import scripts
 
 if TYPE_CHECKING:
@@ -22,11 +25,17 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
 
-WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
-LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends its URL
+WAIT_MS_MAX = (
+    1_000  # a start granted further ahead does not hold a place in the node, nor does a name that takes longer
+)
+LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
+LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
+LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
+LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
 UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL is there for the next
@@ -58,11 +67,16 @@ class Doors:
         self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock, paces: Paces
     ) -> None:
         self._policy = policy
+        self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._paces = paces
         self._client = client
         self._dns = dns
         self._clock = clock
-        self._failed_lookups: OrderedDict[str, int] = OrderedDict()
+        self.lookups: Lookups | None = None
+        """Shares look-ups out over PLDs; None: whoever asks has his name looked up."""
+        self.resolves_here: Callable[[str], bool] | None = None
+        """Whether a host's name is resolved by this node, not by a proxy; None: all are."""
+        self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # look-ups that had failed when a URL last ended
         self._grants: OrderedDict[str, int] = OrderedDict()
         self.on_unidentified: Callable[[ConfigError], None] = _nothing
 
@@ -70,48 +84,77 @@ class Doors:
         return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
 
     def known_address(self, host: str) -> str | None:
-        """The address to connect to if nothing needs to be asked; None otherwise.
+        """The address to connect to if nothing needs to be asked, empty where that is a proxy's; None otherwise.
 
         Raises:
             Closed: the address is refused.
         """
+        if self._is_proxys(host):
+            return ""
         if self._policy.server_delay_ms:
             return None
         found = self._dns.peek(host)
         return self._checked(found) if found else None
 
     async def address(self, host: str) -> str:
-        """Resolve and check the host's addresses.
+        """Resolve and check the host's addresses, and return the one to connect to; empty where that is a proxy's.
 
         Raises:
-            Closed: refused, or there is none.
+            Closed: refused, or there is none, or it is not yet its turn to be looked up.
         """
+        if self._is_proxys(host):
+            return ""
+        if self.lookups is not None and not self._dns.knows(host):
+            wait_ms = await self.lookups.wait_ms(host)
+            if wait_ms:
+                raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
         try:
-            found = await self._dns.lookup(host)
+            found = await self._looked_up(host)
         except DnsError as error:
             raise self._after_failed_lookup(host, error) from error
         self._failed_lookups.pop(host, None)
         return self._checked(found)
 
+    async def _looked_up(self, host: str) -> list[str]:
+        """The host's addresses, waited for only a while: a question goes on without the URL that asked it.
+
+        Else hosts whose name servers are silent would fill the node, ten seconds each.
+        """
+        asking_ms = self._dns.asking_ms(host)
+        is_slow = asking_ms is not None and asking_ms >= WAIT_MS_MAX
+        if is_slow or (asking_ms is None and self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX):
+            raise Closed(retry_ms=LOOKUP_RETRY_MS)
+        try:
+            async with asyncio.timeout(WAIT_MS_MAX / 1000):
+                return await self._dns.lookup(host)
+        except TimeoutError:
+            raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
+
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """Try a host's URL a few times; where DNS says that there is no such name, not each URL anew."""
-        tries = self._failed_lookups.pop(host, 0) + 1
-        is_last = tries >= LOOKUPS_MAX
-        if not is_last or error.reason in NO_SUCH_NAME:
-            self._failed_lookups[host] = tries
-            if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
-                self._failed_lookups.popitem(last=False)
-        return Closed(reason="unresolved") if is_last else Closed(retry_ms=error.retry_after_ms, failure="dns")
+        """Where DNS says that there is no such name, the URL ends; where it says nothing, each has a few look-ups."""
+        before = self._failed_lookups.get(host, 0)
+        tries = error.failures - before if error.failures >= before else error.failures
+        if error.reason in NO_SUCH_NAME:
+            return Closed(reason="unresolved")
+        if tries < LOOKUPS_MAX:
+            return Closed(retry_ms=error.retry_after_ms, failure="dns")
+        self._failed_lookups[host] = error.failures
+        self._failed_lookups.move_to_end(host)
+        if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
+            self._failed_lookups.popitem(last=False)
+        return Closed(reason="unresolved")
 
     def server_delay_ms(self, address: str, host: str) -> int:
-        """The gap between fetches from a server, before one from this host."""
-        return self._paces.server_delay_ms(address, host)
+        """The gap between fetches from a server, before one from this host; 0 where the server is not known."""
+        if not address:
+            return 0
+        return self._paces.server_delay_ms(server_of(address), host)
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
         """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.
 
         Args:
-            address: the server.
+            address: of the server, whose gate it shares with its /64 if it is IPv6.
             due_ms: when the host may be fetched, on the monotonic clock.
             due_server_ms: the same moment on the clock of Redis.
             grant: what the start is for; who is sent away comes back under the same name.
@@ -127,7 +170,9 @@ class Doors:
         now_ms = self._clock.monotonic_ms()
         if granted_ms is None or granted_ms < now_ms - GRANT_KEPT_MS:
             earliest_ms = due_server_ms if due_ms > now_ms else 0
-            [(server_ms, start_ms)] = await self._client.run([scripts.pass_gate(address, gap_ms, earliest_ms)])
+            [(server_ms, start_ms)] = await self._client.run(
+                [scripts.pass_gate(server_of(address), gap_ms, earliest_ms)]
+            )
             granted_ms = self._clock.monotonic_ms() + start_ms - server_ms
         granted_ms = max(granted_ms, due_ms)
         if granted_ms - self._clock.monotonic_ms() <= WAIT_MS_MAX:
@@ -137,8 +182,12 @@ class Doors:
             self._grants.popitem(last=False)
         raise Closed(retry_ms=granted_ms - self._clock.monotonic_ms())
 
+    def _is_proxys(self, host: str) -> bool:
+        """Whether a proxy resolves the host; an address needs no resolving, and is checked as ever."""
+        return self.resolves_here is not None and not self.resolves_here(host) and literal_address(host) is None
+
     def _checked(self, found: list[str]) -> str:
-        if not self._policy.allow_private_addresses and any(addresses.refusal(address) for address in found):
+        if self._guard.refusal(found):
             raise Closed(reason="refused-address")
         if not self._policy.contact and addresses.refusal(found[0]) is None:
             self.on_unidentified(ConfigError(UNIDENTIFIED))

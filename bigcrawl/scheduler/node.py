@@ -30,12 +30,15 @@ from bigcrawl.scheduler.exchange import Exchange
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
 from bigcrawl.scheduler.link_graph import LinkGraph
+from bigcrawl.scheduler.lookups import Lookups
 from bigcrawl.scheduler.membership import Membership
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.paces import Paces
+from bigcrawl.scheduler.proxies import local_names
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.snoozed import tend_snoozed
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
@@ -106,8 +109,9 @@ class Node:
         self.ownership = Ownership(
             config, client, self.membership, self.handout, clock, self._worker, files, self._reputation, self._paces
         )
-        self._doors = Doors(config.politeness, client, dns, clock, self._paces)
-        self._doors.on_unidentified = on_fatal
+        self._dns = dns
+        self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
+        self._doors = self._make_doors()
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
@@ -135,6 +139,13 @@ class Node:
         self._unfolded = 0  # URLs in the inboxes of owned partitions
         self._rate_samples: deque[tuple[int, int]] = deque()
 
+    def _make_doors(self) -> Doors:
+        doors = Doors(self.config.politeness, self._client, self._dns, self._clock, self._paces)
+        doors.on_unidentified = self._on_fatal
+        doors.resolves_here = local_names(self.config.dns)
+        doors.lookups = Lookups(self.config, self._clock, self.pld_of, self._budget_of)
+        return doors
+
     def __repr__(self) -> str:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"
 
@@ -159,6 +170,8 @@ class Node:
         await self._client.ping()
         self._record = await open_record(self._client, self.config.crawl)
         self._reputation.begin()
+        if self.config.dns.shared_answers:
+            self._dns.store = self._answers
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
@@ -170,8 +183,14 @@ class Node:
     async def abandon(self) -> None:
         """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
         await self._gatekeeper.close()
+        await self._stop_sharing()
         self._worker.shutdown(wait=True)
         self.membership.unlock(left=self._left)
+
+    async def _stop_sharing(self) -> None:
+        if self._dns.store is self._answers:
+            self._dns.store = None
+        await self._answers.close()
 
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
@@ -185,6 +204,7 @@ class Node:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._gatekeeper.close()
+        await self._stop_sharing()
         try:
             async with asyncio.timeout(CLOSE_S):
                 last = await self._say_goodbye()
@@ -231,6 +251,9 @@ class Node:
     def partition_of_host(self, host: str) -> int:
         """The partition of a host's pay-level domain."""
         return partition_of(self.pld_of(host), self.config.crawl.partitions)
+
+    async def _budget_of(self, host: str) -> int:
+        return await self.ownership.budget_of(self.partition_of_host(host), host)
 
     @property
     def is_crowded(self) -> bool:

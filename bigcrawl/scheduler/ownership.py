@@ -264,6 +264,18 @@ class Ownership:
                 found |= zip(hosts, self._reputation.budgets_of(mine.disk, hosts), strict=True)
         return found
 
+    async def budget_of(self, partition: int, host: str) -> int:
+        """The budget of a host's PLD, URLs a turn; the least there is where the partition is another node's.
+
+        Raises:
+            TransientStoreError, CorruptionError: the partition cannot be read.
+        """
+        mine = self.owned.get(partition)
+        if mine is None:
+            return self._config.budget.base
+        budgets: list[int] = await self._in_thread(lambda: self._reputation.budgets_of(mine.disk, [host]))
+        return budgets[0]
+
     async def make_durable_due(self) -> None:
         """Force to the disk what has not been for long enough, a few partitions at a time."""
         now_ms = self._clock.monotonic_ms()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.scheduler import Scheduler
+
+
+PROXIES_KEPT = 10_000
 
 
 class PageStorage(Protocol):
@@ -20,6 +26,7 @@ class PageStorage(Protocol):
 
 _frontiers: WeakKeyDictionary[Crawler, ref[Scheduler]] = WeakKeyDictionary()
 _storages: WeakKeyDictionary[Crawler, ref[PageStorage]] = WeakKeyDictionary()
+_proxies: OrderedDict[str, None] = OrderedDict()
 _failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
 
 
@@ -37,6 +44,28 @@ def frontier_of(crawler: Crawler) -> Scheduler | None:
 def is_crawling() -> bool:
     """Whether any crawler of this process runs on a frontier, and not only `scrapy shell` and its like."""
     return len(_frontiers) > 0
+
+
+def note_proxy(host: str) -> None:
+    """Remember a proxy of the operator's: it may well stand inside the network that is closed to pages."""
+    _proxies[host] = None
+    if len(_proxies) > PROXIES_KEPT:
+        _proxies.popitem(last=False)
+
+
+def is_proxy(host: str) -> bool:
+    """Whether a host was noted as a proxy."""
+    return host in _proxies
+
+
+def refusal(found: Sequence[str]) -> str | None:
+    """Why a connection to a host with these addresses is refused, by the frontiers of this process; None if not."""
+    for held in list(_frontiers.values()):
+        frontier = held()
+        reason = frontier.guard.refusal(found) if frontier is not None else None
+        if reason is not None:
+            return reason
+    return None
 
 
 def register_storage(crawler: Crawler, storage: PageStorage) -> None:

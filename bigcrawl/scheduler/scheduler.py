@@ -25,8 +25,9 @@ from scrapy.utils.defer import deferred_from_coro
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError, TransientStoreError
+from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, OVERLOADED, is_failure, retry_after_ms
-from bigcrawl.politeness.dns_shared import shared_dns
+from bigcrawl.politeness.dns_shared import join_dns, leave_dns, shared_dns
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
@@ -70,6 +71,9 @@ class Scheduler(BaseScheduler):
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self.config = read_config(crawler.settings)
+        self.guard = AddressGuard(
+            self.config.politeness.allow_private_addresses, self.config.politeness.allow_addresses
+        )
         self._clock = SystemClock()
         self._probe = EngineProbe(crawler)
         self._started: dict[Request, HeldUrl] = {}
@@ -101,6 +105,7 @@ class Scheduler(BaseScheduler):
 
     async def _open(self, spider: Spider) -> None:
         self._spider = spider
+        join_dns(self.config.dns)
         try:
             url = self.config.crawl.redis_url or await self._start_embedded()
             self.node = await self._join(url)
@@ -160,6 +165,7 @@ class Scheduler(BaseScheduler):
         self._closed = True
         if self.node is not None:
             self.last_survey = await self.node.close()
+        await leave_dns()
         if self._client is not None:
             await self._client.close()
         if self._embedded is not None:
@@ -303,6 +309,11 @@ class Scheduler(BaseScheduler):
     def is_handed_out(self, request: Request) -> bool:
         """Whether a request came from the frontier, and so has its host's turn."""
         return request in self._started
+
+    def address_of(self, request: Request) -> str:
+        """The address that was checked for a handed-out request; empty for any other, even one made from it."""
+        held = self._started.get(request)
+        return held.address if held is not None else ""
 
     def refusal_of(self, request: Request) -> UrlRefusedError | None:
         """Why a handed-out request must not be fetched; None when it may."""

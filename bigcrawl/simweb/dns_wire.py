@@ -6,22 +6,27 @@ import re
 import socket
 import struct
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _HEADER: Final = struct.Struct(">6H")
 _TYPE_AND_CLASS: Final = struct.Struct(">2H")
-_RECORD: Final = struct.Struct(">3HIH")  # owner (a pointer), type, class, TTL, length of what follows
+_RECORD_TAIL: Final = struct.Struct(">2HIH")  # type, class, TTL, length of what follows; before it stands the owner
 
 _REPLY, _AUTHORITATIVE, _RECURSION_WANTED, _RECURSION_HAD = 0x8000, 0x0400, 0x0100, 0x0080
 _OPCODE: Final = 0x7800
 _QUESTION_NAME: Final = 0xC000 | _HEADER.size  # a pointer to where the question's name stands
 _CLASS_IN: Final = 1
+_TYPE_CNAME: Final = 5
 _TYPE_SOA: Final = 6
 _HOST_LABEL: Final = re.compile(rb"[a-z0-9_-]+")
 _NAME_BYTES_MAX: Final = 255
 _LABEL_BYTES_MAX: Final = 63
 
 TYPE_A: Final = 1
+TYPE_AAAA: Final = 28
 TYPE_ANY: Final = 255
 _TYPES: Final = {1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 12: "PTR", 15: "MX", 16: "TXT", 28: "AAAA", 255: "ANY"}
 
@@ -104,14 +109,38 @@ def parse_query(message: bytes) -> Query:
     return Query(number, flags, message[_HEADER.size : end], ".".join(labels), record_type)
 
 
-def encode_addresses(query: Query, addresses: list[str], ttl_s: int) -> bytes:
-    """A reply with A records; with none of them it says that the name has no record of the type asked for."""
+def encode_addresses(
+    query: Query, addresses: Sequence[str], ttl_s: int, alias: str = "", alias_ttl_s: int | None = None
+) -> bytes:
+    """A reply with A and AAAA records, behind a CNAME if the name is the `alias` of another one.
+
+    With no address it says that the name has no record of the type asked for.
+    """
     if not addresses:
         return _denial(query, Rcode.NOERROR, ttl_s)
-    records = [
-        _RECORD.pack(_QUESTION_NAME, TYPE_A, _CLASS_IN, ttl_s, 4) + socket.inet_aton(address) for address in addresses
-    ]
+    owner = struct.pack(">H", _QUESTION_NAME)
+    records = []
+    if alias:
+        target = _encode_name(alias)
+        records.append(owner + _RECORD_TAIL.pack(_TYPE_CNAME, _CLASS_IN, alias_ttl_s or ttl_s, len(target)) + target)
+        owner = target
+    for address in addresses:
+        packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+        records.append(owner + _RECORD_TAIL.pack(_type_of(address), _CLASS_IN, ttl_s, len(packed)) + packed)
     return _header(query.number, query.flags, Rcode.NOERROR, answers=len(records)) + query.question + b"".join(records)
+
+
+def has_type(address: str, record_type: int) -> bool:
+    """Whether an address is told in a record of a type that is asked for."""
+    return record_type in (_type_of(address), TYPE_ANY)
+
+
+def _type_of(address: str) -> int:
+    return TYPE_AAAA if ":" in address else TYPE_A
+
+
+def _encode_name(name: str) -> bytes:
+    return b"".join(bytes([len(label)]) + label.encode("ascii") for label in name.split(".")) + b"\0"
 
 
 def encode_no_name(query: Query, ttl_s: int) -> bytes:
@@ -134,7 +163,7 @@ def _denial(query: Query, rcode: Rcode, ttl_s: int) -> bytes:
     """With the root's SOA, which tells for how long the denial may be remembered (RFC 2308)."""
     timers = struct.pack(">5I", 1, 3600, 600, 86_400, ttl_s)
     source = b"\x06simweb\x00" + b"\x0ahostmaster\x06simweb\x00" + timers
-    soa = b"\x00" + _RECORD.pack(0, _TYPE_SOA, _CLASS_IN, ttl_s, len(source))[2:] + source
+    soa = b"\x00" + _RECORD_TAIL.pack(_TYPE_SOA, _CLASS_IN, ttl_s, len(source)) + source
     return _header(query.number, query.flags, rcode, authorities=1) + query.question + soa
 
 

@@ -1,8 +1,8 @@
 """A DNS server for the names of a simulated web, over UDP and TCP, on one loopback address and port.
 
 It answers for every name there is, so that nothing asked of it leaves the machine: a name that the web does not
-have does not exist. Names have A records only; whether one resolves, fails or is met with silence is the web's to
-say (`address_of`), wildcards too.
+have does not exist. Whether one resolves, fails or is met with silence is the web's to say (`address_of`), wildcards
+too; IPv6, TTLs of its own, aliases and slow replies are a `NameRecord`'s.
 """
 
 from __future__ import annotations
@@ -12,26 +12,29 @@ import errno
 import socket
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.clock import now_ms
 from bigcrawl.simweb.dns_wire import (
-    TYPE_A,
-    TYPE_ANY,
     BadQueryError,
     encode_addresses,
     encode_failure,
     encode_no_name,
     encode_refusal,
+    has_type,
     is_query,
     parse_query,
     type_name,
 )
 from bigcrawl.simweb.lookup_log import Lookup, Outcome
 from bigcrawl.simweb.name_fault import NameFault
+from bigcrawl.simweb.name_record import NameRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.simweb.dns_wire import Query
     from bigcrawl.simweb.lookup_log import LookupLog
     from bigcrawl.simweb.served import Served
@@ -95,17 +98,26 @@ class Resolver:
             for connection in tuple(self._connections):
                 connection.abandon()
 
-    def reply(self, message: bytes, client: str, transport: str) -> bytes | None:
-        """The answer to a message, which is counted and logged; None: there is none."""
+    def answer(self, message: bytes, client: str, transport: str, send: Callable[[bytes], object]) -> None:
+        """Send the answer to a message, at once or when it is due; the message is counted and logged."""
+        reply, delay_ms = self._reply(message, client, transport)
+        if reply is not None and delay_ms:
+            self._loop.call_later(delay_ms / 1_000, send, reply)
+        elif reply is not None:
+            send(reply)
+
+    def _reply(self, message: bytes, client: str, transport: str) -> tuple[bytes | None, int]:
+        """The answer, None: there is none, and how long it takes."""
+        delay_ms = 0
         if not is_query(message):
-            return None
+            return None, 0
         name, record_type = "-", "-"
         try:
             query = parse_query(message)
         except BadQueryError as error:
             outcome, reply = Outcome.REFUSED, encode_refusal(message, error.rcode)
         else:
-            outcome, reply = self._resolve(query)
+            outcome, reply, delay_ms = self._resolve(query)
             name, record_type = query.name, type_name(query.record_type)
         self.outcomes[outcome] += 1
         if self._log:
@@ -114,19 +126,22 @@ class Resolver:
             except OSError as error:
                 if not self.failed.done():
                     self.failed.set_exception(error)
-        return reply if outcome is not Outcome.SILENT else None
+        return (reply if outcome is not Outcome.SILENT else None), delay_ms
 
-    def _resolve(self, query: Query) -> tuple[Outcome, bytes]:
+    def _resolve(self, query: Query) -> tuple[Outcome, bytes, int]:
         found = self._web.address_of(query.name)
         if found is None:
-            return Outcome.NO_NAME, encode_no_name(query, self._ttl_s)
+            return Outcome.NO_NAME, encode_no_name(query, self._ttl_s), 0
         if found is NameFault.SILENT:
-            return Outcome.SILENT, b""
+            return Outcome.SILENT, b"", 0
         if found is NameFault.SERVFAIL:
-            return Outcome.SERVFAIL, encode_failure(query)
-        if query.record_type not in (TYPE_A, TYPE_ANY):
-            return Outcome.NO_DATA, encode_addresses(query, [], self._ttl_s)
-        return Outcome.FOUND, encode_addresses(query, [found], self._ttl_s)
+            return Outcome.SERVFAIL, encode_failure(query), 0
+        record = NameRecord((found,)) if isinstance(found, str) else found
+        ttl_s = self._ttl_s if record.ttl_s is None else record.ttl_s
+        wanted = [address for address in record.addresses if has_type(address, query.record_type)]
+        outcome = Outcome.FOUND if wanted else Outcome.NO_DATA
+        reply = encode_addresses(query, wanted, ttl_s, record.alias, record.alias_ttl_s)
+        return outcome, reply, record.delay_ms
 
     def _read_datagrams(self, sock: socket.socket) -> None:
         for _ in range(_DATAGRAMS_A_TURN):
@@ -134,10 +149,7 @@ class Resolver:
                 message, peer = sock.recvfrom(_MESSAGE_BYTES_MAX)
             except OSError:  # nothing left to read, or word of an earlier reply that did not arrive
                 return
-            reply = self.reply(message, f"{peer[0]}:{peer[1]}", "udp")
-            if reply is not None:
-                with suppress(OSError):  # as the network does, a datagram that cannot be sent is lost
-                    sock.sendto(reply, peer)
+            self.answer(message, f"{peer[0]}:{peer[1]}", "udp", partial(_send, sock, peer))
 
 
 class _Stream(asyncio.Protocol):
@@ -165,13 +177,19 @@ class _Stream(asyncio.Protocol):
             if len(self._buffer) < end:
                 return
             message, self._buffer = self._buffer[2:end], self._buffer[end:]
-            reply = self._resolver.reply(message, self._client, "tcp")
-            if reply is not None:
-                self._transport.write(len(reply).to_bytes(2) + reply)
+            self._resolver.answer(message, self._client, "tcp", self._send)
 
     def abandon(self) -> None:
         """Close without waiting for anything."""
         self._transport.abort()
+
+    def _send(self, reply: bytes) -> None:
+        self._transport.write(len(reply).to_bytes(2) + reply)
+
+
+def _send(sock: socket.socket, peer: tuple[str, int], reply: bytes) -> None:
+    with suppress(OSError):  # as the network does, a datagram that cannot be sent is lost
+        sock.sendto(reply, peer)
 
 
 def _bind(address: str, port: int) -> tuple[socket.socket, socket.socket]:

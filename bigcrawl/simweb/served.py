@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.simweb.answer import Answer
     from bigcrawl.simweb.name_fault import NameFault
+    from bigcrawl.simweb.name_record import NameRecord
 
 
 class Served(Protocol):
@@ -28,6 +29,6 @@ class Served(Protocol):
         """
         ...
 
-    def address_of(self, name: str) -> str | NameFault | None:
-        """Where the host of this lower-case name is; None: there is no such name. Pure, and asked often."""
+    def address_of(self, name: str) -> str | NameRecord | NameFault | None:
+        """Where the host of this lower-case name is; None: there is no such name. Asked often."""
         ...

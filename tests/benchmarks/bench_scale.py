@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.clock import SystemClock
-from bigcrawl.config import read_config
+from bigcrawl.config import DnsConfig, read_config
 from bigcrawl.links import Links
-from bigcrawl.politeness.dns_cache import DnsCache, getaddrinfo_resolver
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.node import Node
@@ -63,7 +64,7 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     node = Node(
         config,
         client,
-        DnsCache(getaddrinfo_resolver(), clock),
+        DnsCache(DnsResolver(DnsConfig()), clock),
         clock,
         fetch_nothing,
         poll_ended=lambda: None,

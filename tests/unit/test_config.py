@@ -116,6 +116,50 @@ def test_the_command_line_gives_text() -> None:
     assert found.politeness.allow_private_addresses
 
 
+def test_several_texts_come_as_a_list_or_with_commas() -> None:
+    """The command line has no lists; blanks and empty parts are nothing."""
+    for value in ("10.1.0.0/16, ::1,", ["10.1.0.0/16", " ::1 "], ("10.1.0.0/16", "::1")):
+        found = read_config({"BIGCRAWL_ALLOW_ADDRESSES": value}).politeness.allow_addresses
+        assert [str(network) for network in found] == ["10.1.0.0/16", "::1/128"]
+    assert "a list of texts" in refusal(BIGCRAWL_ALLOW_ADDRESSES=5)
+    assert "a list of texts" in refusal(BIGCRAWL_ALLOW_ADDRESSES=[5])
+
+
+@pytest.mark.parametrize("text", ["10.1.0.0/33", "example.com", "10.1", "1.2.3.4/x"])
+def test_networks_are_checked(text: str) -> None:
+    """What is no address and no network is told with what would be one."""
+    message = refusal(BIGCRAWL_ALLOW_ADDRESSES=[text])
+    assert message.startswith(f"BIGCRAWL_ALLOW_ADDRESSES has {text!r}")
+    assert message.endswith("e.g. 10.1.0.0/16")
+
+
+@pytest.mark.parametrize(
+    ("text", "server"),
+    [
+        ("192.0.2.53", "192.0.2.53:53"),
+        ("192.0.2.53:5353", "192.0.2.53:5353"),
+        ("2001:db8::53", "[2001:db8::53]:53"),
+        ("[2001:db8::53]", "[2001:db8::53]:53"),
+        ("[2001:db8::53]:5353", "[2001:db8::53]:5353"),
+    ],
+)
+def test_name_servers_may_have_ports(text: str, server: str) -> None:
+    """An address, with a port where it is not 53, as one writes it in URLs."""
+    assert read_config({"BIGCRAWL_DNS_SERVERS": text}).dns.servers == (server,)
+
+
+@pytest.mark.parametrize("text", ["dns.example", "192.0.2.53:0", "192.0.2.53:99999", "192.0.2", "[::1", "::1]:53"])
+def test_name_servers_are_checked(text: str) -> None:
+    """A name server has no name: who would resolve it?"""
+    assert refusal(BIGCRAWL_DNS_SERVERS=text).startswith(f"BIGCRAWL_DNS_SERVERS has {text!r}")
+
+
+def test_the_cap_of_ttls_is_above_their_floor() -> None:
+    """A low cap takes the floor with it."""
+    found = read_config({"BIGCRAWL_DNS_TTL_MAX": 5}).dns
+    assert (found.ttl_min_ms, found.ttl_max_ms) == (5_000, 5_000)
+
+
 @pytest.mark.parametrize("value", ["", "2", "perhaps", None, True, "off"])
 def test_truth_is_not_guessed(value: object) -> None:
     """A switch is true or false, never on because something stands there."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.exceptions import CannotResolveHostError
 
 from bigcrawl.downloads.resolution import address_of
+from bigcrawl.politeness.dns_shared import leave_dns
 from bigcrawl.scheduler.registry import is_crawling
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
@@ -20,45 +22,59 @@ CLOSED = ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.169.254", "0.0.0.0", 
 OPEN = ["1.1.1.1", "2606:4700:4700::1111"]
 
 
-@pytest.fixture
-def crawl() -> Iterator[None]:
+@contextmanager
+def crawl(**settings: object) -> Iterator[None]:
     """A crawl on a frontier in this process."""
-    crawler = new_crawler()
+    crawler = new_crawler(**{"BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": False, **settings})
     frontier = Scheduler.from_crawler(crawler)
     assert is_crawling()
     yield
     del frontier
 
 
-def address(host: str, *, allow_private: bool) -> str:
-    return asyncio.run(address_of(host, allow_private=allow_private))
+def address(host: str) -> str:
+    async def scenario() -> str:
+        try:
+            return await address_of(host)
+        finally:
+            await leave_dns()
+
+    return asyncio.run(scenario())
 
 
-@pytest.mark.usefixtures("crawl")
-@pytest.mark.parametrize("host", [*CLOSED, "localhost", "LOCALHOST", "localhost."])
+@pytest.mark.parametrize("host", [*CLOSED, "localhost", "LOCALHOST", "localhost.", "a.localhost"])
 def test_crawl_connects_to_no_address_in_a_closed_range(host: str) -> None:
     """However the host is written, and whether it is a name or an address."""
-    with pytest.raises(CannotResolveHostError, match="closed range"):
-        address(host, allow_private=False)
+    with crawl(), pytest.raises(CannotResolveHostError, match="closed range"):
+        address(host)
 
 
-@pytest.mark.usefixtures("crawl")
 @pytest.mark.parametrize("host", CLOSED)
 def test_operator_may_open_them(host: str) -> None:
     """A literal is its own address, unresolved."""
-    assert address(host, allow_private=True) == host
+    with crawl(BIGCRAWL_ALLOW_PRIVATE_ADDRESSES=True):
+        assert address(host) == host
 
 
-@pytest.mark.usefixtures("crawl")
+def test_operator_may_open_a_network() -> None:
+    """What lies in it is connected to, also as IPv6 writes it; its neighbours are not."""
+    with crawl(BIGCRAWL_ALLOW_ADDRESSES="10.1.0.0/16, fd00:1::/32"):
+        for host in ("10.1.2.3", "::ffff:a01:203", "fd00:1::5"):
+            assert address(host) == host
+        for host in ("10.2.0.1", "fd00:2::5", "127.0.0.1"):
+            with pytest.raises(CannotResolveHostError, match="closed range"):
+                address(host)
+
+
 @pytest.mark.parametrize("host", OPEN)
 def test_public_literal_is_its_own_address(host: str) -> None:
     """Nobody is asked for it."""
-    assert address(host, allow_private=False) == host
+    with crawl():
+        assert address(host) == host
 
 
-@pytest.mark.usefixtures("crawl")
-@pytest.mark.parametrize("host", ["", "no.such.host.invalid"])
+@pytest.mark.parametrize("host", ["", "a..b", "no.such.host.invalid"])
 def test_name_without_an_address_is_scrapys_error(host: str) -> None:
     """It names the host."""
     with pytest.raises(CannotResolveHostError, match=f"^{host}: "):
-        address(host, allow_private=True)
+        address(host)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections import OrderedDict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -12,6 +14,13 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.middlewares import dns as dns_module
 from bigcrawl.middlewares.dns import Resolver
 from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.scheduler import registry
+from bigcrawl.scheduler.registry import is_proxy, note_proxy
+from bigcrawl.scheduler.scheduler import Scheduler
+from tests.unit.downloads.crawlers import new_crawler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ADDRESSES = {
     "two.example": ["8.8.8.8", "8.8.4.4"],
@@ -51,13 +60,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     cache = DnsCache(resolve, ManualClock())
     monkeypatch.setattr(dns_module, "shared_dns", lambda: cache)
-    monkeypatch.setattr(dns_module, "is_crawling", lambda: True)
+    monkeypatch.setattr(registry, "_proxies", OrderedDict())
     return names
 
 
-def look_up(*hosts: str, allow_private: bool = False) -> list[list[Any]]:
+@contextmanager
+def crawl(**settings: object) -> Iterator[None]:
+    """A crawl on a frontier in this process."""
+    crawler = new_crawler(**{"BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": False, **settings})
+    frontier = Scheduler.from_crawler(crawler)
+    yield
+    del frontier
+
+
+def look_up(*hosts: str) -> list[list[Any]]:
     async def scenario() -> list[list[Any]]:
-        resolver = Resolver(None, allow_private=allow_private)
+        resolver = Resolver(None)
         found = []
         for host in hosts:
             receiver = Receiver()
@@ -85,9 +103,41 @@ def test_six_is_an_address_too(asked: list[str]) -> None:
 @pytest.mark.parametrize("host", ["inside.example", "127.0.0.1", "gone.example"])
 def test_refused_or_missing_address_is_no_address(asked: list[str], host: str) -> None:
     """A connection that nobody checked beforehand does not get inside, either."""
-    assert look_up(host) == [[]]
+    with crawl():
+        assert look_up(host) == [[]]
 
 
-def test_private_address_is_given_where_it_is_allowed(asked: list[str]) -> None:
-    """BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens the inside."""
-    assert look_up("inside.example", allow_private=True) == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
+@pytest.mark.parametrize(
+    "settings",
+    [{"BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True}, {"BIGCRAWL_ALLOW_ADDRESSES": ["10.0.0.0/30"]}],
+)
+def test_private_address_is_given_where_it_is_allowed(asked: list[str], settings: dict[str, object]) -> None:
+    """The operator opens the inside, all of it or a part, for the crawl of this process."""
+    with crawl(**settings):
+        assert look_up("inside.example") == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
+
+
+def test_what_is_open_to_one_crawl_is_not_to_the_other(asked: list[str]) -> None:
+    """The reactor does not know for whom it resolves: of two crawls in a process the stricter one counts."""
+    with crawl(BIGCRAWL_ALLOW_ADDRESSES="10.0.0.0/30"), crawl():
+        assert look_up("inside.example") == [[]]
+
+
+def test_no_range_is_closed_without_a_crawl(asked: list[str]) -> None:
+    """`scrapy shell http://localhost/` is nobody's trap."""
+    assert look_up("inside.example") == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
+
+
+def test_proxy_may_stand_inside(asked: list[str]) -> None:
+    """What a project fetches through is the operator's own: it is resolved, and not refused."""
+    note_proxy("inside.example")
+    with crawl():
+        assert look_up("inside.example") == [[IPv4Address("TCP", "10.0.0.1", 8080)]]
+
+
+def test_proxies_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project may have a new one for each request."""
+    monkeypatch.setattr(registry, "PROXIES_KEPT", 3)
+    for number in range(9):
+        note_proxy(f"{number}.example")
+    assert [number for number in range(9) if is_proxy(f"{number}.example")] == [6, 7, 8]

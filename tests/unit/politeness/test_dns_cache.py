@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from collections import Counter
 
 import pytest
 
 from bigcrawl.clock import ManualClock
-from bigcrawl.politeness import dns_cache
-from bigcrawl.politeness.dns_cache import DnsCache, DnsError, GetaddrinfoResolver, getaddrinfo_resolver
+from bigcrawl.politeness.dns_cache import FAILURE_FIRST_MS, FAILURE_LONGEST_MS, Answer, DnsCache, DnsError
 
 
 class Zone:
@@ -86,6 +84,94 @@ def test_a_failure_is_kept_for_its_time() -> None:
         clock.advance(600)
         zone.names["gone.example"] = ["192.0.2.9"]
         assert await cache.lookup("gone.example") == ["192.0.2.9"]
+
+    asyncio.run(main())
+
+
+def test_that_a_name_is_not_there_is_kept_for_its_time() -> None:
+    """The resolver's word for how long counts, where it has one."""
+
+    async def main() -> None:
+        zone, clock = Zone(), ManualClock()
+        zone.names["gone.example"] = Answer((), 5_000)  # type: ignore[assignment]
+        cache = make_cache(zone, clock)
+        assert (await failure(cache, "gone.example")).retry_after_ms == 5_000
+        clock.advance(4_999)
+        await failure(cache, "gone.example")
+        assert zone.asked["gone.example"] == 1
+
+    asyncio.run(main())
+
+
+def test_silence_of_dns_is_asked_again_with_back_off() -> None:
+    """Each failure in a row waits twice as long, to a bound, and hosts not all alike; an answer ends it."""
+
+    async def main() -> None:
+        zone, clock = Zone({"a.example": TimeoutError(), "b.example": TimeoutError()}), ManualClock()
+        cache = make_cache(zone, clock)
+        waits = []
+        for _ in range(6):
+            waits.append((await failure(cache, "a.example")).retry_after_ms)
+            clock.advance(waits[-1])
+        assert FAILURE_FIRST_MS <= waits[0] < 1.25 * FAILURE_FIRST_MS
+        assert waits[1] == pytest.approx(2 * waits[0], abs=2)
+        assert FAILURE_LONGEST_MS <= waits[4] == waits[5] < 1.25 * FAILURE_LONGEST_MS
+        assert (await failure(cache, "b.example")).retry_after_ms != waits[0]
+        zone.names["a.example"] = ["192.0.2.1"]
+        await cache.lookup("a.example")
+        clock.advance(10_000)
+        zone.names["a.example"] = TimeoutError()
+        assert (await failure(cache, "a.example")).retry_after_ms == waits[0]
+
+    asyncio.run(main())
+
+
+def test_answer_may_be_used_a_little_longer_by_who_says_so() -> None:
+    """Between the check of an address and the connection its answer may end."""
+
+    async def main() -> None:
+        zone, clock = Zone(), ManualClock()
+        cache = make_cache(zone, clock)
+        await cache.lookup("a.example")
+        clock.advance(10_500)
+        assert cache.peek("a.example") is None
+        assert cache.peek("a.example", 501) == ["192.0.2.1"]
+        assert cache.peek("a.example", 500) is None
+
+    asyncio.run(main())
+
+
+class Store:
+    """What other nodes have found out."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Answer] = {}
+        self.told: dict[str, Answer] = {}
+
+    async def get(self, host: str) -> Answer | None:
+        return self.known.get(host)
+
+    def put(self, host: str, answer: Answer) -> None:
+        self.told[host] = answer
+
+
+def test_answers_are_shared() -> None:
+    """What others know is not asked for, holds as long as it does for them, and is not told back."""
+
+    async def main() -> None:
+        zone, clock, store = Zone({"mute.example": TimeoutError(), "gone.example": []}), ManualClock(), Store()
+        store.known = {"a.example": Answer(("192.0.2.7",), 3_000), "none.example": Answer((), 2_000)}
+        cache = make_cache(zone, clock)
+        cache.store = store
+        assert await cache.lookup("a.example") == ["192.0.2.7"]
+        assert (await failure(cache, "none.example")).retry_after_ms == 2_000
+        clock.advance(3_000)
+        assert cache.peek("a.example") is None
+        assert not zone.asked
+        await cache.lookup("b.example")
+        await failure(cache, "gone.example")
+        await failure(cache, "mute.example")
+        assert store.told == {"b.example": (("192.0.2.1",), 10_000), "gone.example": ((), 1_000)}
 
     asyncio.run(main())
 
@@ -234,49 +320,5 @@ def test_close_gives_up_what_is_being_asked() -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiter
         assert "0 asked" in repr(cache)
-
-    asyncio.run(main())
-
-
-def test_the_machines_resolver_answers_with_each_address_once() -> None:
-    """localhost comes from the hosts file; a name that cannot exist is an OSError."""
-
-    async def main() -> None:
-        resolve = getaddrinfo_resolver()
-        addresses = await resolve("localhost")
-        assert set(addresses) <= {"127.0.0.1", "::1"}
-        assert len(set(addresses)) == len(addresses) > 0
-        with pytest.raises(OSError, match=r".+"):
-            await resolve("a\0b")
-        resolve.close()
-
-    asyncio.run(main())
-
-
-def test_a_resolver_that_hangs_holds_its_thread_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a question runs from when a thread takes it; a thread that hangs counts as busy until
-    it is back, and its late answer is nobody's.
-    """
-    released = threading.Event()
-
-    def addresses(host: str) -> list[str]:
-        if host == "slow.example":
-            assert released.wait(10)
-        return ["192.0.2.1"]
-
-    monkeypatch.setattr(dns_cache, "_addresses", addresses)
-
-    async def main() -> None:
-        resolve = GetaddrinfoResolver(timeout_ms=30, threads_max=1)
-        with pytest.raises(TimeoutError):
-            await resolve("slow.example")
-        assert repr(resolve) == "GetaddrinfoResolver(1 of 1 threads busy)"
-        waiting = asyncio.create_task(resolve("fast.example"))
-        await asyncio.wait([waiting], timeout=0.05)
-        assert not waiting.done()  # longer than the timeout: it has no thread yet
-        released.set()
-        assert await waiting == ["192.0.2.1"]
-        assert repr(resolve) == "GetaddrinfoResolver(0 of 1 threads busy)"
-        resolve.close()
 
     asyncio.run(main())

@@ -23,12 +23,19 @@ if TYPE_CHECKING:
 
 
 class Entrance:
-    """Doors with their clock."""
+    """Doors with their clock, and names beside those that the world resolves; one of an event waits for it."""
 
     def __init__(self, tmp_path: Path, client: RedisClient, **settings: Any) -> None:
         self.clock = ManualClock()
+        self.names: dict[str, list[str] | asyncio.Event] = {}
         config = make_config(tmp_path, "crawl", **settings)
-        self.doors = Doors(config.politeness, client, DnsCache(resolve, self.clock), self.clock, Paces(config))
+        self.doors = Doors(config.politeness, client, DnsCache(self._resolve, self.clock), self.clock, Paces(config))
+
+    async def _resolve(self, host: str) -> list[str]:
+        said = self.names.get(host)
+        if isinstance(said, asyncio.Event):
+            await said.wait()
+        return said if isinstance(said, list) else await resolve(host)
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
         """When a fetch of a host on that server may start."""
@@ -100,21 +107,86 @@ def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, r
     run(tmp_path, redis_url, with_gate, server_delay=1)
 
 
-def test_name_that_does_not_resolve_is_tried_a_few_times_and_then_ends_its_url(tmp_path: Path, redis_url: str) -> None:
-    """A failure snoozes the host, not the node; after the last try the URL ends, and the host's next ones at once."""
+def test_name_that_does_not_exist_ends_its_url_at_once(tmp_path: Path, redis_url: str) -> None:
+    """DNS has said so, and to ask it again will not change it; nor for the host's next URL."""
 
     async def story(entrance: Entrance) -> None:
-        for attempt in range(1, LOOKUPS_MAX + 1):
-            with pytest.raises(Closed) as closed:
-                await entrance.doors.address("gone.no.example")
-            is_last = attempt == LOOKUPS_MAX
-            assert closed.value.reason == ("unresolved" if is_last else "")
-            assert is_last or closed.value.retry_ms > 0
-            entrance.clock.advance(3_600_000)
-        with pytest.raises(Closed, match="unresolved"):
-            await entrance.doors.address("gone.no.example")
+        for host in ("gone.no.example", "gone.no.example", "a..b"):
+            with pytest.raises(Closed, match="unresolved"):
+                await entrance.doors.address(host)
+        assert "failed_lookups=0" in repr(entrance.doors)
 
     run(tmp_path, redis_url, story)
+
+
+def test_slow_name_holds_no_place_and_its_question_goes_on(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL waits a moment for its name, then goes back; when it comes again it waits no more."""
+    monkeypatch.setattr(doors_module, "WAIT_MS_MAX", 50)
+    monkeypatch.setattr(doors_module, "LOOKUPS_UNDER_WAY_MAX", 2)
+
+    async def story(entrance: Entrance) -> None:
+        answered = entrance.names["slow.org"] = entrance.names["slower.org"] = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for host in ("slow.org", "slower.org"):
+            with pytest.raises(Closed) as closed:
+                await entrance.doors.address(host)
+            assert (closed.value.reason, closed.value.retry_ms) == ("", doors_module.LOOKUP_RETRY_MS)
+        with pytest.raises(Closed, match="for 2000 ms"):
+            await entrance.doors.address("third.org")  # two are enough under way
+        entrance.clock.advance(50)
+        started = loop.time()
+        with pytest.raises(Closed, match="for 2000 ms"):
+            await entrance.doors.address("slow.org")
+        assert loop.time() - started < 0.04
+        answered.set()
+        await asyncio.sleep(0.01)
+        assert entrance.doors.known_address("slow.org") == "192.0.2.1"
+        assert await entrance.doors.address("third.org") == "192.0.2.1"
+
+    run(tmp_path, redis_url, story)
+
+
+def test_failure_that_nobody_waited_for_counts(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server's silence lasts longer than a URL waits: what comes of it is a try all the same."""
+    monkeypatch.setattr(doors_module, "WAIT_MS_MAX", 1)
+
+    async def story(entrance: Entrance) -> None:
+        for number in range(1, LOOKUPS_MAX + 1):
+            silence = entrance.names["mute.slow.example"] = asyncio.Event()
+            with pytest.raises(Closed, match="for 2000 ms"):
+                await entrance.doors.address("mute.slow.example")
+            silence.set()
+            await asyncio.sleep(0.01)
+            with pytest.raises(Closed) as closed:
+                await entrance.doors.address("mute.slow.example")
+            assert closed.value.reason == ("unresolved" if number == LOOKUPS_MAX else "")
+            entrance.clock.advance(3_600_000)
+
+    run(tmp_path, redis_url, story)
+
+
+def test_addresses_of_a_network_may_be_opened(tmp_path: Path, redis_url: str) -> None:
+    """BIGCRAWL_ALLOW_ADDRESSES opens what it names, and nothing beside it."""
+
+    async def story(entrance: Entrance) -> None:
+        assert await entrance.doors.address("10.1.2.3") == "10.1.2.3"
+        with pytest.raises(Closed, match="refused-address"):
+            await entrance.doors.address("10.2.0.1")
+
+    run(tmp_path, redis_url, story, allow_private_addresses=False, allow_addresses=["10.1.0.0/16"])
+
+
+def test_ipv6_addresses_of_one_network_share_a_gate(tmp_path: Path, redis_url: str) -> None:
+    """A /64 may be one machine; another one, and an IPv4 address beside it, are others."""
+
+    async def story(entrance: Entrance) -> None:
+        addresses = ("2001:db8:7:1::1", "2001:db8:7:1::2", "2001:db8:7:2::1", "192.0.2.90", "::ffff:192.0.2.90")
+        starts = [await entrance.start_ms(address, 0, 0, address) for address in addresses]
+        assert starts == pytest.approx([0, 600, 0, 0, 600], abs=200)
+
+    run(tmp_path, redis_url, story, server_delay=0.6)
 
 
 def test_dns_that_fails_is_no_missing_name(tmp_path: Path, redis_url: str) -> None:
@@ -126,9 +198,43 @@ def test_dns_that_fails_is_no_missing_name(tmp_path: Path, redis_url: str) -> No
                 await entrance.doors.address("slow.example")
             assert closed.value.reason == ("" if attempt % LOOKUPS_MAX else "unresolved")
             entrance.clock.advance(3_600_000)
+        assert "failed_lookups=1" in repr(entrance.doors)
+        entrance.names["slow.example"] = ["192.0.2.8"]
+        assert await entrance.doors.address("slow.example") == "192.0.2.8"
         assert "failed_lookups=0" in repr(entrance.doors)
 
     run(tmp_path, redis_url, story)
+
+
+def test_url_that_comes_back_early_has_not_been_tried_again(tmp_path: Path, redis_url: str) -> None:
+    """A URL may be taken half a second before its host is due: only questions count as tries."""
+
+    async def story(entrance: Entrance) -> None:
+        for _ in range(2):
+            for early in range(5):
+                with pytest.raises(Closed) as closed:
+                    await entrance.doors.address("slow.example")
+                assert closed.value.reason == "", early
+                entrance.clock.advance(closed.value.retry_ms // 2)
+            entrance.clock.advance(3_600_000)
+        with pytest.raises(Closed, match="unresolved"):
+            await entrance.doors.address("slow.example")
+
+    run(tmp_path, redis_url, story)
+
+
+def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Path, redis_url: str) -> None:
+    """They pass at once, known or not; an address in a URL is checked as ever."""
+
+    async def story(entrance: Entrance) -> None:
+        entrance.doors.resolves_here = "near.example".__eq__
+        assert await entrance.doors.address("far.no.example") == entrance.doors.known_address("far.no.example") == ""
+        assert [await entrance.start_ms("", 0, 0, f"url{i}") for i in range(3)] == [0, 0, 0]
+        assert await entrance.doors.address("near.example") == "192.0.2.1"
+        with pytest.raises(Closed, match="refused-address"):
+            await entrance.doors.address("10.0.0.1")
+
+    run(tmp_path, redis_url, story, server_delay=5, allow_private_addresses=False, allow_addresses="192.0.2.0/24")
 
 
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:

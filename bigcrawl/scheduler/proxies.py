@@ -1,0 +1,31 @@
+"""Which names a proxy resolves: all of them by the setting, or those that the environment sends through one.
+
+Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A host's name is a proxy's only where
+both schemes go through one: of a host that is asked directly, if only for one scheme, the address must be known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.request import getproxies, proxy_bypass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.config import DnsConfig
+
+
+def local_names(config: DnsConfig) -> Callable[[str], bool] | None:
+    """Return what tells whether this node resolves a host's name; None: it resolves all."""
+    if config.is_proxys:
+        return _none
+    is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()
+    return _bypasses if is_set else None
+
+
+def _none(host: str) -> bool:
+    return False
+
+
+def _bypasses(host: str) -> bool:
+    return bool(proxy_bypass(host))
