@@ -11,6 +11,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:taken       hash    seq -> taken URL, until acknowledged
     bigcrawl:{<crawl>:p<id>}:batches     hash    admit batch number -> its keys, until the manifest is durable
     bigcrawl:{<crawl>:p<id>}:records     zset    written ms -> host, the hosts that have a record
+    bigcrawl:{<crawl>:p<id>}:rules       hash    host -> bytes of its robots rules; "" -> of all
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
     bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, lent
 
@@ -38,7 +39,7 @@ class PartitionKeys:
     """The keys of one partition; `sender`, `back` and `host` are prefixes of a node's id or a host."""
 
     __slots__ = (
-        *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records"),
+        *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "rules"),
         *("back", "host", "for_exchange"),
     )
 
@@ -54,6 +55,7 @@ class PartitionKeys:
         self.taken = prefix + "taken"
         self.batches = prefix + "batches"
         self.records = prefix + "records"
+        self.rules = prefix + "rules"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
         # Those of the call that is made for almost every page.

@@ -392,12 +392,15 @@ def put_robots(
     expiry_ms: int,
     records_max: int,
     now_ms: int = 0,
+    *,
+    stale_ms: int = 0,
+    bytes_max: int = 1 << 40,
 ) -> Call[int]:
-    """Keep robots rules for all nodes; the number of records evicted for it."""
+    """Keep robots rules for all nodes, and `stale_ms` beyond their expiry; the number of records evicted for it."""
     return Call(
         "put_robots",
-        (keys.host, keys.records, keys.ready, keys.busy),
-        (now_ms, host, field, rules, expiry_ms, records_max),
+        (keys.host, keys.records, keys.ready, keys.busy, keys.rules),
+        (now_ms, host, field, rules, expiry_ms, stale_ms, records_max, bytes_max),
         int,
     )
 
