@@ -196,7 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
         "when another node takes them over.",
         "bytes",
         1 << 20,
-        1 << 40,
+        1 << 33,
     ),
     # --- politeness
     Setting(

@@ -65,6 +65,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("url", "a link that is no http or https URL, or cannot be joined with its base"),
             ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
             ("offsite", "a link outside the spider's `allowed_domains`"),
+            ("nofollow", "a link that its page asks not to follow, by rel, a robots meta element or X-Robots-Tag"),
             ("url-scheme", "a request for another scheme than http and https"),
             ("url-syntax", "a request whose host or port cannot be read"),
             ("url-empty-host", "a request for a URL without a host"),
@@ -77,7 +78,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/warc/records",
         "counter",
         "records",
-        "WARC records written: two an exchange, one a file.",
+        "WARC records written: two an exchange, one a file, one a page with something to note.",
         "pipelines/warc.py",
     ),
     Stat(

@@ -83,12 +83,6 @@ class Unbuilt:
 
 UNBUILT = (
     Unbuilt(
-        "nofollowed",
-        lambda whole, fetch: slug_at(whole.served, fetch.url, Kind.PROOF),
-        frozenset(row.slug for row in EXHIBITS if row.nofollow),
-        "X-Robots-Tag, robots meta elements and rel=nofollow are not looked at (issue 5)",
-    ),
-    Unbuilt(
         "retry_after_ignored",
         lambda _, gap: gap.earlier.status,
         frozenset({429, 503}),
