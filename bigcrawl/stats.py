@@ -149,7 +149,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "gauge",
         "URLs",
         "URLs in back queues, taken ones not counted.",
-        "admit_urls.lua, exchange_urls.lua, claim_partition.lua, reconcile_partition.lua",
+        "admit_urls.lua, exchange_urls.lua, drop_urls.lua, claim_partition.lua, reconcile_partition.lua",
     ),
     # --- fetched and ended
     Stat(
@@ -187,8 +187,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended without being fetched.",
-        "scheduler/gatekeeper.py, scheduler/doors.py, scheduler/handout.py, scheduler/outcome.py, "
-        "scheduler/scheduler.py",
+        "scheduler/gatekeeper.py, scheduler/sweep.py, scheduler/doors.py, scheduler/handout.py, "
+        "scheduler/outcome.py, scheduler/scheduler.py",
         (
             ("forbidden", "robots.txt forbids it"),
             ("unreachable", "robots.txt was out of reach three times in a row, which forbids the host"),
@@ -211,7 +211,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs acknowledged, however they ended.",
-        "exchange_urls.lua, reconcile_partition.lua",
+        "exchange_urls.lua, drop_urls.lua, reconcile_partition.lua",
     ),
     Stat(
         "bytes",

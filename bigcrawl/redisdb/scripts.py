@@ -297,6 +297,25 @@ def exchange_urls(
     return Call("exchange_urls", keys.for_exchange, tuple(args), parse)
 
 
+def drop_urls(
+    keys: PartitionKeys, who: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
+) -> Call[int]:
+    """End URLs that wait in a host's back queue; how many were there. `urls` are (member, outcome) of each."""
+
+    def parse(reply: Any) -> int:
+        if reply == -1:
+            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        return int(reply)
+
+    flat = [value for row in urls for value in row]
+    return Call(
+        "drop_urls",
+        (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
+        (who.node, who.epoch, host, counter, *flat),
+        parse,
+    )
+
+
 def reconcile_partition(
     keys: PartitionKeys,
     who: Identity,

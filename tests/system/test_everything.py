@@ -143,7 +143,7 @@ def test_what_is_not_built_is_all_that_is_wrong(whole: Whole, row: Unbuilt) -> N
 
 def test_every_page_that_can_be_had_is_read(whole: Whole) -> None:
     """Every coding, charset, reference and broken markup leads on; what did not come whole does not."""
-    leading = {row.slug for row in EXHIBITS if row.leads}
+    leading = {row.slug for row in EXHIBITS if row.leads and not row.nofollow}
     assert leading - slugs_met(whole.served, Kind.PROOF) == NOT_READ
 
 
