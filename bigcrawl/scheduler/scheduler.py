@@ -233,6 +233,8 @@ class Scheduler(BaseScheduler):
         if node is None:
             return 0
         encode = links_encoder(links, depth)
+        if links.meta:
+            self._heed_meta(links.meta)
         keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
@@ -349,6 +351,8 @@ class Scheduler(BaseScheduler):
         is_start = request in self._start_requests
         self._start_requests.discard(request)
         meta = request._meta or {}
+        if meta:
+            self._heed_meta(meta)
         held = self._tried_again(request, meta)
         if held is not None:
             self._try_again(held, request)
@@ -466,6 +470,11 @@ class Scheduler(BaseScheduler):
             self._say_once(about, message)
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
+
+    def _heed_meta(self, meta: dict[str, Any]) -> None:
+        """Say once that a key of Scrapy's meta has no effect here, where its author expects one."""
+        if meta.get("dont_obey_robotstxt") and self.config.politeness.obey_robots:
+            self._say_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
 
     def _say_once(self, about: str, message: str) -> None:
         if about not in self._said:

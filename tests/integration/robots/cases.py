@@ -423,6 +423,13 @@ LIMITS = (
     both("2.5", "3 MiB", filled("User-agent: *\nDisallow: /no\n", 3 * KIB * KIB, "Disallow: /\n"), "/ok", "/no"),
     both(
         "2.5",
+        "12 MiB, of which the most is not waited for",
+        filled("User-agent: *\nDisallow: /no\n", 12 * KIB * KIB, "Disallow: /\n"),
+        "/ok",
+        "/no",
+    ),
+    both(
+        "2.5",
         "10,000 rules",
         "User-agent: *\n" + "".join(f"Disallow: /no/{n}/\n" for n in range(10_000)),
         "/no/10000/ /no/1",
