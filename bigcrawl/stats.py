@@ -93,6 +93,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
         ),
     ),
+    Stat(
+        "bigcrawl/sitemaps/found",
+        "counter",
+        "URLs",
+        "Sitemaps that robots.txt files named, told to a spider that has `parse_sitemap_urls`.",
+        "middlewares/links.py",
+    ),
     # --- stored
     Stat(
         "bigcrawl/warc/records",

@@ -6,6 +6,7 @@ Here, and only here, a spider may be made to wait: while the outbox is full, `pr
 
 from __future__ import annotations
 
+import inspect
 import logging
 from dataclasses import replace
 from functools import lru_cache
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HOSTS_REMEMBERED = 1 << 14
+SITEMAPS_METHOD = "parse_sitemap_urls"
+"""The spider's method that is given the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
 
 
 class LinksMiddleware:
@@ -58,6 +61,8 @@ class LinksMiddleware:
             async for output in start:
                 yield output
             return
+        if hasattr(self._spider, SITEMAPS_METHOD):
+            frontier.tell_sitemaps(self._sitemaps_found)
         if not await frontier.claim_start(self._spider):
             return
         try:
@@ -110,6 +115,24 @@ class LinksMiddleware:
             self._tally.inc_value("bigcrawl/dropped/nofollow", len(links.nofollow))
         return links
 
+    async def _sitemaps_found(self, robots_url: str, urls: list[str]) -> None:
+        """Give the spider the sitemaps that a robots.txt names, and queue what it makes of them; raises nothing."""
+        frontier = frontier_of(self._crawler)
+        if frontier is None:
+            return
+        self._tally.inc_value("bigcrawl/sitemaps/found", len(urls))
+        try:
+            async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
+                if isinstance(output, Links):
+                    self._offer(frontier, output, None)
+                elif isinstance(output, Request):
+                    self._crawler.engine.crawl(output)
+                elif output is not None:
+                    kind = type(output).__name__
+                    logger.error("%(method)s gave a %(kind)s", {"method": SITEMAPS_METHOD, "kind": kind})
+        except Exception:
+            logger.exception("%(method)s failed for %(url)s", {"method": SITEMAPS_METHOD, "url": robots_url})
+
     @property
     def _spider(self) -> Any:
         return self._crawler.spider
@@ -155,6 +178,20 @@ class LinksMiddleware:
 
     def _count(self, reason: str) -> None:
         self._tally.inc_value(f"bigcrawl/dropped/{reason}")
+
+
+async def _outputs(result: Any) -> AsyncIterator[Any]:
+    """What a method of a spider gave, whichever way a callback may: not at all, at once, or in either kind of order."""
+    if inspect.isawaitable(result):
+        result = await result
+    if hasattr(result, "__aiter__"):
+        async for output in result:
+            yield output
+    elif isinstance(result, Links | Request):
+        yield result
+    else:
+        for output in result or ():
+            yield output
 
 
 @lru_cache(_HOSTS_REMEMBERED)

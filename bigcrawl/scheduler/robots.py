@@ -39,7 +39,7 @@ from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
 from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
@@ -118,6 +118,8 @@ class Robots:
         self._chars = 0  # of `_rules`
         self._under_way: set[str] = set()
         self.fetched = 0
+        self.tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] | None = None
+        """Called with the URL of a robots.txt and those of the sitemaps in it, before its rules are kept for all."""
 
     def __repr__(self) -> str:
         return f"<Robots rules={len(self._rules)} under_way={len(self._under_way)} fetched={self.fetched}>"
@@ -191,9 +193,16 @@ class Robots:
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
             self._keep(held.authority, verdict, attempts)
         else:
+            await self._tell_sitemaps(url, verdict)
             self._keep(held.authority, verdict)
         await self._share(held, verdict)
         return self._rest_ms(verdict.rules)
+
+    async def _tell_sitemaps(self, robots: str, verdict: Verdict) -> None:
+        """Tell of sitemaps first: a node that dies before the rules are kept leaves both to the next one."""
+        if verdict.sitemaps and self.tell_sitemaps is not None:
+            urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
+            await self.tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
     def _keep_unreachable(self, authority: str, verdict: Verdict, attempts: int) -> int:
         """Forbid all for now: a little while, and after the last attempt as long as the verdict says."""

@@ -40,7 +40,7 @@ from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.key import request_key, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from typing import Self
 
     from scrapy import Request, Spider
@@ -58,6 +58,7 @@ RETRY_FIRST_MS = 2_000
 RETRY_LONGEST_MS = 60_000
 ROOM_POLL_S = 0.1
 LOOK_OUT_S = 0.25
+FLUSH_TRIES = 100  # five seconds; Redis may be away
 CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
 CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
 JOIN_TRIES_MAX = 3
@@ -253,6 +254,26 @@ class Scheduler(BaseScheduler):
     def note_start_request(self, request: Request) -> None:
         """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
         self._start_requests.add(request)
+
+    def tell_sitemaps(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
+        """Have `tell` called with each robots.txt that is fetched and names sitemaps, and with their URLs.
+
+        What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
+        fetches the file again and tells of it again.
+        """
+        node = self.node
+        if node is None:
+            return
+
+        async def tell_and_flush(robots_url: str, urls: list[str]) -> None:
+            await tell(robots_url, urls)
+            offered, tries_left = node.outbox.offered, FLUSH_TRIES
+            while node.outbox.flushed < offered and tries_left and not self._probe.is_closing():
+                node.wake()
+                tries_left -= 1
+                await asyncio.sleep(0.05)
+
+        node.robots.tell_sitemaps = tell_and_flush
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -401,5 +402,35 @@ def test_canonical_url_of_a_header_counts() -> None:
             headers = {"Link": link}
             await crawled(desk, Response(PAGE, request=Request(PAGE), headers=headers))
         assert storage.notes == [(PAGE, {"canonical": "http://a.example/x.html"})]
+
+    asyncio.run(scenario())
+
+
+def test_sitemaps_are_told_and_what_the_spider_makes_of_them_is_queued() -> None:
+    """Whichever way it gives it; what it cannot give, or fails with, is told in the log and harms nobody."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        queued: list[Request] = []
+        desk.crawler.engine = SimpleNamespace(crawl=queued.append)  # type: ignore[assignment]
+        spider: Any = desk.crawler.spider
+        request, links = Request("http://a.example/s.xml"), Links(["http://a.example/t.xml"])
+
+        async def coroutine(urls: list[str], robots_url: str) -> list[Any]:
+            return [request, links]
+
+        async def generator(urls: list[str], robots_url: str) -> AsyncIterator[Any]:
+            yield request
+            yield links
+            raise ValueError
+
+        methods: list[Any] = [coroutine, generator, lambda urls, robots_url: [None, request, 3, links]]
+        methods += [lambda urls, robots_url: None, lambda urls, robots_url: links, lambda urls: request]
+        for method in methods:
+            spider.parse_sitemap_urls = method
+            await desk.middleware._sitemaps_found("http://a.example/robots.txt", ["http://a.example/s.xml"])
+        assert queued == [request] * 3
+        assert links_sent(desk) == list(links.urls) * 4
+        assert desk.stat("sitemaps/found") == 6
 
     asyncio.run(scenario())
