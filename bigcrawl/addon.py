@@ -104,15 +104,26 @@ class Addon:
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
+        self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
         self._take_over(settings)
 
     def _take_over(self, settings: BaseSettings) -> None:
         for name, value in _TAKEN_OVER.items():
             if settings.get(name) != value:
-                if (settings.getpriority(name) or 0) > 0:
+                if name != "ROBOTSTXT_OBEY" and (settings.getpriority(name) or 0) > 0:
                     known = {"name": name, "value": value}
                     logger.info("%(name)s is bigcrawl's business and set to %(value)s", known)
                 settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+
+    def _speak_of_robots(self, settings: BaseSettings, *, obeys: bool) -> None:
+        """Say what becomes of robots.txt, where something else may be expected."""
+        if not obeys:
+            logger.warning("robots.txt is IGNORED: BIGCRAWL_ROBOTS says that all hosts of this crawl are yours")
+        elif (settings.getpriority("ROBOTSTXT_OBEY") or 0) > 0 and not settings.getbool("ROBOTSTXT_OBEY"):
+            logger.warning(
+                "ROBOTSTXT_OBEY = False has no effect: robots.txt is obeyed. Only %(setting)s ignores it",
+                {"setting": 'BIGCRAWL_ROBOTS = "ignore-i-own-these-hosts"'},
+            )
 
     def _refuse(self, settings: BaseSettings, error: ConfigError) -> None:
         """Say what is wrong in one line; `ExitStatus` closes the spider before anything is fetched.

@@ -62,6 +62,7 @@ class FrontierConfig:
     hot_urls: int
     host_hot_urls: int
     host_records: int
+    robots_bytes: int
     in_process_max: int
     lease_ms: int
 
@@ -96,6 +97,8 @@ class PolitenessConfig:
     crawl_delay_max_ms: int
     download_factor: float
     obey_robots: bool
+    robots_kept_min_ms: int
+    obey_nofollow: bool
     allow_private_addresses: bool
     allow_addresses: tuple[IPv4Network | IPv6Network, ...]
     fetch_deadline_ms: int
@@ -190,6 +193,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         hot_urls=value["BIGCRAWL_HOT_URLS"],
         host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
         host_records=value["BIGCRAWL_HOST_RECORDS"],
+        robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
         lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
     )
@@ -211,6 +215,8 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         crawl_delay_max_ms=_ms(value["BIGCRAWL_CRAWL_DELAY_MAX"]),
         download_factor=value["BIGCRAWL_DOWNLOAD_FACTOR"],
         obey_robots=value["BIGCRAWL_ROBOTS"] == "obey",
+        robots_kept_min_ms=_ms(value["BIGCRAWL_ROBOTS_KEPT_MIN"]),
+        obey_nofollow=value["BIGCRAWL_NOFOLLOW"] == "obey",
         allow_private_addresses=value["BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"],
         allow_addresses=_networks(value),
         fetch_deadline_ms=_ms(value["BIGCRAWL_FETCH_DEADLINE"]),

@@ -189,6 +189,16 @@ SETTINGS: tuple[Setting, ...] = (
         1_000,
         100_000_000,
     ),
+    Setting(
+        "BIGCRAWL_ROBOTS_BYTES",
+        64 << 20,
+        int,
+        "Robots rules of all hosts together that stay in Redis, packed; of hosts beyond, robots.txt is fetched again "
+        "when another node takes them over.",
+        "bytes",
+        1 << 20,
+        1 << 33,
+    ),
     # --- politeness
     Setting(
         "BIGCRAWL_HOST_DELAY",
@@ -307,6 +317,22 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "robots.txt is obeyed unless this says, in full, ignore-i-own-these-hosts.",
         choices=("obey", "ignore-i-own-these-hosts"),
+    ),
+    Setting(
+        "BIGCRAWL_ROBOTS_KEPT_MIN",
+        3_600.0,
+        float,
+        "How long a robots.txt is kept at least, whatever its Cache-Control says; without one it is a day.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_NOFOLLOW",
+        "obey",
+        str,
+        "Links that a page marks nofollow, by rel, robots meta element or X-Robots-Tag: left out, or followed.",
+        choices=("obey", "follow"),
     ),
     Setting(
         "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES",

@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
+from bigcrawl.directives import NOFOLLOW, is_wish, wishes
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.url.canonical import Joiner, UrlError
 from bigcrawl.url.refresh import refresh_target
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
 LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src", "meta": "content"}
 """Elements that lead to pages, and where each has its URL; of `meta`, those that refresh."""
 
+# Read beside these: where references are joined, what is asked of robots, and how the page calls itself.
+_ASIDE = ("base", "meta[name]", 'link[rel~="canonical" i]')
+
 _SELECTORS = {"meta": 'meta[http-equiv="refresh" i]'}
+
+# Meta elements of most pages, told apart before their content is looked at; any other may be named after a robot.
+_NO_ROBOTS = frozenset(("viewport", "description", "keywords", "author", "generator", "theme-color", "referrer"))
+METAS_MAX = 20
+"""So many meta elements of a page that ask something of robots are kept."""
 
 # What most often is no link to a page, told apart before it is joined: a data URL can be megabytes.
 _is_no_page = re.compile(r"[\x00-\x20]*(?:#|javascript:|mailto:|tel:|data:|$)", re.IGNORECASE).match
@@ -106,10 +115,21 @@ class Links:
     """Whether each URL is what `bigcrawl.url.canonical.canonicalize` returned, so that it need not be
     asked again; `from_page` sets it. Untrue, it makes one page look like several."""
 
+    nofollow: Sequence[str] = ()
+    """URLs that the page asks robots not to follow (`rel=nofollow`), as those of `urls` are: left out and
+    counted, unless BIGCRAWL_NOFOLLOW says otherwise."""
+
+    metas: tuple[tuple[str, str], ...] = ()
+    """Name and content of the page's meta elements that ask something of robots; see `bigcrawl.directives`."""
+
+    page_canonical: str | None = None
+    """What the page calls its own canonical URL."""
+
     @classmethod
     def from_page(cls, page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), **fields: Any) -> Self:
         """Return the links of an HTML page; `fields` are those of this class, such as `priority`."""
-        return cls(extract_links(page, tags=tags), canonical=True, **fields)
+        urls, nofollow, metas, page_canonical = read_page(page, tags=tags)
+        return cls(urls, canonical=True, nofollow=nofollow, metas=metas, page_canonical=page_canonical, **fields)
 
     @property
     def callback_name(self) -> str | None:
@@ -136,13 +156,32 @@ class Links:
         return name
 
 
+class PageLinks(NamedTuple):
+    """What `read_page` finds; see the attributes of `Links`."""
+
+    urls: list[str]
+    nofollow: Sequence[str]
+    metas: tuple[tuple[str, str], ...]
+    page_canonical: str | None
+
+
 def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> list[str]:
+    """Return the canonical URLs an HTML page links to and lets robots follow, as `read_page` finds them.
+
+    What X-Robots-Tag, or a meta element for one robot by its name, asks for is not known here.
+    """
+    found = read_page(page, tags=tags)
+    return [] if NOFOLLOW in wishes("", (), found.metas) else found.urls
+
+
+def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> PageLinks:
     """Return the canonical URLs an HTML page links to: in document order, each once.
 
-    Relative references are joined with the first `<base href>`, or the page's URL. What leads to no
-    page (fragments of this one, mailto:, javascript:, junk) is left out; the length of URLs is not
-    looked at. The content of `<template>` is no part of the document; that of `<noscript>` is. Where
-    a `<meta http-equiv="refresh">` leads is a link, whatever its delay; one without a URL is none.
+    One that is linked to with `rel=nofollow` only is told apart. Relative references are joined with the first
+    `<base href>`, or the page's URL. What leads to no page (fragments of this one, mailto:, javascript:, junk) is
+    left out; the length of URLs is not looked at. The content of `<template>` is no part of the document; that of
+    `<noscript>` is. Where a `<meta http-equiv="refresh">` leads is a link, whatever its delay; one without a URL is
+    none.
 
     Args:
         page: with bytes in any encoding; byte-order mark, Content-Type and meta tags are honoured, also
@@ -156,30 +195,63 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
     """
     encoding = _Encoding(page)
     tree = LexborHTMLParser(encoding.markup())
-    references, base_href = _references(tree, tuple(tags))
-    joiner = _joiner(page.url, base_href) if references else None
-    return [] if joiner is None else joiner.join_all(references, encoding.respell)
+    found = _Found(tree, tuple(tags))
+    joiner = _joiner(page.url, found.base_href) if found.is_anything else None
+    if joiner is None:
+        return PageLinks([], (), tuple(found.metas), None)
+    urls = joiner.join_all(found.references, encoding.respell)
+    nofollow: Sequence[str] = ()
+    if found.nofollow:
+        followed = set(urls)
+        nofollow = [url for url in joiner.join_all(found.nofollow, encoding.respell) if url not in followed]
+    href = found.canonical_href
+    return PageLinks(urls, nofollow, tuple(found.metas), None if href is None else joiner(href))
 
 
-def _references(tree: LexborHTMLParser, tags: tuple[str, ...]) -> tuple[list[str], str | None]:
-    """Return what the elements refer to, as it is written and never empty, and the href of the first base."""
-    references: list[str] = []
-    base_href: str | None = None
-    for node in tree.css(_selector(tags)):
-        tag = node.tag
-        if tag == "a":
-            reference = node.attrs.get("href")
-        elif tag == "base":
-            if base_href is None:
-                base_href = node.attrs.get("href")
-            continue
-        else:
-            reference = node.attrs.get(LINK_ATTRIBUTES[tag or ""])
-            if tag == "meta":
-                reference = refresh_target(reference or "")
-        if reference:
-            references.append(reference)
-    return references, base_href
+class _Found:
+    """What the elements of a page say, as it is written; references are never empty."""
+
+    __slots__ = ("_reads_meta", "base_href", "canonical_href", "metas", "nofollow", "references")
+
+    def __init__(self, tree: LexborHTMLParser, tags: tuple[str, ...]) -> None:
+        self.references: list[str] = []
+        self.nofollow: list[str] = []
+        self.metas: list[tuple[str, str]] = []
+        self.base_href: str | None = None
+        self.canonical_href: str | None = None
+        self._reads_meta = "meta" in tags
+        for node in tree.css(_selector(tags)):
+            # One dictionary costs less than two questions to the tree.
+            attributes = node.attributes
+            reference = attributes.get("href") if node.tag == "a" else self._other(node.tag or "", attributes)
+            if reference:
+                rel = attributes.get("rel")
+                if rel and NOFOLLOW in rel.lower().split():
+                    self.nofollow.append(reference)
+                else:
+                    self.references.append(reference)
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether there is anything to join."""
+        return bool(self.references or self.nofollow or self.canonical_href)
+
+    def _other(self, tag: str, attributes: Mapping[str, str | None]) -> str | None:
+        """What an element that is no `a` refers to, if anything; the others' words are kept."""
+        if tag == "base":
+            if self.base_href is None:
+                self.base_href = attributes.get("href")
+            return None
+        if tag == "link":
+            self.canonical_href = self.canonical_href or attributes.get("href")
+            return None
+        if tag != "meta":
+            return attributes.get(LINK_ATTRIBUTES[tag])
+        name, content = (attributes.get("name") or "").lower(), attributes.get("content") or ""
+        if name and name not in _NO_ROBOTS and is_wish(content) and len(self.metas) < METAS_MAX:
+            self.metas.append((name, content))
+        is_refresh = self._reads_meta and (attributes.get("http-equiv") or "").lower() == "refresh"
+        return refresh_target(content) if is_refresh else None
 
 
 @lru_cache(64)
@@ -187,7 +259,7 @@ def _selector(tags: tuple[str, ...]) -> str:
     unknown = set(tags) - LINK_ATTRIBUTES.keys()
     if unknown:
         raise ContractError(f"tags has {sorted(unknown)}; only {sorted(LINK_ATTRIBUTES)} lead to pages")
-    return ",".join(_SELECTORS.get(tag, tag) for tag in (*tags, "base"))
+    return ",".join((*(_SELECTORS.get(tag, tag) for tag in tags), *_ASIDE))
 
 
 def _joiner(page_url: str, base_href: str | None) -> Joiner | None:

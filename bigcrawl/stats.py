@@ -65,6 +65,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("url", "a link that is no http or https URL, or cannot be joined with its base"),
             ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
             ("offsite", "a link outside the spider's `allowed_domains`"),
+            ("nofollow", "a link that its page asks not to follow, by rel, a robots meta element or X-Robots-Tag"),
             ("url-scheme", "a request for another scheme than http and https"),
             ("url-syntax", "a request whose host or port cannot be read"),
             ("url-empty-host", "a request for a URL without a host"),
@@ -92,12 +93,19 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
         ),
     ),
+    Stat(
+        "bigcrawl/sitemaps/found",
+        "counter",
+        "URLs",
+        "Sitemaps that robots.txt files named, told to a spider that has `parse_sitemap_urls`.",
+        "middlewares/links.py",
+    ),
     # --- stored
     Stat(
         "bigcrawl/warc/records",
         "counter",
         "records",
-        "WARC records written: two an exchange, one a file.",
+        "WARC records written: two an exchange, one a file, one a page with something to note.",
         "pipelines/warc.py",
     ),
     Stat(
@@ -174,7 +182,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "gauge",
         "URLs",
         "URLs in back queues, taken ones not counted.",
-        "admit_urls.lua, exchange_urls.lua, claim_partition.lua, reconcile_partition.lua, park_urls.lua",
+        "admit_urls.lua, exchange_urls.lua, drop_urls.lua, claim_partition.lua, reconcile_partition.lua, park_urls.lua",
     ),
     Stat(
         "snoozes",
@@ -219,8 +227,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended without being fetched.",
-        "scheduler/gatekeeper.py, scheduler/doors.py, scheduler/handout.py, scheduler/outcome.py, "
-        "scheduler/scheduler.py",
+        "scheduler/gatekeeper.py, scheduler/sweep.py, scheduler/doors.py, scheduler/handout.py, "
+        "scheduler/outcome.py, scheduler/scheduler.py",
         (
             ("forbidden", "robots.txt forbids it"),
             ("unreachable", "robots.txt was out of reach three times in a row, which forbids the host"),
@@ -243,7 +251,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs acknowledged, however they ended.",
-        "exchange_urls.lua, reconcile_partition.lua",
+        "exchange_urls.lua, drop_urls.lua, reconcile_partition.lua",
     ),
     Stat(
         "bytes",

@@ -6,7 +6,9 @@ Here, and only here, a spider may be made to wait: while the outbox is full, `pr
 
 from __future__ import annotations
 
+import inspect
 import logging
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,9 @@ from scrapy.exceptions import CloseSpider
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.links import Links
-from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.middlewares.page_wishes import PageWishes
+from bigcrawl.politeness.robots_policy import agent_token
+from bigcrawl.scheduler.registry import frontier_of, storage_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HOSTS_REMEMBERED = 1 << 14
+SITEMAPS_METHOD = "parse_sitemap_urls"
+"""The spider's method that is given the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
 
 
 class LinksMiddleware:
@@ -41,6 +47,8 @@ class LinksMiddleware:
         self._tally = Tally(crawler)
         self._url_bytes_max = crawler.settings.getint("BIGCRAWL_URL_BYTES_MAX", 8192)
         self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
+        self._obeys_nofollow = crawler.settings.get("BIGCRAWL_NOFOLLOW", "obey") != "follow"
+        self._agent = agent_token(crawler.settings.get("USER_AGENT") or "bigcrawl")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -53,6 +61,8 @@ class LinksMiddleware:
             async for output in start:
                 yield output
             return
+        if hasattr(self._spider, SITEMAPS_METHOD):
+            frontier.tell_sitemaps(self._sitemaps_found)
         if not await frontier.claim_start(self._spider):
             return
         try:
@@ -73,17 +83,55 @@ class LinksMiddleware:
         await frontier.end_start()
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Pass on requests and items; take `Links`."""
+        """Pass on requests and items; take `Links`; leave out what the page asks not to follow."""
         frontier = frontier_of(self._crawler)
-        async for output in result:
-            if frontier is None:
+        if frontier is None:
+            async for output in result:
                 yield output
-            elif isinstance(output, Links):
-                self._offer(frontier, output, response)
-                await frontier.wait_for_room()
+            return
+        wishes = PageWishes(self._agent, response)
+        async for output in result:
+            if isinstance(output, Links):
+                self._offer(frontier, self._followed(output, wishes), response)
+            elif self._obeys_nofollow and isinstance(output, Request) and wishes.closes(output):
+                self._count("nofollow")
             else:
                 yield output
-                await frontier.wait_for_room()
+            await frontier.wait_for_room()
+        if wishes.is_noteworthy and response.request is not None:
+            storage = storage_of(self._crawler)
+            if storage is not None:
+                storage.note_page(response.request, wishes.fields())
+
+    def _followed(self, links: Links, wishes: PageWishes) -> Links:
+        """A batch without what its page asks not to follow, or with all of it where that is not obeyed."""
+        wishes.note(links)
+        if not self._obeys_nofollow:
+            return replace(links, urls=[*links.urls, *links.nofollow]) if links.nofollow else links
+        if wishes.closes_all:
+            self._tally.inc_value("bigcrawl/dropped/nofollow", len(links.urls) + len(links.nofollow))
+            return replace(links, urls=[])
+        if links.nofollow:
+            self._tally.inc_value("bigcrawl/dropped/nofollow", len(links.nofollow))
+        return links
+
+    async def _sitemaps_found(self, robots_url: str, urls: list[str]) -> None:
+        """Give the spider the sitemaps that a robots.txt names, and queue what it makes of them; raises nothing."""
+        frontier = frontier_of(self._crawler)
+        if frontier is None:
+            return
+        self._tally.inc_value("bigcrawl/sitemaps/found", len(urls))
+        try:
+            async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
+                if isinstance(output, Links):
+                    self._offer(frontier, output, None)
+                elif isinstance(output, Request):
+                    self._crawler.engine.crawl(output)
+                elif output is not None:
+                    kind = type(output).__name__
+                    logger.error("%(method)s gave a %(kind)s", {"method": SITEMAPS_METHOD, "kind": kind})
+        except Exception:
+            logger.exception("%(method)s failed for %(url)s", {"method": SITEMAPS_METHOD, "url": robots_url})
 
     @property
     def _spider(self) -> Any:
@@ -130,6 +178,20 @@ class LinksMiddleware:
 
     def _count(self, reason: str) -> None:
         self._tally.inc_value(f"bigcrawl/dropped/{reason}")
+
+
+async def _outputs(result: Any) -> AsyncIterator[Any]:
+    """What a method of a spider gave, whichever way a callback may: not at all, at once, or in either kind of order."""
+    if inspect.isawaitable(result):
+        result = await result
+    if hasattr(result, "__aiter__"):
+        async for output in result:
+            yield output
+    elif isinstance(result, Links | Request):
+        yield result
+    else:
+        for output in result or ():
+            yield output
 
 
 @lru_cache(_HOSTS_REMEMBERED)

@@ -30,6 +30,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import scrapy
 from scrapy import signals
@@ -42,11 +43,12 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.registry import register_storage
-from bigcrawl.warc.records import Exchange, Truncation
+from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from ipaddress import IPv4Address, IPv6Address
     from typing import Self
 
@@ -87,7 +89,8 @@ class WarcPipeline:
         self._retry_seconds = retry_seconds
         self._sealer = ThreadPoolExecutor(1, thread_name_prefix="warc-seal")
         self._writer = _writer(crawler.settings, directory, self._clock, self._sealer)
-        self._unwritten: deque[Exchange] = deque()
+        self._unwritten: deque[Exchange | Note] = deque()
+        self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of what is not over yet
         self._retry: CallLaterResult | None = None
         self._has_paused_engine = False
         self._recovery: Deferred[None] | None = None
@@ -149,13 +152,31 @@ class WarcPipeline:
         try:
             if not request.url.startswith(_SCHEMES):
                 return
-            self._unwritten.append(_exchange(request, response, self._clock.now_ms()))
-            # With others waiting it waits its turn: the timer is running.
-            if len(self._unwritten) == 1:
-                self._write_waiting()
+            record_id = self._record_ids[request] = new_record_id()
+            self._write(_exchange(request, response, self._clock.now_ms(), record_id))
         except Exception:
             self._tally.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
+
+    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+        """Write what has been found out of the page that answered a request; no exception leaves.
+
+        One that was never stored, from Scrapy's HTTP cache for instance, is passed over.
+        """
+        record_id = self._record_ids.get(request)
+        if record_id is None:
+            return
+        try:
+            self._write(Note(request.url, record_id, self._clock.now_ms(), fields))
+        except Exception:
+            self._tally.inc_value("bigcrawl/warc/write_errors")
+            logger.exception("what %(url)s asks for is not stored", {"url": request.url})
+
+    def _write(self, item: Exchange | Note) -> None:
+        self._unwritten.append(item)
+        # With others waiting it waits its turn: the timer is running.
+        if len(self._unwritten) == 1:
+            self._write_waiting()
 
     def _write_waiting(self) -> None:
         """Write in order until all is written or the disk refuses."""
@@ -226,7 +247,7 @@ class WarcPipeline:
             self._tally.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
 
 
-def _exchange(request: Request, response: Response, now_ms: int) -> Exchange:
+def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes) -> Exchange:
     # The handler's time to the first byte; the body's time is not known, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
@@ -242,6 +263,7 @@ def _exchange(request: Request, response: Response, now_ms: int) -> Exchange:
         protocol=response.protocol,
         ip=None if ip is None or request.meta.get("proxy") else _spelled(ip),
         truncated=_truncation(response.flags),
+        record_id=record_id,
     )
 
 

@@ -1,8 +1,9 @@
 """What robots.txt allows: RFC 9309, from the bytes that came to a verdict that can be kept.
 
-Groups are read here and paths are matched by protego. Reading the groups is ours for two reasons:
-protego takes `User-agent: big` to mean bigcrawl too, where the RFC wants the whole product token; and of
-a file with rules for a hundred robots only ours is worth keeping in the host record.
+Groups are read here, paths are matched in robots_match.py. Both are ours, because parsers that there are take
+`User-agent: big` to mean bigcrawl too, where the RFC wants the whole product token, compare `%3F` as if it were the
+question mark, and allow `/` for an Allow of `/index.html`; and because of a file with rules for a hundred robots only
+the group for us is worth keeping in the host record.
 
     lines -> groups -> the one group for us -> Rules -> to_bytes (host record) -> from_bytes -> is_allowed
 
@@ -14,13 +15,16 @@ Where the RFC leaves a choice, or has been read in two ways:
 - Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not
   interfere). So in `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow is for
   both, as in Google's parser. If that was not meant, it forbids more, never less.
-- The longest matching pattern decides, Allow on a tie. protego adds what Google does: an Allow for
-  `/index.html` allows `/` as well.
+- The longest matching pattern decides, Allow on a tie (§2.2.2); octets are compared as robots_match.py says.
 - Disallow may be misspelt in the common ways, and a colon may be missing.
 - 429 is not "no rules here" but "not now", so it counts as unreachable, like 5xx; all other 4xx allow
   everything (§2.3.1.3 permits it: "MAY access").
 - Of a longer file the first 500 KiB count, up to the last whole line.
 - Crawl-delay is no part of the RFC; of several the longest counts.
+- An answer's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, the operator's
+  choice: many servers say `max-age=0` of everything.
+- While a server errs, the last good copy holds (§2.4); the frontier keeps it (`bigcrawl.scheduler.robots`).
+- Sitemap lines belong to no group; the first `SITEMAPS_MAX` are kept.
 """
 
 from __future__ import annotations
@@ -32,10 +36,10 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass, field
 from typing import Self
 
-from protego import Protego
-
 from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.politeness.robots_match import DISALLOW, Matcher
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
+from bigcrawl.url.canonical import UrlError, canonicalize
 
 BODY_BYTES_MAX = 500 * 1024
 """So much of a robots.txt must be read (RFC 9309 §2.5); no more is."""
@@ -45,6 +49,15 @@ REDIRECTS_MAX = 5
 
 KEPT_MS = 24 * 3_600_000
 """Rules are asked for again after a day (§2.4)."""
+
+KEPT_MS_MIN = 3_600_000
+"""What Cache-Control may shorten that to, where nothing else is said."""
+
+SITEMAPS_MAX = 200
+"""Of one robots.txt; sites with more have an index of them."""
+
+SITEMAP_BYTES_MAX = 2_048
+"""Longer ones are no URLs, by the sitemaps protocol."""
 
 CRAWL_DELAY_MS_MAX = 24 * 3_600_000
 """Longer ones are read as a day; the policy's own cap is far below."""
@@ -57,9 +70,12 @@ _DIRECTIVES = {
     b"allow": "allow",
     **dict.fromkeys((b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), "disallow"),
     **dict.fromkeys((b"crawl-delay", b"crawl delay", b"crawldelay"), "delay"),
+    **dict.fromkeys((b"sitemap", b"site-map"), "sitemap"),
 }
 _match_token = re.compile(rb"[A-Za-z0-9_-]+|\*").match
 _find_product = re.compile(r"[A-Za-z0-9_-]+").search
+_find_max_age = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE).search
+_find_not_kept = re.compile(r"(?:^|[\s,])no-(?:cache|store)\b", re.IGNORECASE).search
 _find_compatible = re.compile(r"\(compatible;\s*([A-Za-z0-9_-]+)").search
 
 
@@ -87,7 +103,7 @@ def agent_token(user_agent: str) -> str:
 class Rules:
     """The rules of one authority for us; immutable.
 
-    Cost: 1-5 µs a URL; the first question after `from_bytes` also builds the matcher.
+    Cost: 1-2 µs a URL, see `Matcher`; the first question after `from_bytes` also makes that.
     """
 
     __slots__ = ("_lines", "_matcher", "crawl_delay_ms")
@@ -95,7 +111,7 @@ class Rules:
     def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
         """Take `Allow: <pattern>` and `Disallow: <pattern>` lines, in ASCII, escaped as URLs are."""
         self._lines = lines
-        self._matcher: Protego | None = None
+        self._matcher: Matcher | None = None
         self.crawl_delay_ms = crawl_delay_ms
         """What the site asks for between two fetches, not capped by any setting; None: nothing."""
 
@@ -118,10 +134,14 @@ class Rules:
             body: as it came, decompressed; byte-order marks, UTF-16, any line ends, HTML are survived.
             agent_token: our product token; see the function of that name.
         """
+        return cls._of_groups(_groups(_records(body)), agent_token)
+
+    @classmethod
+    def _of_groups(cls, groups: list[_Group], agent_token: str) -> Self:
         ours, everybody = _Group(), _Group()
         named = False
         token = agent_token.lower().encode()
-        for group in _groups(body):
+        for group in groups:
             if token in group.agents:
                 named = True
                 ours.add(group)
@@ -139,26 +159,35 @@ class Rules:
         return cls(("Disallow: /",))
 
     def is_allowed(self, url: str) -> bool:
-        """Tell whether a canonical URL of this authority may be fetched; robots.txt itself always may."""
-        if not self._lines:
-            return True
-        if self._matcher is None:
-            self._matcher = Protego.parse("\n".join(("User-agent: *", *self._lines)))
-        return self._matcher.can_fetch(url, "*")
+        """Tell whether a URL of this authority may be fetched; robots.txt itself always may."""
+        return not self._lines or not self._deciding_line(url).startswith(DISALLOW)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The Allow and Disallow lines."""
         return self._lines
 
-    def forbidding_line(self, url: str) -> str:
-        """Return the Disallow line that forbids a URL which is not allowed; "" when it cannot be told.
+    @property
+    def chars(self) -> int:
+        """How long the lines are together: what the rules take in memory, nearly."""
+        return sum(map(len, self._lines))
 
-        The longest that matches decides. Cost: 0.2 us a line.
-        """
-        path = url[url.find("/", url.find("//") + 2) :]
-        lines = (line for line in self._lines if line.startswith(_DISALLOW))
-        return max((line for line in lines if _matches(line.removeprefix(_DISALLOW), path)), key=len, default="")
+    def forbidding_line(self, url: str) -> str:
+        """Return the Disallow line that forbids a URL; "" when it is allowed."""
+        line = self._deciding_line(url) if self._lines else ""
+        return line if line.startswith(DISALLOW) else ""
+
+    def _deciding_line(self, url: str) -> str:
+        if self._matcher is None:
+            self._matcher = Matcher(self._lines)
+        path = _path_of(url)
+        if path.startswith("/robots.txt") and path[11:12] in ("", "?"):
+            return ""
+        line = self._matcher.deciding_line(path)
+        if "/." in path and not line.startswith(DISALLOW):
+            # A URL that is fetched as a spider spelled it: where its dots lead counts as well.
+            return self._matcher.deciding_line(_path_of(_without_dots(url)))
+        return line
 
     def to_bytes(self) -> bytes:
         """Return the rules packed for the host record: 10 bytes for none, most sites below 300."""
@@ -186,27 +215,21 @@ class Rules:
         return cls(tuple(lines), crawl_delay_ms)
 
 
-_DISALLOW = "Disallow: "
+def _path_of(url: str) -> str:
+    """Path and query of an absolute URL."""
+    start = url.find("//") + 2
+    rest = url[start:].partition("#")[0]
+    slash, mark = rest.find("/"), rest.find("?")
+    if slash >= 0 and not 0 <= mark < slash:
+        return rest[slash:]
+    return "/" + rest[mark:] if mark >= 0 else "/"
 
 
-def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern, `*` for anything and `$` at its end for the end, matches a path from its start.
-
-    Each part is sought where it comes first, without going back: a hostile pattern costs no more than another.
-    """
-    first, *parts = pattern.removesuffix("$").split("*")
-    if not path.startswith(first):
-        return False
-    at = len(first)
-    last = parts.pop() if pattern.endswith("$") and parts else None
-    for part in parts:
-        at = path.find(part, at)
-        if at < 0:
-            return False
-        at += len(part)
-    if last is not None:
-        return path.endswith(last) and at <= len(path) - len(last)
-    return not pattern.endswith("$") or at == len(path)
+def _without_dots(url: str) -> str:
+    try:
+        return canonicalize(url, len(url) * 3 + 100)
+    except UrlError:
+        return url
 
 
 @dataclass(slots=True)
@@ -225,10 +248,10 @@ class _Group:
             self.crawl_delay_ms = max(delay_ms, self.crawl_delay_ms or 0)
 
 
-def _groups(body: bytes) -> list[_Group]:
+def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
     """Return the groups of a file in order; records before the first User-agent line are for nobody."""
     groups: list[_Group] = [_Group()]
-    for directive, value in _records(body):
+    for directive, value in records:
         group = groups[-1]
         if directive == "agent":
             if group.has_rules:
@@ -239,7 +262,7 @@ def _groups(body: bytes) -> list[_Group]:
                 group.agents.add(token[0].lower())
         elif directive == "delay":
             group.ask_delay(_delay_ms(value))
-        else:
+        elif directive != "sitemap":
             group.has_rules = True
             # A pattern that begins with neither matches no path; an empty one forbids nothing.
             if value[:1] in (b"/", b"*"):
@@ -290,6 +313,34 @@ def _delay_ms(value: bytes) -> int | None:
     return round(min(seconds * 1_000, CRAWL_DELAY_MS_MAX))
 
 
+def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
+    """Return where the sitemaps are, as written, each once; of an endless list only the first ones."""
+    found: dict[str, None] = {}
+    for directive, value in records:
+        if directive == "sitemap" and 0 < len(value) <= SITEMAP_BYTES_MAX:
+            found[value.decode("utf-8", "replace")] = None
+            if len(found) == SITEMAPS_MAX:
+                break
+    return tuple(found)
+
+
+def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -> int:
+    """Return how long the answer to a request for robots.txt is kept (§2.4): a day, or less where it says so.
+
+    Args:
+        cache_control: the header, "" when there is none.
+        age: the header of that name: how long a cache has kept the answer already, in seconds.
+        least_ms: what it is kept for at least, whatever it says.
+    """
+    if _find_not_kept(cache_control):
+        return min(least_ms, KEPT_MS)
+    found = _find_max_age(cache_control)
+    if found is None:
+        return KEPT_MS
+    spent_s = int(age) if age.isascii() and age.isdigit() and len(age) <= 10 else 0
+    return min(max((int(found[1]) - spent_s) * 1_000, least_ms), KEPT_MS)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What holds for an authority until it is asked again."""
@@ -299,8 +350,19 @@ class Verdict:
     reason: str
     """`rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
 
+    sitemaps: tuple[str, ...] = ()
+    """As they are written: relative ones are met, though they should not be."""
 
-def decide(status: int | None, body: bytes, agent_token: str, *, attempts: int = 0, jitter: float = 0.0) -> Verdict:
+
+def decide(
+    status: int | None,
+    body: bytes,
+    agent_token: str,
+    *,
+    attempts: int = 0,
+    jitter: float = 0.0,
+    expires_in_ms: int = KEPT_MS,
+) -> Verdict:
     """Return what the answer to a request for robots.txt means (RFC 9309 §2.3.1).
 
     Args:
@@ -310,11 +372,14 @@ def decide(status: int | None, body: bytes, agent_token: str, *, attempts: int =
         agent_token: our product token.
         attempts: how many times in a row, this one included, the file was out of reach.
         jitter: from 0 to 1, drawn by the caller; see `retry_backoff_ms`.
+        expires_in_ms: for how long an answer is kept, see `kept_ms`; one that says "not now" has its own time.
     """
     if status is not None and 200 <= status < 300:
-        return Verdict(Rules.parse(body, agent_token), KEPT_MS, "rules")
+        records = _records(body)
+        rules = Rules._of_groups(_groups(records), agent_token)
+        return Verdict(rules, expires_in_ms, "rules", _sitemaps(records))
     if status is not None and 300 <= status < 400:
-        return Verdict(Rules.allow_all(), KEPT_MS, "redirects")
+        return Verdict(Rules.allow_all(), expires_in_ms, "redirects")
     if status is not None and 400 <= status < 500 and status != 429:
-        return Verdict(Rules.allow_all(), KEPT_MS, "absent")
+        return Verdict(Rules.allow_all(), expires_in_ms, "absent")
     return Verdict(Rules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")

@@ -12,6 +12,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:batches     hash    admit batch number -> its keys, until the manifest is durable
     bigcrawl:{<crawl>:p<id>}:records     zset    written ms -> host, the hosts that have a record
     bigcrawl:{<crawl>:p<id>}:snoozed     zset    next fetch ms after a long back-off -> host; retired ones from 1e15 on
+    bigcrawl:{<crawl>:p<id>}:rules       hash    host -> bytes of its robots rules; "" -> of all
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
     bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, failures, lent
 
@@ -41,6 +42,7 @@ class PartitionKeys:
 
     __slots__ = (
         *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),
+        *("rules",),
         *("back", "host", "for_exchange"),
     )
 
@@ -57,6 +59,7 @@ class PartitionKeys:
         self.batches = prefix + "batches"
         self.records = prefix + "records"
         self.snoozed = prefix + "snoozed"
+        self.rules = prefix + "rules"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
         # Those of the call that is made for almost every page.

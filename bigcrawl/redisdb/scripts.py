@@ -310,6 +310,25 @@ def exchange_urls(
     return Call("exchange_urls", keys.for_exchange, tuple(args), parse)
 
 
+def drop_urls(
+    keys: PartitionKeys, who: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
+) -> Call[int]:
+    """End URLs that wait in a host's back queue; how many were there. `urls` are (member, outcome) of each."""
+
+    def parse(reply: Any) -> int:
+        if reply == -1:
+            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        return int(reply)
+
+    flat = [value for row in urls for value in row]
+    return Call(
+        "drop_urls",
+        (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
+        (who.node, who.epoch, host, counter, *flat),
+        parse,
+    )
+
+
 def reconcile_partition(
     keys: PartitionKeys,
     who: Identity,
@@ -429,12 +448,15 @@ def put_robots(
     expiry_ms: int,
     records_max: int,
     now_ms: int = 0,
+    *,
+    stale_ms: int = 0,
+    bytes_max: int = 1 << 40,
 ) -> Call[int]:
-    """Keep robots rules for all nodes; the number of records evicted for it."""
+    """Keep robots rules for all nodes, and `stale_ms` beyond their expiry; the number of records evicted for it."""
     return Call(
         "put_robots",
-        (keys.host, keys.records, keys.ready, keys.busy),
-        (now_ms, host, field, rules, expiry_ms, records_max),
+        (keys.host, keys.records, keys.ready, keys.busy, keys.rules),
+        (now_ms, host, field, rules, expiry_ms, stale_ms, records_max, bytes_max),
         int,
     )
 

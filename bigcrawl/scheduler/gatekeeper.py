@@ -1,7 +1,7 @@
 """May this URL be fetched, and when? (step 10): the order in which a taken URL is asked.
 
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
-    2 allowed?   forbidden: the URL ends, counted
+    2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
     3 address    refused: the URL ends; unknown: its host is tried later
     4 gate       the server grants a start; one far ahead returns the URL until then
     5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.robots import KnownRules, Robots
+    from bigcrawl.scheduler.sweep import Sweeper
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +49,12 @@ class Outlet(Protocol):
 class Gatekeeper:
     """Asks the five questions; exactly one of the outlet's methods is called for each URL, now or later."""
 
-    def __init__(self, robots: Robots, doors: Doors, clock: Clock, outlet: Outlet) -> None:
+    def __init__(self, robots: Robots, doors: Doors, clock: Clock, outlet: Outlet, sweeper: Sweeper) -> None:
         self._robots = robots
         self._doors = doors
         self._clock = clock
         self._outlet = outlet
+        self._sweeper = sweeper
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
@@ -115,6 +117,8 @@ class Gatekeeper:
             self._outlet.give_up(held, "unreachable")
         else:
             self._outlet.give_up(held, "forbidden", known.rules.forbidding_line(held.url))
+            if self._sweeper.is_due(held.host):
+                self._start(self._sweeper.sweep(held.partition, held.host))
         return True
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
@@ -135,7 +139,10 @@ class Gatekeeper:
         self._outlet.admit(held)
 
     def _spawn(self, work: Coroutine[None, None, None], held: HeldUrl) -> None:
-        task = asyncio.get_running_loop().create_task(self._guarded(work, held))
+        self._start(self._guarded(work, held))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -41,6 +41,7 @@ from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.snoozed import tend_snoozed
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
+from bigcrawl.scheduler.sweep import Sweeper
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
 from bigcrawl.url.key import partition_of
 
@@ -114,7 +115,8 @@ class Node:
         self._doors = self._make_doors()
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
-        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
+        self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
+        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.sweeper)
         self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
         self._exchange.bytes_account = self._reputation.bytes_account
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)

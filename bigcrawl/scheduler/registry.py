@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from bigcrawl.scheduler.scheduler import Scheduler
@@ -22,6 +23,9 @@ class PageStorage(Protocol):
 
     def is_flushed(self) -> bool:
         """Whether everything downloaded so far is safe; while it is not, nothing is acknowledged."""
+
+    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+        """Keep what has been found out of the page that answered a request."""
 
 
 _frontiers: WeakKeyDictionary[Crawler, ref[Scheduler]] = WeakKeyDictionary()

@@ -5,8 +5,10 @@ the fetch is as polite as any page: the host is busy meanwhile, and nobody else 
 
     known, young         -> used
     in the host record   -> used: another node or an earlier run fetched it
-    else                 -> fetched; 2xx, 4xx: kept a day. No answer, 5xx, 429: forbidden, asked again with
-                            back-off, and after `ATTEMPTS_MAX` in a row the host's URLs end as unreachable
+    else                 -> fetched. 2xx, 4xx: kept for a day, or as Cache-Control has it. No answer, 5xx, 429: the last
+                            good copy, for `STALE_MS` beyond its time in the host record, holds on; without one all is
+                            forbidden, and after `ATTEMPTS_MAX` in a row the host's URLs end as unreachable. Either
+                            way it is asked again with back-off.
 
 A redirect to another host borrows that host, so that its delay and its one connection hold for it too.
 """
@@ -21,7 +23,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, Rules, Verdict, agent_token, decide, robots_url
+from bigcrawl.politeness.robots_policy import (
+    REDIRECTS_MAX,
+    Rules,
+    Verdict,
+    agent_token,
+    decide,
+    kept_ms,
+    robots_url,
+)
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
@@ -30,7 +40,7 @@ from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
 from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
@@ -40,6 +50,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.held import HeldUrl
 
 RULES_CACHED = 20_000  # parsed rules a node keeps; 1-2 KB each
+RULES_CHARS_MAX = 16 << 20  # of all of them: a few hundred of the longest there may be; in memory some times that
+STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their time, should the server err then
 ATTEMPTS_MAX = 3
 ATTEMPT_FIRST_MS = 10_000  # then doubled: a host that is gone ends its URLs within a minute, a restart is waited for
 BORROW_TRIES_MAX = 30
@@ -54,6 +66,8 @@ class Fetched:
     status: int | None
     body: bytes = b""
     location: str = ""
+    cache_control: str = ""
+    age: str = ""
 
 
 class Fetch(Protocol):
@@ -64,7 +78,10 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownRules:
-    """Rules with their end on the monotonic clock; `attempts` counts fetches in a row without an answer."""
+    """Rules with their end on the monotonic clock; `attempts` counts fetches in a row without an answer.
+
+    Past their end they are the last good copy, unless `reason` is "unreachable".
+    """
 
     rules: Rules
     expires_ms: int
@@ -91,6 +108,7 @@ class Robots:
         self._node = config.crawl.node
         self._policy = config.politeness
         self._records_max = max(8, config.frontier.host_records // config.crawl.partitions)
+        self._bytes_max = config.frontier.robots_bytes // config.crawl.partitions
         self._client = client
         self._doors = doors
         self._clock = clock
@@ -98,8 +116,11 @@ class Robots:
         self._partition_of_host = partition_of_host
         self._agent = agent_token(config.politeness.agent)
         self._rules: OrderedDict[str, KnownRules] = OrderedDict()
+        self._chars = 0  # of `_rules`
         self._under_way: set[str] = set()
         self.fetched = 0
+        self.tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] | None = None
+        """Called with the URL of a robots.txt and those of the sitemaps in it, before its rules are kept for all."""
 
     def __repr__(self) -> str:
         return f"<Robots rules={len(self._rules)} under_way={len(self._under_way)} fetched={self.fetched}>"
@@ -120,18 +141,19 @@ class Robots:
         return known.rules.crawl_delay_ms if known else None
 
     async def stored(self, held: HeldUrl) -> KnownRules | None:
-        """Rules that another node or an earlier run left in the host record."""
+        """Rules that another node or an earlier run left in the host record; expired ones are kept as a last copy."""
         if held.authority in self._rules:
             return None  # known here and expired: the record is no younger
         key = partition_keys(self._crawl, held.partition).host + held.host
-        packed, left_ms = await self._client.commands([("HGET", key, _field(held.authority)), ("PTTL", key)])
-        if not packed or left_ms <= 0:
-            return None
+        value, (now_s, now_us) = await self._client.commands([("HGET", key, _field(held.authority)), ("TIME",)])
+        expires_ms, _, packed = (value or b"").partition(b"\n")
         try:
             rules = Rules.from_bytes(packed)
-        except CorruptionError:
+            left_ms = int(expires_ms) - int(now_s) * 1_000 - int(now_us) // 1_000
+        except (CorruptionError, ValueError):
             return None
-        return self._keep(held.authority, Verdict(rules, left_ms, "rules"))
+        known = self._keep(held.authority, Verdict(rules, left_ms, "rules"))
+        return known if left_ms > 0 else None
 
     async def fetch(self, held: HeldUrl) -> int:
         """Fetch and keep the rules of the held URL's authority; its host is busy with that URL.
@@ -157,12 +179,31 @@ class Robots:
         fetched = await self._follow(url, held.host)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
-        verdict = decide(fetched.status, fetched.body, self._agent, attempts=attempts, jitter=random.random())
+        least_ms = self._policy.robots_kept_min_ms
+        verdict = decide(
+            fetched.status,
+            fetched.body,
+            self._agent,
+            attempts=attempts,
+            jitter=random.random(),
+            expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
+        )
         if verdict.reason == "unreachable":
-            return self._keep_unreachable(held.authority, verdict, attempts)
-        self._keep(held.authority, verdict)
+            if earlier is None or earlier.reason == "unreachable":
+                return self._keep_unreachable(held.authority, verdict, attempts)
+            verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
+            self._keep(held.authority, verdict, attempts)
+        else:
+            await self._tell_sitemaps(url, verdict)
+            self._keep(held.authority, verdict)
         await self._share(held, verdict)
         return self._rest_ms(verdict.rules)
+
+    async def _tell_sitemaps(self, robots: str, verdict: Verdict) -> None:
+        """Tell of sitemaps first: a node that dies before the rules are kept leaves both to the next one."""
+        if verdict.sitemaps and self.tell_sitemaps is not None:
+            urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
+            await self.tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
     def _keep_unreachable(self, authority: str, verdict: Verdict, attempts: int) -> int:
         """Forbid all for now: a little while, and after the last attempt as long as the verdict says."""
@@ -249,16 +290,30 @@ class Robots:
         keys = partition_keys(self._crawl, held.partition)
         field, packed = _field(held.authority), verdict.rules.to_bytes()
         await self._client.run(
-            [scripts.put_robots(keys, held.host, field, packed, verdict.expires_in_ms, self._records_max)]
+            [
+                scripts.put_robots(
+                    keys,
+                    held.host,
+                    field,
+                    packed,
+                    verdict.expires_in_ms,
+                    self._records_max,
+                    stale_ms=STALE_MS,
+                    bytes_max=self._bytes_max,
+                )
+            ]
         )
 
     def _keep(self, authority: str, verdict: Verdict, attempts: int = 0) -> KnownRules:
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
         known = KnownRules(verdict.rules, expires_ms, verdict.reason, attempts)
+        self._chars += known.rules.chars
+        if before := self._rules.pop(authority, None):
+            self._chars -= before.rules.chars
         self._rules[authority] = known
-        self._rules.move_to_end(authority)
-        if len(self._rules) > RULES_CACHED:
-            self._rules.popitem(last=False)
+        while len(self._rules) > RULES_CACHED or (self._chars > RULES_CHARS_MAX and len(self._rules) > 1):
+            _, oldest = self._rules.popitem(last=False)
+            self._chars -= oldest.rules.chars
         return known
 
 

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Half a file forbids less than the whole one; cut for its size, there is enough of it.
+_NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
+
+# The first 500 KiB count. So many are taken because a limit below holds for what they unpack to as well; a file that
+# is longer still is broken off, where the download handler can do that.
+_BYTES_MAX = 4 << 20
+
 # No retry, no redirect, no cookies of pages, no offsite filter: one request, one answer, whatever it is.
 _META = {
     "dont_retry": True,
@@ -26,6 +33,9 @@ _META = {
     "dont_obey_robotstxt": True,
     "verbatim_url": True,
     "fresh_connection": True,
+    "download_maxsize": _BYTES_MAX,
+    "download_warnsize": 0,
+    "download_truncate": True,
 }
 
 
@@ -43,5 +53,9 @@ class RobotsFetch:
         except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             return Fetched(None)
-        location = response.headers.get(b"Location", b"") or b""
-        return Fetched(response.status, response.body, location.decode("latin-1"))
+        if not _NOT_WHOLE.isdisjoint(response.flags):
+            logger.debug("%(url)s did not come whole", {"url": url})
+            return Fetched(None)
+        location, age = ((response.headers.get(name) or b"").decode("latin-1") for name in (b"Location", b"Age"))
+        cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
+        return Fetched(response.status, response.body, location, cache_control, age)

@@ -42,7 +42,7 @@ from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.key import request_key, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from typing import Self
 
     from scrapy import Request, Spider
@@ -60,6 +60,7 @@ RETRY_FIRST_MS = 2_000
 RETRY_LONGEST_MS = 60_000
 ROOM_POLL_S = 0.1
 LOOK_OUT_S = 0.25
+FLUSH_TRIES = 100  # five seconds; Redis may be away
 CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
 CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
 JOIN_TRIES_MAX = 3
@@ -240,6 +241,8 @@ class Scheduler(BaseScheduler):
         if node is None:
             return 0
         encode = links_encoder(links, depth)
+        if links.meta:
+            self._heed_meta(links.meta)
         keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
@@ -258,6 +261,26 @@ class Scheduler(BaseScheduler):
     def note_start_request(self, request: Request) -> None:
         """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
         self._start_requests.add(request)
+
+    def tell_sitemaps(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
+        """Have `tell` called with each robots.txt that is fetched and names sitemaps, and with their URLs.
+
+        What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
+        fetches the file again and tells of it again.
+        """
+        node = self.node
+        if node is None:
+            return
+
+        async def tell_and_flush(robots_url: str, urls: list[str]) -> None:
+            await tell(robots_url, urls)
+            offered, tries_left = node.outbox.offered, FLUSH_TRIES
+            while node.outbox.flushed < offered and tries_left and not self._probe.is_closing():
+                node.wake()
+                tries_left -= 1
+                await asyncio.sleep(0.05)
+
+        node.robots.tell_sitemaps = tell_and_flush
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
@@ -363,6 +386,8 @@ class Scheduler(BaseScheduler):
         is_start = request in self._start_requests
         self._start_requests.discard(request)
         meta = request._meta or {}
+        if meta:
+            self._heed_meta(meta)
         held = self._tried_again(request, meta)
         if held is not None:
             self._try_again(held, request)
@@ -503,6 +528,11 @@ class Scheduler(BaseScheduler):
             self._say_once(about, message)
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
+
+    def _heed_meta(self, meta: dict[str, Any]) -> None:
+        """Say once that a key of Scrapy's meta has no effect here, where its author expects one."""
+        if meta.get("dont_obey_robotstxt") and self.config.politeness.obey_robots:
+            self._say_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
 
     def _say_once(self, about: str, message: str) -> None:
         if about not in self._said:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import zlib
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy.http import TextResponse
+from scrapy.utils.gz import gunzip
+from scrapy.utils.sitemap import Sitemap
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SEEDS_PER_BATCH = 1_000
+SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
+_GZIP = b"\x1f\x8b"
+_NO_SITEMAP = (ValueError, SyntaxError, OSError, EOFError, zlib.error, StopIteration)  # as it is told by gzip and XML
 _HTML = (b"text/html", b"application/xhtml+xml")
 
 
@@ -30,7 +37,8 @@ class BroadSpider(scrapy.Spider):
 
     Pages of any status are kept; links of HTML pages are followed wherever they lead. Lines that are empty or
     begin with `#` do not count; other lines that are no URL are told and left out. `-a allowed_domains="a.example
-    b.example"` keeps the crawl to these and their subdomains.
+    b.example"` keeps the crawl to these and their subdomains. `-a sitemaps=1` reads the sitemaps that robots.txt
+    files name, too, and what these lead to.
 
     What a broad crawl has no use for is off, because it costs time with every page: cookies, Scrapy's counts of
     requests and responses (bigcrawl has its own), and the following of meta refreshes in the downloader (here
@@ -46,8 +54,10 @@ class BroadSpider(scrapy.Spider):
         "METAREFRESH_ENABLED": False,
     }
 
-    def __init__(self, seeds: str = "", allowed_domains: str = "", **kwargs: Any) -> None:
+    def __init__(self, seeds: str = "", allowed_domains: str = "", sitemaps: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if sitemaps.lower() in ("1", "true", "yes", "on"):
+            self.parse_sitemap_urls = self.follow_sitemaps  # a spider without it is not told of any
         if allowed_domains:
             self.allowed_domains = allowed_domains.split()
         self.seeds = seeds
@@ -71,6 +81,25 @@ class BroadSpider(scrapy.Spider):
         """Follow what an HTML page links to."""
         if isinstance(response, TextResponse) and _is_html(response):
             yield Links.from_page(response)
+
+    def follow_sitemaps(self, urls: list[str], robots_url: str) -> Links:
+        """Queue the sitemaps of a robots.txt."""
+        return Links(urls, canonical=True, callback="parse_sitemap")
+
+    async def parse_sitemap(self, response: Response) -> AsyncIterator[Any]:
+        """Follow what a sitemap lists: pages, or more sitemaps; gzipped or not, and what is none leads nowhere."""
+        if response.status != 200 or not response.body:
+            return
+        packed = response.body.startswith(_GZIP)
+        try:
+            sitemap = Sitemap(gunzip(response.body, max_size=SITEMAP_BYTES_MAX) if packed else response.body)
+        except _NO_SITEMAP as error:
+            logger.debug("%(url)s is no sitemap: %(error)s", {"url": response.url, "error": error})
+            return
+        callback = "parse_sitemap" if sitemap.type == "sitemapindex" else None
+        entries = islice((entry["loc"] for entry in sitemap if entry.get("loc")), SITEMAP_URLS_MAX)
+        while batch := list(islice(entries, SEEDS_PER_BATCH)):
+            yield Links(batch, base=response.url, callback=callback)
 
     def _batches(self) -> Iterator[list[str]]:
         batch: list[str] = []

@@ -73,6 +73,7 @@ class Exchange(NamedTuple):
         ip: the server's address; None: not known (or a proxy's).
         date_ms: when the capture began, since the epoch.
         truncated: why the body is not whole; None: it is.
+        record_id: of the response's record; None: one is made.
     """
 
     url: str
@@ -87,6 +88,23 @@ class Exchange(NamedTuple):
     protocol: str | None = None
     ip: str | None = None
     truncated: Truncation | None = None
+    record_id: bytes | None = None
+
+
+class Note(NamedTuple):
+    """What has been found out of a page that is written already.
+
+    Attributes:
+        url: the page's.
+        refers_to: the record id of its response.
+        date_ms: when it was found out.
+        fields: names and values; see docs/file-formats.md.
+    """
+
+    url: str
+    refers_to: bytes
+    date_ms: int
+    fields: Mapping[str, str]
 
 
 def new_record_id() -> bytes:
@@ -120,7 +138,7 @@ def exchange_records(
 
     Cost: two SHA-1 passes over the body (the block's digest and the payload's), one copy of it.
     """
-    response_id = new_id()
+    response_id = exchange.record_id or new_id()
     target = _target(exchange.url)
     common = [
         b"WARC-Target-URI: " + target,
@@ -132,6 +150,21 @@ def exchange_records(
     if exchange.protocol is not None and not exchange.protocol.startswith("HTTP/1."):
         common.append(b"WARC-Protocol: " + _text(exchange.protocol.lower()))
     return _response(exchange, response_id, common), _request(exchange, target, new_id(), response_id, common)
+
+
+def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
+    """A note as a metadata record, with its fields as ``application/warc-fields``."""
+    head = [
+        b"WARC-Type: metadata",
+        b"WARC-Record-ID: " + new_id(),
+        b"WARC-Target-URI: " + _target(note.url),
+        b"WARC-Date: " + _date(note.date_ms),
+        b"WARC-Warcinfo-ID: " + warcinfo_id,
+        b"WARC-Refers-To: " + note.refers_to,
+        b"Content-Type: application/warc-fields",
+    ]
+    block = _lines([_text(f"{name}: {value}") for name, value in note.fields.items()])
+    return _record(head, block, b"", has_payload_digest=False)
 
 
 def _response(exchange: Exchange, record_id: bytes, common: list[bytes]) -> bytes:

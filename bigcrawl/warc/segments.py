@@ -27,7 +27,7 @@ from isal import isal_zlib
 from bigcrawl.clock import Clock, SystemClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.warc.files import OPEN_SUFFIX, Files, OsFiles, lock_named
-from bigcrawl.warc.records import Exchange, exchange_records, new_record_id, warcinfo_record
+from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -147,15 +147,18 @@ class WarcWriter:
         """The file that is being written; None between files."""
         return self._segment.open_path if self._segment else None
 
-    def write(self, exchange: Exchange) -> Written:
-        """Append the exchange's records; see the module's guarantees.
+    def write(self, item: Exchange | Note) -> Written:
+        """Append the records of an exchange, or of a note of one; see the module's guarantees.
 
         Raises:
-            TransientStoreError: the disk is full or failing; nothing of the exchange is in the file.
+            TransientStoreError: the disk is full or failing; nothing of the item is in the file.
         """
         try:
             segment = self._segment = self._segment or self._create_segment()
-            records = list(exchange_records(exchange, segment.warcinfo_id))
+            if isinstance(item, Exchange):
+                records = list(exchange_records(item, segment.warcinfo_id))
+            else:
+                records = [note_record(item, segment.warcinfo_id)]
             if not segment.size:
                 now_ms = self._clock.now_ms()
                 records.insert(0, warcinfo_record(segment.warcinfo_id, segment.path.name, now_ms, self._info))

@@ -399,3 +399,57 @@ def test_nothing_is_taken_where_nothing_is_asked_for(world: ScriptWorld) -> None
     exchanged = world.exchange(0, HORIZON_MS)
     assert (exchanged.ended, exchanged.urls) == (0, [])
     assert exchanged.next_due_ms == exchanged.now_ms
+
+
+# --- URLs that need not be taken
+
+
+def drop(world: ScriptWorld, *urls: tuple[bytes, bytes], who: Identity | None = None) -> int:
+    call = scripts.drop_urls(world.keys, who or world.who, "a.example", "dropped:forbidden", urls)
+    return int(world.runner.run(call))
+
+
+def told(world: ScriptWorld) -> bytes:
+    return b"".join(fields[b"o"] for _, fields in world.client.xrange(world.keys.inbox) if b"o" in fields)
+
+
+def test_dropped_urls_end_where_they_wait(world: ScriptWorld) -> None:
+    """They are counted and their outcomes told; one that is taken, or gone, is passed over; a repeat does nothing."""
+    world.admit("a.example", "a.example", "a.example", "b.example")
+    members = world.client.zrange(world.keys.back + "a.example", 0, -1)
+    assert world.take_seqs() == [1, 4]
+    rows = [(member, b"%012d" % number) for number, member in enumerate(members)]
+    assert drop(world, *rows) == 2
+    assert drop(world, *rows) == 0
+    assert told(world) == rows[1][1] + rows[2][1]
+    assert (world.count("ended"), world.count("dropped:forbidden"), world.count("hot")) == (2, 2, 0)
+    world.check()
+    world.acknowledge(1)
+    world.check()
+    assert world.take_seqs() == []
+
+
+def test_host_whose_urls_are_all_dropped_is_not_ready(world: ScriptWorld) -> None:
+    """And its next time stays: one that is admitted later waits for it."""
+    world.admit("a.example")
+    world.take()
+    world.admit("a.example")
+    world.acknowledge(1, delay_ms=5_000)
+    [member] = world.client.zrange(world.keys.back + "a.example", 0, -1)
+    assert drop(world, (member, b"x" * 12)) == 1
+    assert world.client.zscore(world.keys.ready, "a.example") is None
+    world.check()
+    world.admit("a.example")
+    assert world.take_seqs() == []
+    world.advance(5_000)
+    assert world.take_seqs() == [3]
+
+
+def test_another_owner_drops_nothing(world: ScriptWorld) -> None:
+    """Owner and epoch are asked first."""
+    world.admit("a.example")
+    members = world.client.zrange(world.keys.back + "a.example", 0, -1)
+    with pytest.raises(OwnershipLostError):
+        drop(world, (members[0], b"x" * 12), who=Identity("b", world.who.epoch))
+    assert world.count("hot") == 1
+    assert told(world) == b""

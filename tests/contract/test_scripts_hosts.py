@@ -60,8 +60,49 @@ def crawl(crawl_name: str) -> CrawlKeys:
 def test_robots_rules_are_kept_per_authority_until_they_expire(world: ScriptWorld) -> None:
     """Rules are stored byte by byte in their field, with the host record's expiry."""
     put(world, HOST, rules=b"\x00\n=rules\xff")
-    assert world.client.hgetall(world.keys.host + HOST) == {b"robots:https": b"\x00\n=rules\xff"}
+    until = f"{world.now_ms + 86_400_000}\n".encode()
+    assert world.client.hgetall(world.keys.host + HOST) == {b"robots:https": until + b"\x00\n=rules\xff"}
     assert 86_000_000 < world.client.pttl(world.keys.host + HOST) <= 86_400_000
+
+
+def test_rules_are_kept_beyond_their_time_each_with_its_own(world: ScriptWorld) -> None:
+    """Another authority's rules do not make these look younger; the record outlives both."""
+    for field, expiry_ms in (("robots:a", 1_000), ("robots:b", 5_000)):
+        world.runner.run(
+            scripts.put_robots(world.keys, HOST, field, b"rules", expiry_ms, 3, world.now_ms, stale_ms=60_000)
+        )
+    stored = world.client.hgetall(world.keys.host + HOST)
+    assert {name: int(value.split(b"\n")[0]) - world.now_ms for name, value in stored.items()} == {
+        b"robots:a": 1_000,
+        b"robots:b": 5_000,
+    }
+    assert 60_000 < world.client.pttl(world.keys.host + HOST) <= 65_000
+
+
+def test_bytes_of_rules_are_bounded_and_counted_exactly(world: ScriptWorld) -> None:
+    """The oldest records go when the rules are too many bytes; a longer or shorter file is counted as it is."""
+    bytes_max = 3_000
+    for number in range(40):
+        world.now_ms += 1
+        rules = bytes(200 * (1 + number % 7))
+        call = scripts.put_robots(
+            world.keys, f"h{number % 9}", "robots:x", rules, 9_000, 99, world.now_ms, bytes_max=bytes_max
+        )
+        world.runner.run(call)
+        sizes = {name: int(value) for name, value in world.client.hgetall(world.keys.rules).items()}
+        total = sizes.pop(b"")
+        held = {host: world.client.hstrlen(world.keys.host + host, "robots:x") for host in records(world)}
+        assert total == sum(sizes.values()) == sum(held.values()) <= bytes_max
+    assert f"h{39 % 9}" in held
+
+
+def test_record_in_use_loses_its_rules_only(world: ScriptWorld) -> None:
+    """A host that may not be asked yet keeps its next time, however little room there is for rules."""
+    world.client.hset(world.keys.host + "busy", mapping={"next": world.now_ms + 9_000, "robots:y": "1\nrules"})
+    call = scripts.put_robots(world.keys, "busy", "robots:x", bytes(500), 9_000, 9, world.now_ms, bytes_max=100)
+    assert world.runner.run(call) == 1
+    assert set(world.client.hgetall(world.keys.host + "busy")) == {b"next"}
+    assert world.client.hgetall(world.keys.rules) == {b"": b"0"}
 
 
 def test_least_recently_written_records_are_evicted(world: ScriptWorld) -> None:
@@ -87,9 +128,8 @@ def test_records_in_use_are_not_evicted(world: ScriptWorld) -> None:
     assert put(world, "new.example") == 0
     assert records(world) == {"ready.example", "busy.example", "resting.example", "new.example"}
     world.advance(50_001)
-    assert put(world, "newer.example") == 1
-    assert put(world, "newest.example") == 1
-    assert records(world) == {"ready.example", "busy.example", "newer.example", "newest.example"}
+    assert put(world, "newer.example") == 2
+    assert records(world) == {"ready.example", "busy.example", "newer.example"}
 
 
 def test_cap_is_kept_after_records_expired_by_themselves(world: ScriptWorld) -> None:

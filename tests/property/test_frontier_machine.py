@@ -219,6 +219,18 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.world.end(*ends) == len(ends)
         self._note_ended(ends)
 
+    @rule(host=st.sampled_from(HOSTS), repeated=st.booleans())
+    def forbidden_urls_are_dropped(self, host: str, repeated: bool) -> None:
+        """Every other one of a host's URLs, told of as waiting or not: what waits ends, what is taken stays."""
+        seqs = [seq for seq, (where, _) in self.model.orders.items() if where == host and seq % 2]
+        waiting = self.model.waiting.intersection(seqs)
+        urls = [(self.model.members[seq], b"x" * 12) for seq in seqs]
+        call = scripts.drop_urls(self.world.keys, self.world.who, host, "dropped:forbidden", urls)
+        assert self.runner.run(call) == len(waiting)
+        if repeated:
+            assert self.runner.run(call) == 0
+        self.model.ended |= waiting
+
     # --- owners
 
     @rule()

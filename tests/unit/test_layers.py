@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 # A new top-level name of the package gets its place here first.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"clock", "config", "contact", "default_settings", "exceptions", "items", "signals", "stats"}),
-    frozenset({"drum", "redisdb", "simweb", "url", "warc"}),
+    frozenset({"directives", "drum", "redisdb", "simweb", "url", "warc"}),
     frozenset({"links", "politeness"}),
     frozenset({"scheduler"}),
     frozenset({"addon", "commands", "downloads", "extensions", "middlewares", "pipelines", "spiders"}),

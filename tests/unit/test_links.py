@@ -7,7 +7,7 @@ from scrapy import Spider
 from scrapy.http import HtmlResponse
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
-from bigcrawl.links import Links, extract_links
+from bigcrawl.links import METAS_MAX, Links, extract_links, read_page
 
 URL = "http://site.example/dir/page.html?q"
 
@@ -29,7 +29,7 @@ def test_links_come_in_document_order_each_once() -> None:
     """Links of all kinds of elements, mixed, in the order of the page; a repeated one at its first place."""
     assert links_of(
         "<a href=/1>x</a><map><area href=2></map><iframe src=/3></iframe><p><A HREF='HTTP://other.example#f'>"
-        "</a><a href=/dir/2#x>again</a><a href=../4 rel=nofollow>y</a>"
+        "</a><a href=/dir/2#x>again</a><a href=../4 rel=noopener>y</a>"
     ) == [
         "http://site.example/1",
         "http://site.example/dir/2",
@@ -37,6 +37,39 @@ def test_links_come_in_document_order_each_once() -> None:
         "http://other.example/",
         "http://site.example/4",
     ]
+
+
+def test_links_that_are_not_to_be_followed_are_told_apart() -> None:
+    """By rel, in any case and among other words; one that is linked to without it as well is followed."""
+    html = (
+        "<a href=/1>x</a><a href=/2 rel='noopener NoFollow'>x</a><area rel=nofollow href=/3><a rel=nofollowing href=/4>"
+        "<a href=/5 rel=nofollow></a><a href=/5#x></a><a rel=nofollow></a><a rel=nofollow href=mailto:x@y.example></a>"
+        "<a href=/6 rel></a>"
+    )
+    found = read_page(StoredPage(html.encode()))
+    assert found.urls == [f"http://site.example/{path}" for path in ("1", "4", "5", "6")]
+    assert found.nofollow == [f"http://site.example/{path}" for path in ("2", "3")]
+    assert links_of(html) == found.urls
+
+
+def test_what_a_page_asks_of_robots_comes_with_its_links() -> None:
+    """Meta elements with a word that means something, of any name but those that every page has; its canonical URL."""
+    html = (
+        "<meta name=Robots content='NOINDEX, nofollow'><meta name=description content='we have none'>"
+        "<meta name=examplebot content=none><meta name=x content=y><meta property=og:x content=nofollow>"
+        "<link rel='alternate Canonical' href='../c?b=1#f'><link rel=canonical href=/second><a href=/1>x</a>"
+    )
+    links = Links.from_page(StoredPage(html.encode()))
+    assert links.metas == (("robots", "NOINDEX, nofollow"), ("examplebot", "none"))
+    assert links.page_canonical == "http://site.example/c?b=1"
+    assert links.urls == ["http://site.example/1"]
+    assert links_of(html) == []
+
+
+def test_meta_elements_of_one_page_are_bounded() -> None:
+    """A page of a million of them brings a few."""
+    links = Links.from_page(StoredPage(b"<meta name=robots content=noindex>" * 1_000))
+    assert len(links.metas) == METAS_MAX
 
 
 def test_frames_of_a_frameset_are_links() -> None:

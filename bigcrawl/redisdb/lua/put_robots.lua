@@ -1,13 +1,15 @@
--- put_robots: keep an authority's robots rules in its host's record, within the partition's cap on records.
--- KEYS[1] prefix  host:    + host: hash, robots:<scheme>:<port> = rules, next = next allowed fetch ms
+-- put_robots: keep an authority's robots rules in its host's record, within the partition's caps on records.
+-- KEYS[1] prefix  host:    + host: hash, robots:<authority> = expiry ms \n rules, next = next allowed fetch ms
 -- KEYS[2] zset    records  score = when the record was last written, member = host
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] hash    busy     host -> URLs taken
+-- KEYS[5] hash    rules    host -> bytes of its rules, '' -> of all together
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] field    ARGV[4] rules
--- ARGV[5] expiry ms from now    ARGV[6] records the partition may keep
--- Returns: records evicted.
--- Guarantee: a record with its next allowed time still ahead, or whose host is ready or busy, is not evicted,
---            and none expires before its next allowed time.
+-- ARGV[5] expiry ms from now    ARGV[6] ms that stale ones are kept beyond, should their server err
+-- ARGV[7] records the partition may keep    ARGV[8] bytes of rules it may keep
+-- Returns: records evicted, or rid of their rules.
+-- Guarantee: the record written now, one with its next allowed time still ahead, or whose host is ready or busy, is
+--            not evicted, but it may lose its rules; none expires before its next allowed time.
 -- Lost reply: repeated, it changes nothing more.
 -- Cost: O(log records), and O(16) looks at most for what to evict.
 local now = tonumber(ARGV[1])
@@ -15,26 +17,54 @@ if now == 0 then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
-local key = KEYS[1] .. ARGV[2]
-redis.call('HSET', key, ARGV[3], ARGV[4])
-local ahead_ms = tonumber(redis.call('HGET', key, 'next') or '0') - now
-redis.call('PEXPIRE', key, math.max(tonumber(ARGV[5]), ahead_ms + 60000))
-redis.call('ZADD', KEYS[2], now, ARGV[2])
-local over = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[6])
-if over <= 0 then
-  return 0
-end
-local evicted = 0
-local oldest = redis.call('ZRANGE', KEYS[2], 0, math.min(over, 16) - 1)
-for _, host in ipairs(oldest) do
-  local next_ms = tonumber(redis.call('HGET', KEYS[1] .. host, 'next') or '0')
-  local in_use = redis.call('ZSCORE', KEYS[3], host) or redis.call('HEXISTS', KEYS[4], host) == 1
-  if next_ms <= now and not in_use then
-    redis.call('DEL', KEYS[1] .. host)
-    redis.call('ZREM', KEYS[2], host)
-    evicted = evicted + 1
+local key, host = KEYS[1] .. ARGV[2], ARGV[2]
+local total = tonumber(redis.call('HGET', KEYS[5], '') or '0')
+local function note_bytes(of, bytes)
+  total = total - tonumber(redis.call('HGET', KEYS[5], of) or '0') + bytes
+  if bytes > 0 then
+    redis.call('HSET', KEYS[5], of, bytes)
   else
-    redis.call('ZADD', KEYS[2], now, host)
+    redis.call('HDEL', KEYS[5], of)
   end
 end
+local others = 0
+if redis.call('EXISTS', key) == 1 then -- else it has expired, and its bytes with it
+  others = tonumber(redis.call('HGET', KEYS[5], host) or '0') - redis.call('HSTRLEN', key, ARGV[3])
+end
+local value = string.format('%.0f\n', now + tonumber(ARGV[5])) .. ARGV[4]
+redis.call('HSET', key, ARGV[3], value)
+note_bytes(host, math.max(0, others) + #value)
+local ahead_ms = tonumber(redis.call('HGET', key, 'next') or '0') - now
+redis.call('PEXPIRE', key, math.max(tonumber(ARGV[5]) + tonumber(ARGV[6]), ahead_ms + 60000))
+redis.call('ZADD', KEYS[2], now, host)
+local records_max, bytes_max = tonumber(ARGV[7]), tonumber(ARGV[8])
+local evicted = 0
+local oldest = redis.call('ZRANGE', KEYS[2], 0, 15)
+for _, old in ipairs(oldest) do
+  local is_over = redis.call('ZCARD', KEYS[2]) > records_max
+  if not is_over and total <= bytes_max then
+    break
+  end
+  local record = KEYS[1] .. old
+  local next_ms = tonumber(redis.call('HGET', record, 'next') or '0')
+  local in_use = redis.call('ZSCORE', KEYS[3], old) or redis.call('HEXISTS', KEYS[4], old) == 1
+  if old ~= host and next_ms <= now and not in_use then
+    redis.call('DEL', record)
+    redis.call('ZREM', KEYS[2], old)
+    note_bytes(old, 0)
+    evicted = evicted + 1
+  else
+    if total > bytes_max and redis.call('HEXISTS', KEYS[5], old) == 1 then
+      for _, field in ipairs(redis.call('HKEYS', record)) do
+        if string.sub(field, 1, 7) == 'robots:' then
+          redis.call('HDEL', record, field)
+        end
+      end
+      note_bytes(old, 0)
+      evicted = evicted + 1
+    end
+    redis.call('ZADD', KEYS[2], now, old)
+  end
+end
+redis.call('HSET', KEYS[5], '', total)
 return evicted

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.exceptions import CloseSpider
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.links import LinksMiddleware
-from bigcrawl.scheduler.registry import register
+from bigcrawl.scheduler.registry import register, register_storage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 PAGE = "http://a.example/dir/"
 
@@ -272,5 +273,164 @@ def test_other_schedulers_get_everything_unchanged() -> None:
         outputs = [Request("http://b.example/"), {"item": 1}]
         assert await desk.start(*outputs) == outputs
         assert await desk.page(*outputs) == outputs
+
+    asyncio.run(scenario())
+
+
+class Storage:
+    """Notes what is to be kept beside pages."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, dict[str, str]]] = []
+
+    def is_flushed(self) -> bool:
+        return True
+
+    def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
+        self.notes.append((request.url, dict(fields)))
+
+
+AGENT = {"USER_AGENT": "ExampleBot/1.0 (+http://a.example/bot)"}
+HTML = b"<html><head>%s</head><body><a href=/1>x</a><a href=/2 rel=nofollow>y</a></body></html>"
+
+
+def page_of(head: bytes = b"", tags: Sequence[str] = ()) -> HtmlResponse:
+    headers = {"Content-Type": "text/html", "X-Robots-Tag": list(tags)}
+    return HtmlResponse(PAGE, request=Request(PAGE), body=HTML % head, headers=headers)
+
+
+async def crawled(desk: Desk, response: Response, *outputs: Any) -> list[Any]:
+    return [output async for output in desk.middleware.process_spider_output(response, given(*outputs))]
+
+
+def links_sent(desk: Desk) -> list[str]:
+    assert desk.frontier is not None
+    return [url for event in desk.frontier.events if event[0] == "links" for url in event[1]]
+
+
+@pytest.mark.parametrize(
+    ("head", "tags", "followed"),
+    [
+        (b"", (), 1),
+        (b"<meta name=robots content=nofollow>", (), 0),
+        (b"<meta name=ROBOTS content='noarchive,NONE'>", (), 0),
+        (b"<meta name=examplebot content=nofollow>", (), 0),
+        (b"<meta name=otherbot content=nofollow>", (), 1),
+        (b"<meta name=robots content='index, follow'>", (), 1),
+        (b"", ("nofollow",), 0),
+        (b"", ("noarchive", "noindex, NoFollow"), 0),
+        (b"", ("ExampleBot: nofollow",), 0),
+        (b"", ("otherbot: nofollow",), 1),
+        (b"", ("otherbot: noindex, nofollow, examplebot: noarchive",), 1),
+        (b"", ("unavailable_after: Wed, 25 Jun 2031 15:00:00 GMT, nofollow",), 0),
+        (b"", ("max-snippet:20, \xff",), 1),
+    ],
+)
+def test_links_are_followed_as_the_page_asks(head: bytes, tags: Sequence[str], followed: int) -> None:
+    """Of a page with a link and a nofollow link: neither where the page closes all, the first else; counted."""
+
+    async def scenario() -> None:
+        for follow in (False, True):
+            desk = Desk(Frontier(), **AGENT, BIGCRAWL_NOFOLLOW="follow" if follow else "obey")
+            response = page_of(head, tags)
+            await crawled(desk, response, Links.from_page(response))
+            both = [f"http://a.example/{number}" for number in (1, 2)]
+            assert links_sent(desk) == (both if follow else both[:followed])
+            assert (desk.stat("dropped/nofollow") or 0) == (0 if follow else 2 - followed)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("head", "passed"), [(b"", "1"), (b"<meta name=robots content=none>", "")])
+def test_plain_requests_of_links_are_followed_as_the_page_asks(head: bytes, passed: str) -> None:
+    """A GET of a link that is closed is left out; what is no link of the page, or a POST, is the spider's own."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier(), **AGENT)
+        links = [Request(f"http://a.example/{number}#f") for number in (1, 2)]
+        own = [Request("http://a.example/search?q"), Request("http://a.example/2", method="POST"), {"item": 1}]
+        outputs = await crawled(desk, page_of(head), *links, *own)
+        assert outputs == [link for link in links if link.url[-3] in passed] + own
+        assert desk.stat("dropped/nofollow") == 2 - len(passed)
+        assert await crawled(desk, Response(PAGE, request=Request(PAGE)), *links) == links
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("head", "tags", "fields"),
+    [
+        (b"", (), None),
+        (b"<link rel=canonical href=/dir/>", (), None),
+        (b"<meta name=robots content=follow>", ("otherbot: noindex",), None),
+        (b"<link rel=canonical href=/other>", (), {"canonical": "http://a.example/other"}),
+        (
+            b"<meta name=robots content='noindex, noarchive'>",
+            ("nosnippet",),
+            {"robots": "noarchive, noindex, nosnippet"},
+        ),
+        (b"<link rel=canonical href=/o>", ("noindex",), {"robots": "noindex", "canonical": "http://a.example/o"}),
+    ],
+)
+@pytest.mark.parametrize("by", ["links", "requests"])
+def test_what_a_page_asks_for_is_noted_once(
+    head: bytes, tags: Sequence[str], fields: dict[str, str] | None, by: str
+) -> None:
+    """Beside the page that was stored, however its links are yielded; nothing where it asks for nothing."""
+
+    async def scenario() -> None:
+        desk, storage, response = Desk(Frontier(), **AGENT), Storage(), page_of(head, tags)
+        register_storage(desk.crawler, storage)
+        links = Links.from_page(response)
+        await crawled(desk, response, *([links, links] if by == "links" else map(Request, links.urls)))
+        assert storage.notes == ([] if fields is None else [(PAGE, fields)])
+
+    asyncio.run(scenario())
+
+
+def test_canonical_url_of_a_header_counts() -> None:
+    """As a PDF has it, which has no elements; one that cannot be read is none."""
+
+    async def scenario() -> None:
+        desk, storage = Desk(Frontier(), **AGENT), Storage()
+        register_storage(desk.crawler, storage)
+        for link in (
+            '<http://a.example/x.html>; rel="canonical"',
+            "<http://a.example/x>; rel=next",
+            "<::>; rel=canonical",
+        ):
+            headers = {"Link": link}
+            await crawled(desk, Response(PAGE, request=Request(PAGE), headers=headers))
+        assert storage.notes == [(PAGE, {"canonical": "http://a.example/x.html"})]
+
+    asyncio.run(scenario())
+
+
+def test_sitemaps_are_told_and_what_the_spider_makes_of_them_is_queued() -> None:
+    """Whichever way it gives it; what it cannot give, or fails with, is told in the log and harms nobody."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        queued: list[Request] = []
+        desk.crawler.engine = SimpleNamespace(crawl=queued.append)  # type: ignore[assignment]
+        spider: Any = desk.crawler.spider
+        request, links = Request("http://a.example/s.xml"), Links(["http://a.example/t.xml"])
+
+        async def coroutine(urls: list[str], robots_url: str) -> list[Any]:
+            return [request, links]
+
+        async def generator(urls: list[str], robots_url: str) -> AsyncIterator[Any]:
+            yield request
+            yield links
+            raise ValueError
+
+        methods: list[Any] = [coroutine, generator, lambda urls, robots_url: [None, request, 3, links]]
+        methods += [lambda urls, robots_url: None, lambda urls, robots_url: links, lambda urls: request]
+        for method in methods:
+            spider.parse_sitemap_urls = method
+            await desk.middleware._sitemaps_found("http://a.example/robots.txt", ["http://a.example/s.xml"])
+        assert queued == [request] * 3
+        assert links_sent(desk) == list(links.urls) * 4
+        assert desk.stat("sitemaps/found") == 6
 
     asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""Which line of robots.txt forbids a URL: held to what the matcher says of each line alone."""
+"""Which line of robots.txt decides over a URL: held to what it says alone, to expressions, and to another parser."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 
-from bigcrawl.politeness.robots_policy import Rules, _matches
+from bigcrawl.politeness.robots_match import Matcher, spelled
+from bigcrawl.politeness.robots_policy import Rules
 
 PATTERNS = st.text(alphabet="ab/*$", max_size=6).map("/{}".format)
 LINES = st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), PATTERNS).map(": ".join), max_size=6)
@@ -24,6 +26,7 @@ PATHS = st.text(alphabet="ab/", max_size=8).map("/{}".format)
         (["Disallow: /*?id="], "/a?id=3", "Disallow: /*?id="),
         (["Disallow: /a$"], "/a", "Disallow: /a$"),
         (["Allow: /a", "Disallow: /"], "/b", "Disallow: /"),
+        (["Allow: /a", "Disallow: /"], "/ab", ""),
         (["Disallow: /a.b"], "/axb", ""),
         ([], "/a", ""),
     ],
@@ -37,22 +40,79 @@ def test_longest_line_that_matches_decides(lines: list[str], path: str, line: st
 
 @given(lines=LINES, path=PATHS)
 def test_line_that_is_named_forbids_the_url_alone(lines: list[str], path: str) -> None:
-    """Each forbidden URL has such a line, and the matcher, which was written by others, agrees on it."""
+    """Each forbidden URL has such a line, and no allowed one has."""
     rules, url = Rules(tuple(lines)), f"http://a.example{path}"
     line = rules.forbidding_line(url)
-    if not rules.is_allowed(url):
+    assert bool(line) is not rules.is_allowed(url)
+    if line:
         assert line in lines
         assert not Rules((line,)).is_allowed(url)
+
+
+@given(lines=LINES, path=PATHS)
+def test_longest_pattern_that_matches_alone_decides_of_all(lines: list[str], path: str) -> None:
+    """Of the lines that match alone, one with most octets decides, an Allow before a Disallow (§2.2.2)."""
+    matching = [line for line in lines if Matcher([line]).deciding_line(path)]
+    best = max(matching, key=lambda line: (len(spelled(line.partition(" ")[2])), line.startswith("A")), default="Allow")
+    assert Matcher(lines).is_allowed(path) is best.startswith("Allow")
 
 
 @given(st.text("ab*", max_size=7), st.booleans(), st.text("ab", max_size=9))
 def test_line_matches_as_its_pattern_says(pattern: str, has_end: bool, path: str) -> None:
     """`*` is anything, `$` at the end the end: as an expression of the same meaning has it."""
     wanted = re.match(".*".join(map(re.escape, pattern.split("*"))) + ("$" if has_end else ""), path) is not None
-    assert _matches(pattern + "$" * has_end, path) == wanted
+    assert bool(Matcher([f"Disallow: {pattern}{'$' * has_end}"]).deciding_line(path)) == wanted
+
+
+@given(
+    lines=st.lists(
+        st.tuples(st.sampled_from(["Allow: /", "Disallow: /"]), st.text("ab/*", max_size=6)).map("".join), max_size=5
+    ),
+    path=st.text("ab/", max_size=8).map("/{}".format),
+)
+def test_another_parser_agrees_where_it_follows_the_rfc(lines: list[str], path: str) -> None:
+    """protego, which was written by others, says the same of plain letters and stars."""
+    other = Protego.parse("\n".join(["User-agent: *", *lines]))
+    assert Matcher(lines).is_allowed(path) is other.can_fetch(f"http://a.example{path}", "*")
 
 
 def test_hostile_pattern_is_matched_without_going_back() -> None:
     """Forty stars against a URL that fits all but the end: searched with going back, it would take years."""
-    assert not _matches("/" + "a*" * 40 + "b", "/" + "a" * 8_000)
-    assert _matches("/" + "a*" * 40 + "$", "/" + "a" * 8_000)
+    path = "/" + "a" * 8_000
+    assert Matcher(["Disallow: /" + "a*" * 40 + "b"]).is_allowed(path)
+    assert not Matcher(["Disallow: /" + "a*" * 40 + "$"]).is_allowed(path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/%61b", "/ab"),
+        ("/~a", "/%7ea"),
+        ("/a:b@c,d;e!f'(g)", "/a%3Ab%40c%2Cd%3be%21f%27%28g%29"),
+        ("/a*b$c", "/a%2Ab%24c"),
+        ("/\u30c4", "/%E3%83%84"),
+        ('/a"<b', "/a%22%3cb"),
+        ("/?u=http://x/?y", "/?u=http%3A%2F%2Fx%2F%3Fy"),
+    ],
+)
+def test_what_is_the_same_to_a_server_has_one_spelling(one: str, other: str) -> None:
+    """In a path and in a query; and it is spelled already (§2.2.2)."""
+    assert spelled(one) == spelled(other) == spelled(spelled(one))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/a/b", "/a%2Fb"),
+        ("/a?b", "/a%3Fb"),
+        ("/?a&b", "/?a%26b"),
+        ("/?a=b", "/?a%3Db"),
+        ("/a+b", "/a%2Bb"),
+        ("/a#", "/a%2523"),
+        ("/a", "/A"),
+        ("/%E9", "/%C3%A9"),
+    ],
+)
+def test_what_is_another_url_has_another_spelling(one: str, other: str) -> None:
+    """An escaped delimiter delimits nothing."""
+    assert spelled(one) != spelled(other)

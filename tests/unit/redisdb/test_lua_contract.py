@@ -30,6 +30,7 @@ PARTITION = 7
 # One row of each sequence that a script takes behind its fixed arguments.
 ROWS: dict[tuple[str, str], Any] = {
     ("admit_urls", "urls"): [("host", 1, b"1:url")],
+    ("drop_urls", "urls"): [(b"1:url", b"outcome")],
     ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, "+")],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],

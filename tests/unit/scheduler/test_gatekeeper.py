@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from bigcrawl.scheduler.gatekeeper import STORE_RETRY_MS, Gatekeeper
 from bigcrawl.scheduler.held import HeldUrl, Stage
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.robots import Fetched, Robots
+from bigcrawl.scheduler.sweep import Sweeper
 from tests.unit.scheduler.world import World, resolve
 
 if TYPE_CHECKING:
@@ -53,7 +55,9 @@ class Gate:
         self.answers = Answers()
         doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
         self.robots = Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
-        self.keeper = Gatekeeper(self.robots, doors, w.clock, self.answers)
+        nothing_owned: Any = SimpleNamespace(owned={})
+        self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)
+        self.keeper = Gatekeeper(self.robots, doors, w.clock, self.answers, self.sweeper)
 
     async def ask(self, *urls: HeldUrl) -> list[tuple[Any, ...]]:
         """Offer URLs; return the answers when all are there."""

@@ -99,6 +99,111 @@ def test_unreachable_robots_forbids_after_its_attempts_and_is_asked_again_with_g
     asyncio.run(scenario())
 
 
+def test_last_good_copy_holds_while_the_server_errs(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A day later robots.txt is out of reach: what it said still holds, on every node, and is asked for again soon."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            w.web.answers[FILE] = Fetched(200, RULES)
+            await robots.fetch(url_of(HOST))
+            waits = []
+            for answer in (Fetched(503), Fetched(None), Fetched(429), Fetched(500)):
+                w.web.answers[FILE] = answer
+                w.clock.advance(24 * 3_600_000)
+                assert robots.known(f"http://{HOST}") is None
+                await robots.fetch(url_of(HOST))
+                known = robots.known(f"http://{HOST}")
+                assert known is not None
+                assert known.reason == "rules"
+                assert not known.rules.is_allowed(f"http://{HOST}/x")
+                assert known.rules.is_allowed(f"http://{HOST}/y")
+                waits.append(known.expires_ms - w.clock.monotonic_ms())
+                other = await rules_of(w).stored(url_of(HOST))
+                assert other is not None
+                assert other.rules == known.rules
+            assert waits == sorted(waits)
+            assert waits[0] < 120_000
+            w.web.answers[FILE] = Fetched(404)
+            w.clock.advance(24 * 3_600_000)
+            await robots.fetch(url_of(HOST))
+            known = robots.known(f"http://{HOST}")
+            assert known is not None
+            assert known.rules.is_allowed(f"http://{HOST}/x")
+            assert known.attempts == 0
+
+    asyncio.run(scenario())
+
+
+def test_copy_of_an_earlier_run_holds_while_the_server_errs(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that never saw the rules finds them in the host record, past their time, when the server errs."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, robots_kept_min=0) as w:
+            w.web.answers[FILE] = Fetched(200, RULES, cache_control="max-age=0")
+            await rules_of(w).fetch(url_of(HOST))
+            w.web.answers[FILE] = Fetched(503)
+            robots = rules_of(w)
+            assert await robots.stored(url_of(HOST)) is None
+            await robots.fetch(url_of(HOST))
+            known = robots.known(f"http://{HOST}")
+            assert known is not None
+            assert not known.rules.is_allowed(f"http://{HOST}/x")
+            assert known.rules.is_allowed(f"http://{HOST}/y")
+
+    asyncio.run(scenario())
+
+
+def test_cache_control_shortens_the_day_down_to_the_least(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """max-age counts, less what a cache has kept it for; never more than a day, never less than the operator says."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, robots_kept_min=60) as w:
+            robots = rules_of(w)
+            for cache_control, age, kept_s in (
+                ("", "", 86_400),
+                ("max-age=600", "", 600),
+                ("public, Max-Age=600, must-revalidate", "200", 400),
+                ('max-age="600"', "junk", 600),
+                ("s-maxage=5", "", 86_400),
+                ("max-age=999999999", "", 86_400),
+                ("max-age=5", "", 60),
+                ("max-age=-5", "", 86_400),
+                ("no-cache", "", 60),
+                ("private, no-store", "", 60),
+                ("max-age=600", "9999999", 60),
+            ):
+                w.web.answers[FILE] = Fetched(200, RULES, cache_control=cache_control, age=age)
+                await robots.fetch(url_of(HOST))
+                w.clock.advance(kept_s * 1_000 - 1)
+                assert robots.known(f"http://{HOST}") is not None, cache_control
+                w.clock.advance(1)
+                assert robots.known(f"http://{HOST}") is None, cache_control
+
+    asyncio.run(scenario())
+
+
+def test_memory_of_kept_rules_is_bounded(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few files of the greatest length must not take what thousands of usual ones may."""
+    monkeypatch.setattr(robots_module, "RULES_CHARS_MAX", 5_000)
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            for host in "abcd":
+                w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(
+                    200, b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(100, 230))
+                )
+                await robots.fetch(url_of(f"{host}.example"))
+                await robots.fetch(url_of(f"{host}.example"))
+            assert [robots.known(f"http://{host}.example") is not None for host in "abcd"] == [False, False, True, True]
+            assert robots._chars == sum(known.rules.chars for known in robots._rules.values())
+
+    asyncio.run(scenario())
+
+
 def test_damaged_record_is_fetched_again(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Rules in Redis that cannot be read are as good as none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.spiders import broad as broad_module
-from bigcrawl.spiders.broad import BroadSpider
+from bigcrawl.spiders.broad import SEEDS_PER_BATCH, SITEMAP_URLS_MAX, BroadSpider
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 OFF = ("COOKIES_ENABLED", "DOWNLOADER_STATS", "METAREFRESH_ENABLED")
@@ -137,3 +139,27 @@ def test_what_a_broad_crawl_has_no_use_for_is_off_unless_set_again() -> None:
         found = {name: settings.getbool(name) for name in OFF}
         assert found == {**dict.fromkeys(OFF, False), "DOWNLOADER_STATS": counts}
         assert settings.getbool("HTTPERROR_ALLOW_ALL")
+
+
+@pytest.mark.parametrize("body", [b"", b"no XML", b"<", b"\x1f\x8bcut", PAGE, b"\x00\xff" * 99])
+@pytest.mark.parametrize("status", [200, 404])
+def test_what_is_no_sitemap_leads_nowhere(body: bytes, status: int) -> None:
+    """Servers answer with anything; none of it is an error of the crawl's."""
+    response = Response("http://a.example/s.xml", status=status, body=body)
+    assert asyncio.run(outputs_of(BroadSpider(sitemaps="1").parse_sitemap(response))) == []
+
+
+def test_sitemap_is_followed_in_batches_up_to_the_protocols_bound() -> None:
+    """A list of a hundred thousand brings fifty, a thousand at a time; an index leads to more sitemaps."""
+    locs = b"".join(b"<url><loc>/p%d</loc></url>" % number for number in range(SITEMAP_URLS_MAX + 10))
+    response = Response("http://a.example/s.xml", body=gzip.compress(b"<urlset>%s</urlset>" % locs))
+    batches = asyncio.run(outputs_of(BroadSpider().parse_sitemap(response)))
+    assert [len(links.urls) for links in batches] == [SEEDS_PER_BATCH] * (SITEMAP_URLS_MAX // SEEDS_PER_BATCH)
+    assert {(links.base, links.callback) for links in batches} == {(response.url, None)}
+    index = b"<sitemapindex><sitemap><loc>/t.xml</loc></sitemap><sitemap/></sitemapindex>"
+    [links] = asyncio.run(outputs_of(BroadSpider().parse_sitemap(Response("http://a.example/i.xml", body=index))))
+    assert (links.urls, links.callback) == (["/t.xml"], "parse_sitemap")
+
+
+async def outputs_of(generator: AsyncIterator[Any]) -> list[Any]:
+    return [output async for output in generator]

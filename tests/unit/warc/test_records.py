@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from bigcrawl.warc.records import Exchange, exchange_records, new_record_id, warcinfo_record
+from bigcrawl.warc.records import Exchange, Note, exchange_records, new_record_id, note_record, warcinfo_record
 from tests.unit.warc.reading import Record, exchange, parse_record
 
 INFO_ID = b"<urn:uuid:00000000-0000-4000-8000-000000000000>"
@@ -47,6 +47,25 @@ def test_request_names_its_response_and_shares_its_place_and_time() -> None:
         assert record.headers["WARC-IP-Address"] == "127.0.0.1"
         assert record.headers["WARC-Warcinfo-ID"] == INFO_ID.decode()
         assert record.headers["Content-Type"] == f"application/http; msgtype={record.type}"
+
+
+def test_note_refers_to_its_page_and_forges_no_record() -> None:
+    """A metadata record of the page's URL, with the fields a line each, whatever they hold; two readers read it."""
+    page = exchange(7)._replace(record_id=b"<urn:uuid:11111111-1111-4111-8111-111111111111>")
+    response, _ = records(page)
+    assert page.record_id is not None
+    assert response.headers["WARC-Record-ID"] == page.record_id.decode()
+    fields = {"robots": "noindex", "canonical": "http://a.example/x\r\n\r\nWARC/1.1\r\nevil: \u00e9"}
+    data = note_record(Note("http://a.example/7", page.record_id, 1_700_000_000_123, fields), INFO_ID)
+    note = parse_record(data)
+    assert note.type == "metadata"
+    assert note.headers["WARC-Refers-To"] == response.headers["WARC-Record-ID"]
+    assert note.headers["WARC-Target-URI"] == "http://a.example/7"
+    assert note.headers["WARC-Block-Digest"] == digest(note.block)
+    lines = note.block.decode().split("\r\n")
+    assert lines == ["robots: noindex", "canonical: http://a.example/x WARC/1.1 evil: \u00e9", ""]
+    assert [record.rec_type for record in WarcioIterator(BytesIO(data))] == ["metadata"]
+    assert len(list(FastwarcIterator(BytesIO(data)))) == 1
 
 
 def test_digests_are_of_the_block_and_of_the_body() -> None:

@@ -1,0 +1,139 @@
+"""Which line of robots.txt decides over a URL: octet by octet, as RFC 9309 §2.2.2 and §2.2.3 have it.
+
+Both sides are brought into one spelling first, so that what is the same to a server compares equal:
+
+    %61 and other escapes of unreserved characters     the character itself
+    %3A, %40, %2C and other reserved ones              the character itself: it delimits nothing in a path or query
+    %2F, %3F in the path; %26, %3D, %2B; %23, %25      stay: decoded, they would be another URL
+    %2F, %3F behind the question mark                  the character itself (`?u=http://x` is `?u=http%3A%2F%2Fx`)
+    * and $ in a URL                                   %2A and %24, which is how a pattern writes them
+    what may not stand in a URL                        escaped, byte by byte
+
+In a pattern `*` stands for any octets, `$` at its end for the end; anywhere else `$` is itself. The longest pattern
+that matches decides, Allow on a tie; without a match a URL is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ALLOW, DISALLOW = "Allow: ", "Disallow: "
+
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ANYWHERE = _UNRESERVED | frozenset(b":@,;!'()[]")  # mean the same escaped or not
+_IN_QUERY = _ANYWHERE | frozenset(b"/?")
+
+# What is in the one spelling already: nearly every URL.
+_is_plain = re.compile(r"[A-Za-z0-9\-._~:@,;!'()\[\]/?&=+]*").fullmatch
+_split_odd = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~:@,;!'()\[\]/?&=+]")
+
+
+def spelled(path: str, *, is_pattern: bool = False) -> str:
+    """Return a path with its query in the one spelling; a pattern keeps its `*`."""
+    if _is_plain(path):
+        return path
+    before, mark, query = path.partition("?")
+    kept = "*" if is_pattern else ""
+    return _spelled(before, _ANYWHERE, kept) + mark + _spelled(query, _IN_QUERY, kept)
+
+
+def _spelled(text: str, decoded: frozenset[int], kept: str) -> str:
+    def one(odd: re.Match[str]) -> str:
+        found = odd[0]
+        if len(found) == 3:
+            octet = int(found[1:], 16)
+            return chr(octet) if octet in decoded else found.upper()
+        if found in ("%", kept):
+            return found
+        return "".join(f"%{octet:02X}" for octet in found.encode("utf-8", "surrogateescape"))
+
+    return _split_odd.sub(one, text)
+
+
+class _Line(NamedTuple):
+    """One line, cut at its stars."""
+
+    text: str
+    allows: bool
+    octets: int
+    parts: tuple[str, ...]
+    is_anchored: bool
+
+    def matches(self, path: str) -> bool:
+        """Whether it matches a spelled path from its start.
+
+        Each part is sought where it comes first, without going back: a hostile pattern costs no more than another.
+        """
+        first, *parts = self.parts
+        if not path.startswith(first):
+            return False
+        at = len(first)
+        last = parts.pop() if self.is_anchored and parts else None
+        for part in parts:
+            at = path.find(part, at)
+            if at < 0:
+                return False
+            at += len(part)
+        if last is not None:
+            return path.endswith(last) and at <= len(path) - len(last)
+        return not self.is_anchored or at == len(path)
+
+
+class Matcher:
+    """The lines of a group, ready to be asked.
+
+    Cost: 1 us a URL, 0.3 us more for each pattern with wildcards; making it 1.5 us a line.
+    """
+
+    __slots__ = ("_lengths", "_prefixes", "_with_wildcards")
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        """Take `Allow: <pattern>` and `Disallow: <pattern>` lines."""
+        read = [_read(line) for line in lines]
+        plain = [line for line in read if len(line.parts) == 1 and not line.is_anchored]
+        plain.sort(key=_allows)  # of two alike the Allow stays
+        self._prefixes = {line.parts[0]: line for line in plain}
+        self._lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
+        self._with_wildcards = [line for line in read if len(line.parts) > 1 or line.is_anchored]
+        self._with_wildcards.sort(key=_weight, reverse=True)
+
+    def deciding_line(self, path: str) -> str:
+        """Return the line that decides over a path with its query; "" when none matches."""
+        path = spelled(path)
+        length = len(path)
+        found: _Line | None = None
+        for octets in self._lengths:
+            if octets <= length and (found := self._prefixes.get(path[:octets])) is not None:
+                break
+        least = _weight(found) if found else (0, False)
+        for line in self._with_wildcards:
+            if _weight(line) < least:
+                break
+            if line.matches(path):
+                return line.text
+        return found.text if found else ""
+
+    def is_allowed(self, path: str) -> bool:
+        """Tell whether a path with its query may be fetched."""
+        return not self.deciding_line(path).startswith(DISALLOW)
+
+
+def _allows(line: _Line) -> bool:
+    return line.allows
+
+
+def _weight(line: _Line) -> tuple[int, bool]:
+    """Of two lines that match, the one that weighs more decides."""
+    return line.octets, line.allows
+
+
+def _read(line: str) -> _Line:
+    allows = line.startswith(ALLOW)
+    pattern = line.removeprefix(ALLOW if allows else DISALLOW)
+    is_anchored = pattern.endswith("$")
+    text = spelled(pattern.removesuffix("$"), is_pattern=True)
+    return _Line(line, allows, len(text) + is_anchored, tuple(text.split("*")), is_anchored)

@@ -1,0 +1,150 @@
+"""Forbidden URLs leave in bulk: few takes, no fetches, each counted and told, and nothing else goes with them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.links import Links
+from bigcrawl.scheduler.codec import links_encoder
+from bigcrawl.scheduler.robots import Fetched
+from bigcrawl.scheduler.sweep import REST_MS
+from bigcrawl.url.key import url_key
+from tests.unit.scheduler.test_node import seed
+from tests.unit.scheduler.world import World, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.node import Node
+
+HOST = "a.example"
+FILE = f"http://{HOST}/robots.txt"
+CLOSED = Fetched(200, b"User-agent: *\nDisallow: /no\n")
+
+
+async def counters(w: World, node: Node) -> dict[str, int]:
+    fields = await w.client.command("HGETALL", w.keys(node, HOST).state)
+    pairs = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
+    return {name.decode(): int(value) for name, value in pairs.items() if value.isdigit()}
+
+
+async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
+    """Turn the node's loops, ending what is handed out at once; URLs fetched, and takes that brought any."""
+    fetched: list[str] = []
+    takes = 0
+    offer: Any = node._gatekeeper.offer
+
+    def counted(held: Any) -> None:
+        nonlocal takes
+        takes += 1
+        offer(held)
+
+    node._gatekeeper.offer = counted  # type: ignore[method-assign]
+    for _ in range(turns):
+        for held in await w.take(node, 1):
+            fetched.append(held.url)
+            w.end(node, held)
+    return fetched, takes
+
+
+def test_many_forbidden_urls_drain_in_a_few_takes(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A thousand forbidden URLs of one host are gone after some forty takes; the open ones are fetched."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0, step_seconds=0.5) as w:
+            w.web.answers[FILE] = CLOSED
+            node = await w.joined()
+            closed = [f"http://{HOST}/no/{number}" for number in range(1_000)]
+            open_ = [f"http://{HOST}/ok/{number}" for number in range(3)]
+            await seed(w, node, *closed, *open_)
+            fetched, takes = await run_out(w, node, 60)
+            assert sorted(fetched) == open_
+            assert takes <= 40
+            found = await counters(w, node)
+            assert found["dropped:forbidden"] == len(closed)
+            assert found["ended"] == len(closed) + len(open_)
+            assert found["hot"] == 0
+            assert node.sweeper.dropped >= len(closed) - takes
+            assert w.web.asked == [FILE]
+            await w.turn(node, 8)
+            assert node.finished
+
+    asyncio.run(scenario())
+
+
+def test_urls_that_new_rules_forbid_are_dropped_from_the_queue(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Rules that came a day later close what was queued under the old ones."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0) as w:
+            w.web.answers[FILE] = Fetched(200, b"User-agent: *\nAllow: /\n")
+            node = await w.joined()
+            await seed(w, node, *(f"http://{HOST}/no/{number}" for number in range(100)))
+            fetched, _ = await run_out(w, node, 8)
+            assert fetched
+            w.web.answers[FILE] = CLOSED
+            w.clock.advance(24 * 3_600_000)
+            later, _ = await run_out(w, node, 12)
+            assert later == []
+            assert (await counters(w, node))["dropped:forbidden"] == 100 - len(fetched)
+
+    asyncio.run(scenario())
+
+
+def test_what_has_an_errback_is_left_to_the_engine(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A forbidden URL whose errback is to be told is not ended behind its back."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0) as w:
+            w.web.answers[FILE] = CLOSED
+            node = await w.joined()
+
+            encode = links_encoder(Links((), errback="told"), 0)
+            urls = [f"http://{HOST}/no/{number}" for number in range(5)]
+            for url in urls:
+                node.offer(encode(url_key(url), url))
+            await node._flush()
+            fetched, _ = await run_out(w, node, 20)
+            assert sorted(fetched) == urls  # to be refused there, see `refusal`
+            assert node.sweeper.dropped == 0
+
+    asyncio.run(scenario())
+
+
+def test_host_with_few_forbidden_urls_is_not_swept_for_each(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A sweep that found little lets its host rest for a while."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0) as w:
+            w.web.answers[FILE] = CLOSED
+            node = await w.joined()
+            ok = [f"http://{HOST}/ok/{number}" for number in range(20)]
+            await seed(w, node, f"http://{HOST}/no/1", *ok, f"http://{HOST}/no/2")
+            await run_out(w, node, 6)
+            assert node.sweeper.dropped == 1
+            await node.sweeper.sweep(node.partition_of_host(HOST), HOST)
+            assert not node.sweeper.is_due(HOST)
+            w.clock.advance(REST_MS)
+            assert node.sweeper.is_due(HOST)
+            assert "dropped=" in repr(node.sweeper)
+
+    asyncio.run(scenario())
+
+
+def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Neither a partition that is another's now nor one that never was ours is touched."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0) as w:
+            w.web.answers[FILE] = CLOSED
+            node = await w.joined()
+            await seed(w, node, *(f"http://{HOST}/no/{number}" for number in range(10)))
+            await run_out(w, node, 1)
+            partition = node.partition_of_host(HOST)
+            node.ownership.lose(node.ownership.owned[partition])
+            await node.sweeper.sweep(partition, HOST)
+            await node.sweeper.sweep(10_000, HOST)
+            assert node.sweeper.dropped == 0
+
+    asyncio.run(scenario())
