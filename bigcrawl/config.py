@@ -99,6 +99,19 @@ class PolitenessConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class TrapConfig:
+    """Which URLs look like a trap's, and what many of them do to a PLD's budget; `share` is 0 where traps are off."""
+
+    share: float
+    divisor: int
+    url_bytes: int
+    repeats: int
+    segments: int
+    hops: int
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
 class LimitsConfig:
     """What an answer may cost, and a connection be used for."""
 
@@ -120,6 +133,7 @@ class Config:
     budget: BudgetConfig
     politeness: PolitenessConfig
     limits: LimitsConfig
+    traps: TrapConfig
     progress_ms: int
 
 
@@ -192,7 +206,16 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
         connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
     )
-    return Config(crawl, frontier, budget, politeness, limits, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
+    traps = TrapConfig(
+        share=value["BIGCRAWL_TRAP_SHARE"] if value["BIGCRAWL_TRAPS"] else 0.0,
+        divisor=value["BIGCRAWL_TRAP_DIVISOR"],
+        url_bytes=value["BIGCRAWL_TRAP_URL_BYTES"],
+        repeats=value["BIGCRAWL_TRAP_REPEATS"],
+        segments=value["BIGCRAWL_TRAP_SEGMENTS"],
+        hops=value["BIGCRAWL_TRAP_HOPS"],
+        parameters=value["BIGCRAWL_TRAP_PARAMETERS"],
+    )
+    return Config(crawl, frontier, budget, politeness, limits, traps, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:
