@@ -115,6 +115,19 @@ class PolitenessConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class TrapConfig:
+    """Which URLs look like a trap's, and what many of them do to a PLD's budget; `share` is 0 where traps are off."""
+
+    share: float
+    divisor: int
+    url_bytes: int
+    repeats: int
+    segments: int
+    hops: int
+    parameters: int
+
+
+@dataclass(frozen=True, slots=True)
 class LimitsConfig:
     """What an answer may cost, and a connection be used for."""
 
@@ -158,6 +171,7 @@ class Config:
     politeness: PolitenessConfig
     limits: LimitsConfig
     dns: DnsConfig
+    traps: TrapConfig
     progress_ms: int
 
 
@@ -240,9 +254,18 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
         connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
     )
+    traps = TrapConfig(
+        share=value["BIGCRAWL_TRAP_SHARE"] if value["BIGCRAWL_TRAPS"] else 0.0,
+        divisor=value["BIGCRAWL_TRAP_DIVISOR"],
+        url_bytes=value["BIGCRAWL_TRAP_URL_BYTES"],
+        repeats=value["BIGCRAWL_TRAP_REPEATS"],
+        segments=value["BIGCRAWL_TRAP_SEGMENTS"],
+        hops=value["BIGCRAWL_TRAP_HOPS"],
+        parameters=value["BIGCRAWL_TRAP_PARAMETERS"],
+    )
     progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
     dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
-    return Config(crawl, frontier, budget, politeness, limits, dns, progress_ms)
+    return Config(crawl, frontier, budget, politeness, limits, dns, traps, progress_ms)
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:

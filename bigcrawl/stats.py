@@ -73,6 +73,21 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("error", "a request on which bigcrawl itself failed; the log has the traceback"),
         ),
     ),
+    Stat(
+        "bigcrawl/traps/{kind}",
+        "counter",
+        "URLs",
+        "URLs sent to the seen check that have the shape of a trap's; each under all kinds it is of.",
+        "scheduler/scheduler.py",
+        (
+            ("long", "longer than BIGCRAWL_TRAP_URL_BYTES"),
+            ("repeats", "a segment of the path BIGCRAWL_TRAP_REPEATS times"),
+            ("deep", "more segments than BIGCRAWL_TRAP_SEGMENTS, or more hops than BIGCRAWL_TRAP_HOPS"),
+            ("session", "the id of a session"),
+            ("calendar", "a page of a calendar"),
+            ("parameters", "BIGCRAWL_TRAP_PARAMETERS parameters, or more"),
+        ),
+    ),
     # --- fetched
     Stat(
         "bigcrawl/limits/{reason}",

@@ -32,6 +32,7 @@ from bigcrawl.scheduler.in_degrees import Ranks, sum_published
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.scheduler.traps import standing_text
 from bigcrawl.url.key import partition_of, pld_key
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl
-    from bigcrawl.config import Config
+    from bigcrawl.config import Config, TrapConfig
+    from bigcrawl.scheduler.partition_reader import UrlOnDisk
 
 # By option, the limit it sets; see `bigcrawl.scheduler.budget_rules`.
 LIMITS = {"urls": "budget", "pages": "pages", "bytes": "bytes", "depth": "depth"}
@@ -129,12 +131,20 @@ async def _read(crawl: OpenedCrawl, name: str, rules: Rules) -> dict[str, Any]:
         "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree else None,
         "ranked_plds": ranks.total,
         "budget_by_policy": by_policy,
+        "trap": _trap(disk, crawl.config.traps),
         "limits": {
             "bytes" if field == "fetched_bytes" else field: {"value": limit.value, "rule": limit.rule}
             for field, limit in limits._asdict().items()
             if limit is not None
         },
     }
+
+
+def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> str | None:
+    """What a PLD's budget is divided by, and why; None when it is not."""
+    if disk is None or disk.trap is None or not disk.trap.is_caught or not traps.share:
+        return None
+    return f"divided by {traps.divisor}, unless it is set by hand: {standing_text(disk.trap)}"
 
 
 def _keys(crawl: OpenedCrawl) -> CrawlKeys:
@@ -151,6 +161,8 @@ def budget_text(data: dict[str, Any]) -> str:
     if "pld" in data:
         rows["in-degree"] = _in_degree_text(data)
         rows["policy"] = f"{data['policy']}: {_a_turn(data['budget_by_policy'])}"
+    if data.get("trap"):
+        rows["trap"] = data["trap"]
     rows["by hand"] = _rule_text(data["rule_by_hand"], "no rule")
     rows["settings"] = _rule_text(data["rule_of_settings"], "no rule")
     if "pld" in data:

@@ -18,6 +18,8 @@ from bigcrawl.politeness.robots_policy import Rules
 from bigcrawl.scheduler.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.survey import id_order
+from bigcrawl.scheduler.traps import Standing, standing_text
+from bigcrawl.url.shape import Shapes, kinds_of
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.commands.whereabouts import HostStanding, Hot, InboxTrace
-    from bigcrawl.config import Config
+    from bigcrawl.config import Config, TrapConfig
     from bigcrawl.redisdb.scripts import PartitionView
     from bigcrawl.scheduler.outcomes import Outcome
     from bigcrawl.scheduler.partition_reader import UrlOnDisk
@@ -85,7 +87,7 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> A
 
 async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
-        return said_of(await look_up(crawl, crawl.place_of(url)), crawl.partitions)
+        return said_of(await look_up(crawl, crawl.place_of(url)), crawl.partitions, config.traps)
 
 
 async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
@@ -100,8 +102,8 @@ async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
     return Found(place, view, hot, trace, disk, await look_at_host(crawl, place))
 
 
-def said_of(found: Found, partitions: int) -> dict[str, Any]:
-    """What is to be said of a URL, for programs."""
+def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
+    """What is to be said of a URL, for programs; its shape by the settings of whoever asks."""
     place, view, end = found.place, found.view, found.last_end
     rules = _rules(found.host.rules)
     return {
@@ -129,8 +131,17 @@ def said_of(found: Found, partitions: int) -> dict[str, Any]:
         "turn": found.disk.turn if found.disk else None,
         "pld_turn": found.disk.pld_turn if found.disk else None,
         "pld_over_budget": found.disk.is_over_budget if found.disk else None,
+        "shape": kinds_of(Shapes(traps).marks(place.url)) if traps.share else [],
+        "trap": _trap(found.disk, traps),
         "inbox_is_whole": found.trace.is_whole,
     }
+
+
+def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> dict[str, Any] | None:
+    """How the URL's PLD stands as a trap, if it ever looked like one and traps are on."""
+    if disk is None or disk.trap is None or not traps.share:
+        return None
+    return {**disk.trap._asdict(), "budget_divided_by": traps.divisor if disk.trap.is_caught else 1}
 
 
 def where(found: Found) -> str:
@@ -211,6 +222,8 @@ def explanation_text(data: dict[str, Any]) -> str:
         "its host": _host_text(data),
         "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
     }
+    if data["shape"] or data["trap"]:
+        rows["trap"] = _trap_text(data)
     if not data["inbox_is_whole"]:
         rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
     return "\n".join([data["url"], *(f"  {name:<10}{text}" for name, text in rows.items())])
@@ -240,6 +253,18 @@ def _turn_text(data: dict[str, Any]) -> str:
     if data["pld_turn"] is None or data["pld_turn"] < data["turn"]:
         return ""
     return f"; the last URL of its PLD goes in turn {data['pld_turn']:,}, and this is turn {data['turn']:,}"
+
+
+def _trap_text(data: dict[str, Any]) -> str:
+    """What the URL's shape is, and what the shapes of its PLD's URLs have done."""
+    shape = f"it looks like one's itself: {', '.join(data['shape'])}; " if data["shape"] else ""
+    trap = data["trap"]
+    if trap is None or not trap["urls"]:
+        return f"{shape}its PLD is not taken for one"
+    said = standing_text(Standing(trap["is_caught"], trap["urls"], trap["marked"], trap["kinds"]))
+    if not trap["is_caught"]:
+        return f"{shape}its PLD is not taken for one: {said}"
+    return f"{shape}its PLD is taken for one and has its budget divided by {trap['budget_divided_by']}: {said}"
 
 
 def _place_in_queue(data: dict[str, Any]) -> str:

@@ -48,12 +48,14 @@ class Allowances(NamedTuple):
         counted: bool, shape (n,): URLs that a total of pages counts now. They are to be queued with the flag
             `COUNTED`, whatever queue the turns put them into.
         counted_in: uint64, one for each that is counted, in order: the account whose pages are to grow by one.
+        by_hand: bool, shape (n,): URLs whose budget is that of a rule, which nothing else lowers; None: none.
     """
 
     accounts: KeyArray
     budgets: BudgetArray
     counted: npt.NDArray[np.bool_]
     counted_in: KeyArray
+    by_hand: npt.NDArray[np.bool_] | None = None
 
 
 class Budgets:
@@ -109,7 +111,8 @@ class Budgets:
         for at, limits, depth in bound:
             batch.decide(at, limits, depth, left, is_counted=bool(urls[at].flags & COUNTED))
         counted_in = np.array(batch.counted_in, dtype=KEY_TYPE)
-        return Allowances(batch.accounts, batch.budgets, batch.counted, counted_in)
+        by_hand = np.isin(plds, self._ruled) if len(self._ruled) else None
+        return Allowances(batch.accounts, batch.budgets, batch.counted, counted_in, by_hand)
 
     def _limits_of(self, url: QueuedUrl) -> tuple[Limits, int]:
         """The limits and, where one is of it, the depth."""

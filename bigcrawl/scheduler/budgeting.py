@@ -13,6 +13,7 @@ import numpy as np
 
 from bigcrawl.scheduler.allowances import COUNTED, Allowances
 from bigcrawl.scheduler.placement import QUOTA_MAX, place
+from bigcrawl.scheduler.traps import NO_TRAPS, Traps, Turned, divided
 from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.placement import IndexArray, RecordArray
     from bigcrawl.scheduler.queued_url import QueuedUrl
     from bigcrawl.scheduler.tables import Tables
+    from bigcrawl.scheduler.traps import TrapRules
     from bigcrawl.scheduler.turns import Turns
 
     PldOf = Callable[[str], str]
@@ -60,11 +62,20 @@ class Risen(NamedTuple):
 class Budgeting:
     """Places one step's URLs; it changes the tables and queues it is given."""
 
-    def __init__(self, tables: Tables, turns: Turns, budgets: Budgets | None, pld_of: PldOf | None) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        turns: Turns,
+        budgets: Budgets | None,
+        pld_of: PldOf | None,
+        traps: TrapRules = NO_TRAPS,
+    ) -> None:
         self._tables = tables
         self._turns = turns
         self._budgets = budgets
         self._pld_of = pld_of or _itself
+        self._traps = Traps(tables.traps, traps)
+        self.turned: tuple[Turned, ...] = ()
         self._reread_left = REREAD_STARVED_MAX
 
     def __repr__(self) -> str:
@@ -120,7 +131,9 @@ class Budgeting:
         _, before = table.values(keys)
         records, risen = _with_links(before, whose[count:])
         if urls:
-            allowed = self._allow(urls, plds, records["in_degree"][whose[:count]])
+            if not reread:
+                self._note_shapes(urls, plds)
+            allowed = self._without_traps(self._allow(urls, plds, records["in_degree"][whose[:count]]), plds)
             if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):
                 keys, before, records, whose = self._with_accounts(keys, before, records, allowed.accounts)
             budgets = np.zeros(len(keys), dtype=np.uint32)
@@ -132,6 +145,22 @@ class Budgeting:
         if moved.any():
             self._tables.commit(table, table.put(keys[moved], records[moved]))
         return risen
+
+    def _note_shapes(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
+        noted = self._traps.note(urls, plds)
+        if noted is not None:
+            self._tables.commit(self._tables.traps, self._tables.traps.put(noted.plds, noted.records))
+            self.turned += tuple(Turned(self._pld_of(urls[at].host), standing) for at, standing in noted.turned)
+
+    def _without_traps(self, allowed: Allowances, plds: KeyArray) -> Allowances:
+        """Lower the budgets of PLDs that are taken for traps; accounts and budgets of rules by hand stay."""
+        divisors = self._traps.divisors(plds)
+        if divisors is None:
+            return allowed
+        is_free = allowed.accounts != plds
+        if allowed.by_hand is not None:
+            is_free |= allowed.by_hand
+        return allowed._replace(budgets=divided(allowed.budgets, np.where(is_free, 1, divisors).astype(np.uint32)))
 
     def _allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray) -> Allowances:
         if self._budgets is not None:

@@ -22,7 +22,7 @@ from scrapy import Item, Request
 from scrapy.utils.request import request_from_dict
 
 from bigcrawl.exceptions import RequestNotStorableError
-from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl
+from bigcrawl.scheduler.queued_url import TRAP_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 from bigcrawl.url.key import request_key
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.links import Links
     from bigcrawl.url.key import UrlKey
+
+    Marks = Callable[[str, int], int]
 
 # Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
@@ -56,7 +58,9 @@ class Member(NamedTuple):
     body: bytes
 
 
-def encode_request(request: Request, spider: Spider, *, checked: bool, url_bytes_max: int) -> tuple[QueuedUrl, str]:
+def encode_request(
+    request: Request, spider: Spider, *, checked: bool, url_bytes_max: int, marks: Marks | None = None
+) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL.
 
     Raises:
@@ -68,12 +72,12 @@ def encode_request(request: Request, spider: Spider, *, checked: bool, url_bytes
     depth = int((request._meta or {}).get("depth", 0))
     body = _packed_body(request.url, depth, payload)
     key = request_key(canonical, request.method, request.body)
-    flags = 0 if checked else UNCHECKED
+    flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
     return QueuedUrl(key, host_of(canonical), _clamped(request.priority), flags, body), canonical
 
 
-def links_encoder(links: Links, depth: int) -> Callable[[UrlKey, str], QueuedUrl]:
-    """Return what makes queued URLs of the keys and canonical URLs of a batch.
+def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Callable[[UrlKey, str], QueuedUrl]:
+    """Return what makes queued URLs of the keys and canonical URLs of a batch; `marks` tells the shape of each.
 
     Raises:
         RequestNotStorableError: the batch's callback, meta or the like holds what msgpack cannot; here, before
@@ -85,7 +89,8 @@ def links_encoder(links: Links, depth: int) -> Callable[[UrlKey, str], QueuedUrl
     priority = _clamped(links.priority)
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
-        return QueuedUrl(key, host_of(url), priority, 0, _LIST_OF_3 + _pack(url) + after_url)
+        flags = marks(url, depth) << TRAP_SHIFT if marks else 0
+        return QueuedUrl(key, host_of(url), priority, flags, _LIST_OF_3 + _pack(url) + after_url)
 
     return encode
 

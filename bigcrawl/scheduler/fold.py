@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.parked_queues import ParkedQueues
     from bigcrawl.scheduler.queued_url import QueuedUrl
     from bigcrawl.scheduler.tables import Tables
+    from bigcrawl.scheduler.traps import Turned
     from bigcrawl.scheduler.turns import Turns
 
 
@@ -95,6 +96,7 @@ class Fold:
         self.new: list[QueuedUrl] = []
         self.duplicates = 0
         self.rejected = 0
+        self.turned: tuple[Turned, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Fold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
@@ -177,11 +179,12 @@ class Fold:
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place the new URLs, and take up to `room` of all that wait."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of)
+        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, limits.traps)
         risen = budgeting.place_arrivals(self.new, self._linked)
         if risen is not None:
             state.in_degrees = state.in_degrees.moved(*risen)
         admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away)
         chosen = admission.choose(room)
         budgeting.reread_for(len(chosen))
+        self.turned = budgeting.turned
         return chosen

@@ -2,7 +2,7 @@
 
     offset  bytes  what
     0       8      magic "BCMANIFS"
-    8       u32    format version, 4
+    8       u32    format version, 5
     12      ...    records
 
     record
@@ -59,7 +59,7 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
-_VERSION = 4
+_VERSION = 5
 _HEADER = struct.Struct("<8sI")
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")

@@ -19,6 +19,7 @@ from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.traps import TrapRules, turned_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,7 +73,8 @@ class Ownership:
         self._files = files
         self._reputation = reputation
         self._paces = paces
-        self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls)
+        traps = TrapRules(config.traps.share, config.traps.divisor)
+        self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls, traps=traps)
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
         self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
         self._durable_look_ms = 0  # monotonic
@@ -246,6 +248,8 @@ class Ownership:
         for mine, inbox, step in zip(due, inboxes, steps, strict=True):
             if not isinstance(step, BigcrawlError):
                 calls += mine.after_step(step, len(inbox), now_ms)
+                for turned in step.turned:
+                    logger.info("%(turned)s", {"turned": turned_text(turned, self._limits.traps)})
         await self._run_owned(calls)
         self._confirm(due)
         if self._paces.are_scaled:

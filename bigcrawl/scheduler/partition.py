@@ -32,6 +32,7 @@ from bigcrawl.scheduler.manifest_log import MANIFEST, ManifestLog, decode_manife
 from bigcrawl.scheduler.parked_queues import ParkedQueues
 from bigcrawl.scheduler.seen import entries_after
 from bigcrawl.scheduler.tables import Tables
+from bigcrawl.scheduler.traps import Traps
 from bigcrawl.scheduler.turns import Turns
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from bigcrawl.exceptions import CorruptionError
     from bigcrawl.scheduler.budgeting import Budgets, PldOf
     from bigcrawl.scheduler.epochs import EpochDirectory
+    from bigcrawl.scheduler.traps import Turned
     from bigcrawl.scheduler.turns import TurnState
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
@@ -59,12 +61,14 @@ class Step(NamedTuple):
         new: URLs that were queued.
         duplicates: URLs that had been seen before.
         rejected: batches that could not be decoded and were set aside.
+        turned: PLDs that are taken for traps from now on, or not any more.
     """
 
     batch: AdmitBatch | None
     new: int
     duplicates: int
     rejected: int
+    turned: tuple[Turned, ...] = ()
 
 
 class Partition:
@@ -272,6 +276,16 @@ class Partition:
         with store_errors(self._directory):
             return self._state.tables.plds.values(plds)[1]["in_degree"]
 
+    def trap_divisors(self, plds: KeyArray) -> npt.NDArray[np.uint32] | None:
+        """Return what the budgets of PLDs, given their keys, are divided by; None when none is taken for a trap.
+
+        Raises:
+            TransientStoreError: the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        with store_errors(self._directory):
+            return Traps(self._state.tables.traps, self._limits.traps).divisors(plds)
+
     @property
     def folded_urls(self) -> int:
         """URLs ever read from the inbox."""
@@ -349,7 +363,7 @@ class Partition:
             fold.check_urls(fresh)
             chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
-            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected)
+            step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.turned)
             if fresh or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
             self._asked = budgets

@@ -18,6 +18,7 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.epochs import EpochDirectory, epoch_path, list_committed, store_errors
 from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest
 from bigcrawl.scheduler.tables import Tables
+from bigcrawl.scheduler.traps import standing_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import Bucket
     from bigcrawl.drum.files import Files
     from bigcrawl.scheduler.manifest import Manifest
+    from bigcrawl.scheduler.traps import Standing
 
 TRIES_MAX = 5
 _TRY_AGAIN_S = 0.05  # an owner deletes some ten files in less
@@ -45,6 +47,7 @@ class UrlOnDisk(NamedTuple):
         turn: the current one, see `bigcrawl.scheduler.turns`.
         pld_turn: where the last URL of its PLD was placed; None when budgets never placed one.
         is_over_budget: whether URLs of its PLD wait for a turn with room for them.
+        trap: how its PLD stands as a trap; None when none of its new URLs ever looked like one's.
     """
 
     inbox_id: str
@@ -54,6 +57,7 @@ class UrlOnDisk(NamedTuple):
     turn: int
     pld_turn: int | None
     is_over_budget: bool
+    trap: Standing | None = None
 
 
 def read_partition(
@@ -111,6 +115,7 @@ def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDis
         turns.turn,
         pld_turn if used else None,
         mark >= 2 * (turns.generation - turns.is_rereading),
+        None if (trap := _value_of(tables.traps, pld)) is None else standing_of(trap),
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BATCH_VERSION = 1
 
 # `QueuedUrl.flags`, a bit each.
+TRAP_SHIFT = 2  # from here on the marks of `bigcrawl.url.shape`
 UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
 
 # isal level 1 packs a batch of URLs at about 1 us a URL; higher levels win little on text this short.

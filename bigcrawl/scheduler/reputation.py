@@ -20,6 +20,7 @@ from bigcrawl.scheduler.budget_rules import merge_rules, parse_rules, read_live_
 from bigcrawl.scheduler.codec import look_at_address
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, sum_published
 from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.scheduler.traps import divided
 from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
@@ -110,7 +111,9 @@ class Reputation:
         if self.budgets is None:
             return [0] * len(hosts)
         plds = np.array([pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
-        found: list[int] = self.budgets.budgets(plds, partition.in_degrees(plds)).tolist()
+        budgets = self.budgets.budgets(plds, partition.in_degrees(plds))
+        divisors = partition.trap_divisors(plds)
+        found: list[int] = (budgets if divisors is None else divided(budgets, divisors)).tolist()
         return found
 
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:

@@ -36,10 +36,12 @@ from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.garbage import tame_garbage_collector
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.outcome import UrlRefusedError, error_outcome
+from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.key import request_key, url_keys
+from bigcrawl.url.shape import Shapes, kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -76,6 +78,7 @@ class Scheduler(BaseScheduler):
             self.config.politeness.allow_private_addresses, self.config.politeness.allow_addresses
         )
         self._clock = SystemClock()
+        self._marks = Shapes(self.config.traps).marks if self.config.traps.share else None
         self._probe = EngineProbe(crawler)
         self._started: dict[Request, HeldUrl] = {}
         self._start_requests: WeakSet[Request] = WeakSet()
@@ -240,7 +243,7 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return 0
-        encode = links_encoder(links, depth)
+        encode = links_encoder(links, depth, self._marks)
         if links.meta:
             self._heed_meta(links.meta)
         keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
@@ -256,6 +259,8 @@ class Scheduler(BaseScheduler):
                 continue
             node.offer(queued)
             offered += 1
+            if queued.flags:
+                self._count_shapes(queued.flags)
         return offered
 
     def note_start_request(self, request: Request) -> None:
@@ -394,11 +399,17 @@ class Scheduler(BaseScheduler):
             return True
         checked = is_start or not request.dont_filter or self._is_redirect(meta)
         url, _ = encode_request(
-            request, self._spider, checked=checked, url_bytes_max=self.config.frontier.url_bytes_max
+            request,
+            self._spider,
+            checked=checked,
+            url_bytes_max=self.config.frontier.url_bytes_max,
+            marks=self._marks,
         )
         if checked and node.outbox.is_recent(url.key):
             return False
         node.offer(url)
+        if url.flags:
+            self._count_shapes(url.flags)
         return True
 
     def _tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
@@ -519,6 +530,11 @@ class Scheduler(BaseScheduler):
     def _may_acknowledge(self) -> bool:
         storage = storage_of(self._crawler)
         return storage is None or storage.is_flushed()
+
+    def _count_shapes(self, flags: int) -> None:
+        assert self._crawler.stats is not None
+        for kind in kinds_of(flags >> TRAP_SHIFT):
+            self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}")
 
     def _drop(self, reason: str, message: str, about: str = "") -> None:
         """Count a request that is not queued; what it is `about`, when that is the project's fault, is told once."""

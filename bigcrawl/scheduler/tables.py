@@ -7,6 +7,8 @@
                                                   placed, see `bigcrawl.scheduler.placement`
     totals   total   of the account               what rules by hand count, see `bigcrawl.scheduler.allowances`
     ends     end     of the URL                   how and when it ended, see `bigcrawl.scheduler.outcomes`
+    traps    trap    of the PLD                   how many of its newest URLs look like a trap's, see
+                                                  `bigcrawl.scheduler.traps`
 
 To add one: a field of `TableStates`, a kind, an attribute of `Tables`, a row here and in docs/file-formats.md; and
 raise the version of the manifest's log.
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, BucketState, Kind
+from bigcrawl.scheduler import traps
 from bigcrawl.scheduler.outcomes import VALUE
 from bigcrawl.scheduler.placement import RECORD
 
@@ -44,6 +47,7 @@ class TableStates(NamedTuple):
     plds: BucketState = EMPTY_BUCKET
     totals: BucketState = EMPTY_BUCKET
     ends: BucketState = EMPTY_BUCKET
+    traps: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -54,6 +58,7 @@ KINDS = {
     "plds": Kind("pld", RECORD, fresh_max=_FRESH_MAX),
     "totals": Kind("total", TOTAL, fresh_max=_FRESH_MAX),
     "ends": Kind("end", VALUE, fresh_max=_FRESH_MAX),
+    "traps": Kind("trap", traps.RECORD, fresh_max=_FRESH_MAX),
 }
 """By table, in the order of `TableStates`."""
 
@@ -66,7 +71,7 @@ class Tables:
     def __init__(self, epoch: EpochDirectory, buckets: Iterable[Bucket]) -> None:
         self._epoch = epoch
         self._all = tuple(buckets)
-        self.seen, self.edges, self.plds, self.totals, self.ends = self._all
+        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps = self._all
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

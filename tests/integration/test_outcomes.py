@@ -47,7 +47,8 @@ def explained(crawl: Crawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
 
     async def ask(config: Config, server: str) -> dict[str, dict[str, Any]]:
         async with opened(config, server) as there:
-            return {url: said_of(await look_up(there, there.place_of(url)), there.partitions) for url in urls}
+            found = {url: await look_up(there, there.place_of(url)) for url in urls}
+            return {url: said_of(one, there.partitions, config.traps) for url, one in found.items()}
 
     config = config_of(crawl)
     with server_of(config) as server:

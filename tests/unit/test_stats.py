@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.outcome import error_outcome
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
 from bigcrawl.url.canonical import UrlError, canonicalize
+from bigcrawl.url.shape import KINDS as SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,9 @@ def expanded(reason: str) -> list[str]:
 def scrapy_keys() -> Iterator[tuple[str, str]]:
     """(key, module) of what is counted in Scrapy's stats; reasons that come through a parameter included."""
     for where, name, call in calls():
-        if name in STATS_CALLS:
+        if name == "_count_shapes":
+            yield from ((f"bigcrawl/traps/{kind}", where) for kind in SHAPES)
+        elif name in STATS_CALLS:
             yield from ((key, where) for key in texts(call.args[0]) if "{}" not in key)
         elif name == "_meet_limit":
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in texts(call.args[0]))

@@ -176,3 +176,31 @@ def test_url_over_budget_says_how_far_its_pld_has_come(tmp_path: Path, crawl_nam
             assert "in turn 9, and this is turn 4" in explanation_text({**later, "pld_turn": 9, "turn": 4})
 
     asyncio.run(scenario())
+
+
+def test_trap_is_explained(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The shape of the URL itself, and what the shapes of its PLD have done; nothing of it where traps are off."""
+    trap = "http://a.example/calendar/2031/1"
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            await w.joined()
+            assert "trap" not in explanation_text(await asked(w))
+            assert "it looks like one's itself: calendar; its PLD is not taken" in explanation_text(
+                await asked(w, trap)
+            )
+            found = await asked(w, trap)
+            found["trap"] = {
+                "is_caught": True,
+                "urls": 256,
+                "marked": 200,
+                "kinds": {"calendar": 200},
+                "budget_divided_by": 5,
+            }
+            said = explanation_text(found)
+            assert "its PLD is taken for one and has its budget divided by 5: 200 of its last 256" in said
+        async with world(tmp_path / "off", f"{crawl_name}-off", redis_url, traps=False) as w:
+            await w.joined()
+            assert "trap" not in explanation_text(await asked(w, trap))
+
+    asyncio.run(scenario())

@@ -162,8 +162,8 @@ def test_what_a_failed_append_left_is_cut_off(tmp_path: Path, fault: Fault) -> N
 def test_another_version_is_refused(tmp_path: Path) -> None:
     """What an earlier or later version wrote is not guessed at."""
     begin(tmp_path)
-    for version in (3, 5):
+    for version in (4, 6):
         data = bytearray(bytes_of(tmp_path))
         data[8] = version
-        with pytest.raises(CorruptionError, match=f"expected format version 4, found {version}"):
+        with pytest.raises(CorruptionError, match=f"expected format version 5, found {version}"):
             decode_manifest(PATH, bytes(data))

@@ -33,7 +33,7 @@ def test_new_urls_are_admitted_and_duplicates_are_not(directory: Path) -> None:
     assert (step.new, step.duplicates, step.rejected) == (2, 1, 0)
     assert step.batch == (1, 0, [first, second])
     step = partition.step([("2-0", encode_batch([second]))], 10, {})
-    assert step == (None, 0, 1, 0)
+    assert step == Step(None, 0, 1, 0)
     figures = (partition.seen, partition.duplicates, partition.folded_urls, partition.waiting)
     assert figures == (2, 2, 4, 0)
     assert (partition.inbox_id, partition.batch_number, partition.admitted) == ("2-0", 1, 2)
@@ -57,7 +57,7 @@ def test_an_entry_that_was_folded_is_skipped(directory: Path) -> None:
     assert partition.step(entries[:2], 10, {}).new == 2
     assert partition.step(entries, 10, {}).new == 1
     number = partition.manifest_number
-    assert partition.step(entries, 10, {}) == (None, 0, 0, 0)
+    assert partition.step(entries, 10, {}) == Step(None, 0, 0, 0)
     assert partition.manifest_number == number, "a step with nothing to do commits nothing"
 
 

@@ -1,0 +1,91 @@
+"""What of a URL looks like one of a trap's: its shape alone, before anything is fetched.
+
+One such URL says nothing: archives have dates, shops have parameters. Many of them among a domain's newest are what
+`bigcrawl.scheduler.traps` looks for. To add a kind: a name at the end of `KINDS`, never in between, because marks
+stand on disk; its rule in `Shapes.marks`; a field in the record of `bigcrawl.scheduler.traps`.
+
+    long         longer than a set number of bytes
+    repeats      a segment of the path that is there a set number of times: /a/b/a/b/a/b
+    deep         more segments of the path, or more hops from a start URL, than set
+    session      a session's id: ;jsessionid=, PHPSESSID=, /(S(...))/ and their like
+    calendar     a page of a calendar: /calendar/2031-07, ?year=2031&month=7
+    parameters   a set number of parameters of the query, or more
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from bigcrawl.config import TrapConfig
+
+KINDS: Final = ("long", "repeats", "deep", "session", "calendar", "parameters")
+LONG, REPEATS, DEEP, SESSION, CALENDAR, PARAMETERS = (1 << at for at in range(len(KINDS)))
+
+# A look for these spares most URLs the expressions below.
+_OF_SESSIONS: Final = ("sess", "sid", "cftoken", "zenid", "/(")
+_OF_CALENDARS: Final = ("alend", "genda", "event")
+_OF_MONTHS: Final = ("date", "month", "year", "week", "monat", "jahr", "mois", "annee")
+
+_has_session = re.compile(
+    r"[?&;/](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sess_?id|sid|cftoken|oscsid|zenid)=[\w%.-]{6,}"
+    r"|/\([a-z]\([\w-]{6,}\)\)"
+).search
+_has_month = re.compile(
+    r"(?:alend|genda|vents?\b)[^?]*\d{4}|[?&](?:[\w-]*(?:year|month|week|jahr|monat|mois|annee|date)[\w-]*)=-?\d"
+).search
+
+
+class Shapes:
+    """Marks URLs, by the thresholds that are set."""
+
+    def __init__(self, config: TrapConfig) -> None:
+        self._url_bytes = config.url_bytes
+        self._repeats = config.repeats
+        self._segments = config.segments
+        self._hops = config.hops
+        self._parameters = config.parameters
+
+    def marks(self, url: str, depth: int = 0) -> int:
+        """Return the kinds a canonical URL is of: a bit each.
+
+        Cost: 0.5 us; 1.1 us for a URL with a query or with three segments and more.
+        """
+        found = LONG if len(url) > self._url_bytes else 0
+        if depth > self._hops:
+            found |= DEEP
+        start = url.find("/", 8)
+        query = url.find("?", start)
+        slashes = url.count("/", start, query) if query >= 0 else url.count("/", start)
+        if slashes > self._segments:
+            found |= DEEP
+        if slashes >= self._repeats and self._is_repeated(url[start:query] if query >= 0 else url[start:]):
+            found |= REPEATS
+        if query >= 0 and url.count("&", query) >= self._parameters - 1:
+            found |= PARAMETERS
+        rest = url[start:].lower()
+        if (_holds(rest, _OF_CALENDARS) or (query >= 0 and _holds(rest, _OF_MONTHS))) and _has_month(rest):
+            found |= CALENDAR
+        if (query >= 0 or ";" in rest or "/(" in rest) and _holds(rest, _OF_SESSIONS) and _has_session(rest):
+            found |= SESSION
+        return found
+
+    def _is_repeated(self, path: str) -> bool:
+        segments = path.split("/")
+        spare = len(segments) - len(set(segments))
+        return spare >= self._repeats - 1 and any(
+            segment and segments.count(segment) >= self._repeats for segment in set(segments)
+        )
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    for word in words:  # any() over a generator takes three times as long  # noqa: SIM110
+        if word in text:
+            return True
+    return False
+
+
+def kinds_of(marks: int) -> list[str]:
+    """Return the names of the kinds that are marked."""
+    return [name for at, name in enumerate(KINDS) if marks >> at & 1]

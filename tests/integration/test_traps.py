@@ -1,0 +1,83 @@
+"""A crawl that meets a calendar without an end: it says so, goes on, and can be asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.crawls import Crawl
+from tests.support.processes import no_strays_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LINKS = 60
+
+
+class Calendar(BaseHTTPRequestHandler):
+    """Every month links to sixty others, farther ahead."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        month = int(self.path.rpartition("/")[2] or 0) if self.path.startswith("/calendar/") else 0
+        months = range(LINKS * month + 1, LINKS * (month + 1) + 1)
+        body = "".join(f'<a href="/calendar/2031/{number}">.</a>' for number in months).encode()
+        self.send_response(404 if self.path == "/robots.txt" else 200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Calendar) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def frontier(crawl: Crawl, *words: str) -> dict[str, Any]:
+    named = [word for word in crawl.command()[4:] if word == "-s" or ("=" in word and "BIGCRAWL" in word)]
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
+    command = [sys.executable, "-m", "scrapy", "frontier", *words, "--json", *named]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.timeout(120)
+def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
+    """By the log once, in the stats, by `explain` and `budget`; and the crawl goes on in it, more slowly."""
+    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 2, "BIGCRAWL_MAX_PAGES": 40}
+    with no_strays_below(tmp_path), serving() as url, Crawl(tmp_path / "crawl", [f"{url}/"], settings) as crawl:
+        assert crawl.run(90) == 0
+        log = crawl.log.read_text()
+        assert "Traceback" not in log
+        assert log.count("127.0.0.1 is taken for a trap and its budget divided by 5: ") == 1
+        assert "'bigcrawl/traps/calendar': " in log
+        found = frontier(crawl, "explain", f"{url}/calendar/2031/5")
+        assert found["shape"] == ["calendar"]
+        assert found["trap"]["is_caught"]
+        assert found["trap"]["budget_divided_by"] == 5
+        assert found["trap"]["kinds"]["calendar"] >= 250
+        budget = frontier(crawl, "budget", "127.0.0.1")
+        assert budget["trap"].startswith("divided by 5, unless it is set by hand: ")
