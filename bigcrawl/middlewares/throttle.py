@@ -172,7 +172,13 @@ class ThrottleMiddleware:
 
     def due_ms(self, host: str) -> int | None:
         """From when on a request of the host would not have to wait; None while the host is busy."""
-        return 0 if self._rests.is_retired(host) else self._rests.due_ms(host)
+        if self._rests.is_retired(host):
+            return 0
+        due_ms = self._rests.due_ms(host)
+        if due_ms is None:
+            self._end_forgotten(host)
+            due_ms = self._rests.due_ms(host)
+        return due_ms
 
     @property
     def connections(self) -> int:

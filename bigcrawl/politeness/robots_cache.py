@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 RULES_KEPT = 20_000
 """Authorities whose rules are kept; 1-2 KB each."""
 
+RULES_CHARS_KEPT = 16 << 20
+"""All their lines together: a robots.txt may be 500 KiB, and some are."""
+
 
 ATTEMPT_FIRST_MS = 10_000
 ATTEMPTS_SOON = 2  # a restart is waited for, within a page's usual two retries
@@ -47,14 +50,23 @@ class KeptRules:
 
 
 class RobotsCache:
-    """The rules of at most `entries_max` authorities; the one not used for the longest goes first."""
+    """The rules of at most `entries_max` authorities, `chars_max` together; the one unused for longest goes first."""
 
-    def __init__(self, agent: str, *, attempt_first_ms: int = ATTEMPT_FIRST_MS, entries_max: int = RULES_KEPT) -> None:
+    def __init__(
+        self,
+        agent: str,
+        *,
+        attempt_first_ms: int = ATTEMPT_FIRST_MS,
+        entries_max: int = RULES_KEPT,
+        chars_max: int = RULES_CHARS_KEPT,
+    ) -> None:
         """Read rules for the product token `agent`; one that is out of reach is asked for after `attempt_first_ms`."""
         self._agent = agent
         self._attempt_first_ms = attempt_first_ms
         self._entries_max = entries_max
+        self._chars_max = chars_max
         self._kept: OrderedDict[str, KeptRules] = OrderedDict()
+        self._chars = 0
 
     def __repr__(self) -> str:
         return f"RobotsCache({len(self._kept)} authorities)"
@@ -88,13 +100,20 @@ class RobotsCache:
             return self._keep(authority, KeptRules(verdict.rules, expires_ms, verdict.reason))
         if attempts <= ATTEMPTS_SOON:
             expires_ms = now_ms + retry_backoff_ms(attempts, jitter, first_ms=self._attempt_first_ms)
-        if earlier is not None and earlier.reason == "rules":
+        if earlier is not None and not earlier.is_unreachable:
             return self._keep(authority, KeptRules(earlier.rules, expires_ms, earlier.reason, attempts))
         return self._keep(authority, KeptRules(verdict.rules, expires_ms, verdict.reason, attempts))
 
     def _keep(self, authority: str, kept: KeptRules) -> KeptRules:
+        earlier = self._kept.pop(authority, None)
+        if earlier is not None:
+            self._chars -= _chars(earlier)
         self._kept[authority] = kept
-        self._kept.move_to_end(authority)
-        if len(self._kept) > self._entries_max:
-            self._kept.popitem(last=False)
+        self._chars += _chars(kept)
+        while len(self._kept) > self._entries_max or (self._chars > self._chars_max and len(self._kept) > 1):
+            self._chars -= _chars(self._kept.popitem(last=False)[1])
         return kept
+
+
+def _chars(kept: KeptRules) -> int:
+    return sum(map(len, kept.rules.lines))

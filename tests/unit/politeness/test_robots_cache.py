@@ -54,11 +54,13 @@ def test_last_good_copy_holds_while_the_server_errs(status: int | None) -> None:
     assert cache.put(SITE, 404, b"", KEPT_MS * 9, 0.0).rules.is_allowed(PAGE)
 
 
-def test_absence_is_no_copy_to_hold_on_to() -> None:
-    """Where there was no robots.txt, a server that errs forbids."""
+def test_absence_is_held_on_to_as_well() -> None:
+    """Where there was no robots.txt, a server that errs does not forbid what it allowed."""
     cache = RobotsCache("bot")
     cache.put(SITE, 404, b"", 0, 0.0)
-    assert cache.put(SITE, 503, b"", KEPT_MS, 0.0).is_unreachable
+    kept = cache.put(SITE, 503, b"", KEPT_MS, 0.0)
+    assert kept.rules.is_allowed(PAGE)
+    assert not kept.is_unreachable
 
 
 def test_number_of_authorities_is_bounded() -> None:
@@ -71,3 +73,17 @@ def test_number_of_authorities_is_bounded() -> None:
     assert len(cache) == 3
     assert cache.known("b", 2) is None
     assert cache.known("a", 2)
+
+
+def test_length_of_all_rules_is_bounded() -> None:
+    """Long files push out those not used, whatever their number; the one that was just asked for stays."""
+    cache = RobotsCache("bot", chars_max=1_000)
+    for number in range(100):
+        cache.put(str(number), 200, b"User-agent: *\nDisallow: /" + b"x" * 300, 0, 0.0)
+    assert len(cache) == 3
+    cache.put("99", 200, b"User-agent: *\nDisallow: /" + b"x" * 5_000, 0, 0.0)
+    assert len(cache) == 1
+    assert cache.known("99", 1)
+    cache.put("99", 404, b"", 1, 0.0)
+    cache.put("1", 200, RULES, 1, 0.0)
+    assert len(cache) == 2
