@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MARK = "bigcrawl_robots"
+
 
 class ForbiddenByRobotsError(IgnoreRequest):
     """A request ends unfetched: robots.txt forbids it, could not be had, or cannot be asked for."""
@@ -60,10 +62,11 @@ class RobotsMiddleware:
         self._crawler = crawler
         self._clock = clock or SystemClock()
         self._cache = RobotsCache(agent_token(policy.agent), attempt_first_ms=self.attempt_first_ms)
-        self._fetch = RobotsFetch(crawler)
+        # Found again in whatever other middlewares make of the request, and nobody else's to set.
+        self._mark = object()
+        self._fetch = RobotsFetch(crawler, {_MARK: self._mark})
         self._tally = Tally(crawler)
         self._asked: dict[str, asyncio.Task[KeptRules]] = {}
-        self._fetching: set[str] = set()
         self._has_queue = has_polite_queue(crawler)
         self._has_told_of_meta = False
 
@@ -82,7 +85,7 @@ class RobotsMiddleware:
 
     async def process_request(self, request: Request) -> Request | None:
         """Let a request pass that the rules of its authority allow."""
-        if request.url in self._fetching and request.callback is NO_CALLBACK:
+        if request.meta.get(_MARK) is self._mark:
             return None
         try:
             canonical = canonical_of(request.url)
@@ -96,7 +99,8 @@ class RobotsMiddleware:
         authority = authority_of(canonical)
         known = self._cache.known(authority, self._clock.monotonic_ms()) or await self._learned(authority)
         self._tell_delay(host_of(canonical), known)
-        if known.rules.is_allowed(canonical):
+        # The server reads the URL as the spider spelled it, or as it is meant.
+        if known.rules.is_allowed(canonical) and known.rules.is_allowed(request.url):
             return None
         if known.is_unreachable:
             return self._put_off(request, host_of(canonical), known)
@@ -130,15 +134,8 @@ class RobotsMiddleware:
         return fetched
 
     async def _fetched(self, url: str) -> Fetched:
-        # Two authorities may redirect to one file: the first one's end must not shut out the second.
-        is_first = url not in self._fetching
-        self._fetching.add(url)
-        try:
-            return await self._fetch(url)
-        finally:
-            if is_first:
-                self._fetching.discard(url)
-            self._tally.inc_value("bigcrawl/alone/robots_fetched")
+        self._tally.inc_value("bigcrawl/alone/robots_fetched")
+        return await self._fetch(url)
 
     def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
         """Try a request later whose robots.txt is out of reach, or end it."""

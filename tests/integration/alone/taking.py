@@ -1,4 +1,4 @@
-"""A middleware that takes one request behind all others, without a word to them."""
+"""Middlewares that take requests, or put others in their places."""
 
 from __future__ import annotations
 
@@ -22,3 +22,11 @@ class TakesTheFirst:
         self._has_taken = True
         logging.getLogger(__name__).info("took %s", request.url)
         return request.replace(dont_filter=True)
+
+
+class Rewrites:
+    """Puts another request in the place of each, as middlewares for some proxies do."""
+
+    def process_request(self, request: Request) -> Request | None:
+        """Mark the URL."""
+        return None if "via" in request.url else request.replace(url=f"{request.url}?via", dont_filter=True)

@@ -80,6 +80,23 @@ def test_what_an_answer_without_rules_means(tmp_path: Path) -> None:
     assert project.stat("bigcrawl/alone/unreachable") == len(FORBIDDING)
 
 
+def test_fetch_that_other_middlewares_rewrite_asks_for_no_rules_of_its_own(tmp_path: Path) -> None:
+    """Where every request is sent elsewhere, as some proxies want it, that of robots.txt is one and ends."""
+    rewriting = {**ROBOTS, "tests.integration.alone.taking.Rewrites": 50}
+    settings = {**ALONE, "DOWNLOADER_MIDDLEWARES": rewriting}
+    with NotedSite({"/robots.txt?via": Answer(body=RULES)}) as site, PlainProject(tmp_path, **settings) as project:
+        log = project.run(site.url("127.0.0.2", "/a"), site.url("127.0.0.2", "/no"), timeout_s=30)
+    assert sorted(site.paths()) == ["/a?via", "/robots.txt?via"], log
+    assert "Traceback" not in log
+
+
+def test_dots_do_not_lead_around_a_rule(tmp_path: Path) -> None:
+    """What is forbidden as the server would resolve it is forbidden."""
+    with NotedSite({"/robots.txt": Answer(body=RULES)}) as site, PlainProject(tmp_path, **ALONE) as project:
+        project.run(site.url("127.0.0.2", "/a/../no"), site.url("127.0.0.2", "/a/%2e%2e/no"))
+    assert site.paths() == ["/robots.txt"]
+
+
 def test_redirects_lead_to_the_rules(tmp_path: Path) -> None:
     """Up to five are followed, to other hosts too; rules found there are those of the host that was asked for."""
     with NotedSite() as site, PlainProject(tmp_path, **ALONE) as project:
