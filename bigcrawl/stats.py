@@ -151,6 +151,56 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "What was cut off their ends: torn records.",
         "pipelines/warc.py",
     ),
+    # --- without the frontier
+    Stat(
+        "bigcrawl/alone/robots_fetched",
+        "counter",
+        "fetches",
+        "robots.txt files asked for without the frontier, redirects counted too.",
+        "middlewares/robots.py",
+    ),
+    Stat(
+        "bigcrawl/alone/forbidden",
+        "counter",
+        "requests",
+        "Requests that robots.txt forbids.",
+        "middlewares/robots.py",
+    ),
+    Stat(
+        "bigcrawl/alone/unreachable",
+        "counter",
+        "requests",
+        "Requests that ended because their robots.txt was out of reach.",
+        "middlewares/robots.py",
+    ),
+    Stat(
+        "bigcrawl/alone/put_off",
+        "counter",
+        "requests",
+        "Requests that went back to the scheduler until their robots.txt is asked for again.",
+        "middlewares/robots.py",
+    ),
+    Stat(
+        "bigcrawl/alone/unreadable",
+        "counter",
+        "requests",
+        "Requests for a URL whose host or port cannot be read, so that nobody can be asked.",
+        "middlewares/robots.py",
+    ),
+    Stat(
+        "bigcrawl/alone/back_off",
+        "counter",
+        "failures",
+        "429, 503 and failed connections, each of which made its host rest longer.",
+        "middlewares/throttle.py",
+    ),
+    Stat(
+        "bigcrawl/alone/retired",
+        "counter",
+        "requests",
+        "Requests that ended because their host had failed too often in a row.",
+        "middlewares/throttle.py",
+    ),
 )
 
 CRAWL_COUNTERS: tuple[Stat, ...] = (

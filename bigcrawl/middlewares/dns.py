@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IHostnameResolver, IHostResolution
 from zope.interface import implementer
@@ -52,7 +53,16 @@ class Resolver:
         return cls(reactor)
 
     def install_on_reactor(self) -> None:
-        """Take over the reactor's name resolution."""
+        """Take over the reactor's name resolution.
+
+        Raises:
+            ConfigError: it is not the asyncio reactor, and nobody would answer.
+        """
+        if not is_asyncio_reactor_installed():
+            raise ConfigError(
+                "bigcrawl's resolver needs the asyncio reactor; leave TWISTED_REACTOR as it is, or set it to "
+                "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'"
+            )
         self._reactor.installNameResolver(self)
 
     def resolveHostName(  # noqa: N802 - Twisted's name

@@ -40,9 +40,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
+from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.extensions.tally import Tally
-from bigcrawl.scheduler.registry import register_storage
+from bigcrawl.scheduler.registry import frontier_of, register_storage, storage_of
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
@@ -102,6 +103,9 @@ class WarcPipeline:
         directory = crawler.settings.get("BIGCRAWL_WARC_DIR")
         if not directory:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
+        read_config(crawler.settings)
+        if storage_of(crawler) is not None:
+            raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
         pipeline = cls(crawler, usable_directory(Path(directory).expanduser()))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline)
@@ -123,6 +127,12 @@ class WarcPipeline:
         return len(self._unwritten)
 
     def open_spider(self) -> None:
+        if frontier_of(self._crawler) is None:
+            logger.info(
+                "Pages are stored in %(directory)s by this process alone; what it has in process when it is killed is "
+                "neither stored nor, on Scrapy's own scheduler, fetched again",
+                {"directory": self._directory},
+            )
         # Fetching does not wait for it: a gigabyte takes seconds to scan, and only dead files are touched.
         self._recovery = deferred_from_coro(self._recover())
 

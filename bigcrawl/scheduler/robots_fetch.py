@@ -11,6 +11,8 @@ from scrapy.http.request import NO_CALLBACK
 from bigcrawl.scheduler.robots import Fetched
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -40,14 +42,15 @@ _META = {
 
 
 class RobotsFetch:
-    """A `Fetch` on a crawler's engine."""
+    """A `Fetch` on a crawler's engine; `more_meta` goes into each request's meta."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, more_meta: Mapping[str, object] | None = None) -> None:
         self._crawler = crawler
+        self._more_meta = more_meta or {}
 
     async def __call__(self, url: str) -> Fetched:
         """Fetch a URL once; status None when there was no answer."""
-        request = Request(url, callback=NO_CALLBACK, meta=dict(_META), priority=1000)
+        request = Request(url, callback=NO_CALLBACK, meta={**_META, **self._more_meta}, priority=1000)
         try:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer

@@ -1,0 +1,117 @@
+"""The stock scheduler's priority queue that hands out nothing of a host at rest.
+
+    SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
+
+Scrapy's own queue of this kind prefers hosts with few downloads; this one takes the host that has been due for longest
+by ThrottleMiddleware's reckoning. So a request that must wait waits in the scheduler, on disk with JOBDIR, and holds no
+place that another host could use. When none is due, the engine is woken at the first one's time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.misc import load_object
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.middlewares.alone import host_of_url, throttle_of
+from bigcrawl.politeness.due_order import DueOrder
+from bigcrawl.scheduler.engine_probe import EngineProbe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from bigcrawl.middlewares.throttle import ThrottleMiddleware
+
+
+class PoliteQueue(DownloaderAwarePriorityQueue):
+    """See the module. A queue on disk is Scrapy's own, so a job may change from one kind to the other.
+
+    Cost: O(log hosts) for each request that is handed out; Scrapy's own looks at every host.
+    """
+
+    def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
+        super().__init__(crawler, *args, **kwargs)
+        throttle = throttle_of(crawler)
+        if throttle is None:
+            raise ConfigError(
+                "SCHEDULER_PRIORITY_QUEUE is PoliteQueue, which asks ThrottleMiddleware; "
+                "add 'bigcrawl.middlewares.throttle.ThrottleMiddleware': 950 to DOWNLOADER_MIDDLEWARES"
+            )
+        self._throttle = throttle
+        self._order = DueOrder(throttle.due_ms)
+        self._downloader_interface: DueHost = DueHost(crawler, throttle, self._order)
+        for host in self.pqueues:  # of an earlier run of the job
+            self._order.add(host)
+        self._probe = EngineProbe(crawler)
+        self._alarm: CallLaterResult | None = None
+        self._alarm_ms = 0
+
+    def push(self, request: Request) -> None:
+        super().push(request)
+        self._order.add(self._downloader_interface.get_slot_key(request))
+
+    def pop(self) -> Request | None:
+        request = super().pop()
+        host = self._downloader_interface.chosen
+        if host is None:
+            self._wake_when_due()
+        elif host not in self.pqueues:
+            self._order.remove(host)
+        return request
+
+    def close(self) -> dict[str, list[int]]:
+        self._cancel_alarm()
+        return super().close()
+
+    def _wake_when_due(self) -> None:
+        """Have the engine ask again at the first host's time; the end of a fetch makes it ask anyway."""
+        first_ms = self._order.next_ms
+        if first_ms is None or (self._alarm is not None and self._alarm_ms <= first_ms):
+            return
+        self._cancel_alarm()
+        self._alarm_ms = first_ms
+        self._alarm = call_later(max(0, first_ms - self._throttle.now_ms()) / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._probe.wake()
+
+    def _cancel_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+
+class DueHost(DownloaderInterface):
+    """What Scrapy's queue asks about all hosts, answered for the one whose turn it is."""
+
+    def __init__(self, crawler: Crawler, throttle: ThrottleMiddleware, order: DueOrder) -> None:
+        super().__init__(crawler)
+        self._throttle = throttle
+        self._order = order
+        self.chosen: str | None = None
+        """The last answer."""
+
+    def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
+        """(0, host) of the host that has been due for longest; nothing when none is due."""
+        # What was handed out and waits for robots.txt, say, is in the downloader and has no turn yet.
+        active = Counter(map(self.get_slot_key, self.downloader.active))
+        connections = self._throttle.connections
+        self.chosen = self._order.first(self._throttle.now_ms(), lambda host: active[host] < connections)
+        return [] if self.chosen is None else [(0, self.chosen)]
+
+    def get_slot_key(self, request: Request) -> str:
+        return host_of_url(request.url) or super().get_slot_key(request)
+
+
+def has_polite_queue(crawler: Crawler) -> bool:
+    """Whether the crawler's requests wait in a PoliteQueue."""
+    return issubclass(load_object(crawler.settings["SCHEDULER_PRIORITY_QUEUE"]), PoliteQueue)

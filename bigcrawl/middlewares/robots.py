@@ -1,0 +1,172 @@
+"""robots.txt on Scrapy's own scheduler, as RFC 9309 has it: a downloader middleware, for this process alone.
+
+    DOWNLOADER_MIDDLEWARES = {
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "bigcrawl.middlewares.robots.RobotsMiddleware": 100,
+    }
+
+It takes the place of Scrapy's, whatever ROBOTSTXT_OBEY says, with the frontier's rules for what an answer means and
+whom a line addresses. Rules are asked for again, a server that errs forbids all its pages but those its last good
+copy allows, and Crawl-delay is told to ThrottleMiddleware. Where that and PoliteQueue are there too, the requests to
+an authority whose robots.txt is out of reach wait until it has been asked for twice more; otherwise they end at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from typing import TYPE_CHECKING
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.misc import load_object
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.config import read_config
+from bigcrawl.extensions.tally import Tally
+from bigcrawl.middlewares.alone import canonical_of, claim_place, throttle_of
+from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
+from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, robots_url
+from bigcrawl.scheduler.robots_fetch import RobotsFetch
+from bigcrawl.url.canonical import UrlError, authority_of, host_of, join
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import PolitenessConfig
+    from bigcrawl.politeness.robots_cache import KeptRules
+    from bigcrawl.scheduler.robots import Fetched
+
+logger = logging.getLogger(__name__)
+
+_MARK = "bigcrawl_robots"
+
+
+class ForbiddenByRobotsError(IgnoreRequest):
+    """A request ends unfetched: robots.txt forbids it, could not be had, or cannot be asked for."""
+
+
+class RobotsMiddleware:
+    """See the module."""
+
+    attempt_first_ms = ATTEMPT_FIRST_MS
+
+    def __init__(self, crawler: Crawler, policy: PolitenessConfig, clock: Clock | None = None) -> None:
+        self._crawler = crawler
+        self._clock = clock or SystemClock()
+        self._cache = RobotsCache(agent_token(policy.agent), attempt_first_ms=self.attempt_first_ms)
+        # Found again in whatever other middlewares make of the request, and nobody else's to set.
+        self._mark = object()
+        self._fetch = RobotsFetch(crawler, {_MARK: self._mark})
+        self._tally = Tally(crawler)
+        self._asked: dict[str, asyncio.Task[KeptRules]] = {}
+        self._has_queue = has_polite_queue(crawler)
+        self._has_told_of_meta = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        policy = read_config(crawler.settings).politeness
+        if not policy.obey_robots:
+            raise NotConfigured("BIGCRAWL_ROBOTS says that these hosts are yours: robots.txt is not asked for")
+        claim_place(crawler, "RobotsMiddleware", "the frontier obeys robots.txt")
+        logger.info("robots.txt is obeyed and its rules are kept within this process")
+        _warn_of_scrapys_own(crawler)
+        return cls(crawler, policy)
+
+    def __repr__(self) -> str:
+        return f"<RobotsMiddleware {self._cache!r} asked={len(self._asked)}>"
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Let a request pass that the rules of its authority allow."""
+        if request.meta.get(_MARK) is self._mark:
+            return None
+        try:
+            canonical = canonical_of(request.url)
+        except UrlError as error:
+            self._tally.inc_value("bigcrawl/alone/unreadable")
+            raise ForbiddenByRobotsError(f"nobody can be asked: {error}") from error
+        if canonical is None:
+            return None
+        if request.meta.get("dont_obey_robotstxt"):
+            self._tell_of_meta()
+        authority = authority_of(canonical)
+        known = self._cache.known(authority, self._clock.monotonic_ms()) or await self._learned(authority)
+        self._tell_delay(host_of(canonical), known)
+        # The server reads the URL as the spider spelled it, or as it is meant.
+        if known.rules.is_allowed(canonical) and known.rules.is_allowed(request.url):
+            return None
+        if known.is_unreachable:
+            return self._put_off(request, host_of(canonical), known)
+        self._tally.inc_value("bigcrawl/alone/forbidden")
+        raise ForbiddenByRobotsError(f"{request.url} is forbidden by robots.txt")
+
+    async def _learned(self, authority: str) -> KeptRules:
+        """Ask for the rules, once for all requests that want them."""
+        task = self._asked.get(authority)
+        if task is None:
+            task = asyncio.ensure_future(self._ask(authority))
+            self._asked[authority] = task
+        return await asyncio.shield(task)
+
+    async def _ask(self, authority: str) -> KeptRules:
+        try:
+            fetched = await self._follow(robots_url(authority))
+        finally:
+            del self._asked[authority]
+        return self._cache.put(authority, fetched.status, fetched.body, self._clock.monotonic_ms(), random.random())
+
+    async def _follow(self, url: str) -> Fetched:
+        """Fetch a URL and what it redirects to."""
+        fetched = await self._fetched(url)
+        for _ in range(REDIRECTS_MAX):
+            target = join(url, fetched.location) if fetched.location else None
+            if fetched.status is None or not 300 <= fetched.status < 400 or target is None:
+                break
+            url = target
+            fetched = await self._fetched(url)
+        return fetched
+
+    async def _fetched(self, url: str) -> Fetched:
+        self._tally.inc_value("bigcrawl/alone/robots_fetched")
+        return await self._fetch(url)
+
+    def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
+        """Try a request later whose robots.txt is out of reach, or end it."""
+        throttle = throttle_of(self._crawler)
+        can_wait = self._has_queue and known.is_asked_again_soon and request.callback is not NO_CALLBACK
+        if throttle is not None and can_wait:
+            throttle.rest_until(host, known.expires_ms)
+            self._tally.inc_value("bigcrawl/alone/put_off")
+            return request.replace(dont_filter=True)
+        self._tally.inc_value("bigcrawl/alone/unreachable")
+        raise ForbiddenByRobotsError(f"{request.url} is not fetched: its robots.txt is out of reach")
+
+    def _tell_delay(self, host: str, known: KeptRules) -> None:
+        throttle = throttle_of(self._crawler)
+        if throttle is not None:
+            throttle.ask_delay(host, known.rules.crawl_delay_ms)
+
+    def _tell_of_meta(self) -> None:
+        if not self._has_told_of_meta:
+            self._has_told_of_meta = True
+            logger.warning(
+                "dont_obey_robotstxt is not looked at; BIGCRAWL_ROBOTS is what says whether robots.txt is obeyed"
+            )
+
+
+def _warn_of_scrapys_own(crawler: Crawler) -> None:
+    """Two that obey do no harm, but ask for each robots.txt twice."""
+    if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        return
+    table = crawler.settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    if any(load_object(path) is RobotsTxtMiddleware for path, order in table.items() if order is not None):
+        logger.warning(
+            "Scrapy's RobotsTxtMiddleware is on too and asks for each robots.txt once more; set ROBOTSTXT_OBEY = False"
+        )

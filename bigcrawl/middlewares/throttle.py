@@ -1,0 +1,278 @@
+"""Hosts and servers kept apart on Scrapy's own scheduler: a downloader middleware, for this process alone.
+
+    DOWNLOADER_MIDDLEWARES = {"bigcrawl.middlewares.throttle.ThrottleMiddleware": 950}
+    SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
+
+What a request meets, in this order; 950 puts it behind everything that may answer in the network's place:
+
+    1 retired?   the host failed too often in a row: the request ends, counted
+    2 host       its turn: as many fetches at a time as it may have connections, and its rest is over
+    3 server     the gap between two fetches from one address
+    4 fetched    the end of it begins the host's next rest; 429, 503 and a server that cannot be reached make it longer
+
+A request that waits holds one of Scrapy's CONCURRENT_REQUESTS, though none of its slots. PoliteQueue is what keeps it
+in the scheduler until its host is due; without it a few hosts at rest can hold up all others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.config import read_config
+from bigcrawl.extensions.tally import Tally
+from bigcrawl.middlewares.alone import PutBack, claim_place, host_of_url, register_throttle
+from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.politeness.dns_cache import DnsError
+from bigcrawl.politeness.dns_shared import shared_dns
+from bigcrawl.politeness.host_rests import FAILURE_FIRST_MS, HostRests
+from bigcrawl.politeness.retry_after import retry_after_ms
+from bigcrawl.politeness.server_gaps import ServerGaps
+from bigcrawl.politeness.throttle_policy import DelayPolicy
+from bigcrawl.scheduler.outcome import error_outcome
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import PolitenessConfig
+
+logger = logging.getLogger(__name__)
+
+LOOK_MS = 500
+"""How often a request that waits looks whether the crawl is being stopped."""
+
+FAILURES_MAX = 8
+"""So many failures in a row retire a host: with back-off from ten seconds on they take half an hour."""
+
+_ASKS_FOR_REST = frozenset({429, 503})
+_FAILURES = frozenset({"error:dns", "error:timeout", "error:refused", "error:connection"})
+
+
+class HostRetiredError(IgnoreRequest):
+    """A request ends unfetched, because its host failed too often in a row."""
+
+
+@dataclass(eq=False, slots=True)
+class _Turn:
+    """A host's turn in the hands of a request."""
+
+    host: str
+    started_ms: int
+
+
+class ThrottleMiddleware:
+    """See the module."""
+
+    failure_first_ms = FAILURE_FIRST_MS
+
+    def __init__(self, crawler: Crawler, policy: PolitenessConfig, clock: Clock | None = None) -> None:
+        self._crawler = crawler
+        self._clock = clock or SystemClock()
+        self._rests = HostRests(
+            DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor),
+            connections=policy.host_connections,
+            failures_max=FAILURES_MAX,
+            failure_first_ms=self.failure_first_ms,
+        )
+        self._connections = policy.host_connections
+        self._gaps = ServerGaps(policy.server_delay_ms) if policy.server_delay_ms else None
+        self._put_back = PutBack(crawler)
+        self._tally = Tally(crawler)
+        self._turns: dict[Request, _Turn] = {}
+        self._fetched: WeakSet[Request] = WeakSet()  # those whose answer is still to be judged
+        self._ends: dict[str, asyncio.Event] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = read_config(crawler.settings)
+        claim_place(crawler, "ThrottleMiddleware", "the frontier keeps hosts and servers apart")
+        throttle = cls(crawler, config.politeness)
+        register_throttle(crawler, throttle)
+        crawler.signals.connect(throttle.request_left_downloader, signals.request_left_downloader)
+        crawler.signals.connect(throttle.robots_parsed, signals.robots_parsed)
+        logger.info("Hosts and servers are kept apart within this process; other processes know nothing of it")
+        if not has_polite_queue(crawler):
+            logger.warning(
+                "Requests whose host rests will hold places of CONCURRENT_REQUESTS; "
+                "SCHEDULER_PRIORITY_QUEUE = 'bigcrawl.middlewares.polite_queue.PoliteQueue' keeps them in the scheduler"
+            )
+        return throttle
+
+    def __repr__(self) -> str:
+        return f"<ThrottleMiddleware turns={len(self._turns)} {self._rests!r}>"
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Wait for the request's host and server; a retired host's request ends."""
+        host = host_of_url(request.url)
+        if host is None:
+            return None
+        turn = await self._turn_of(request, host)
+        if turn is None:
+            return self._put_back.put_back(request)
+        try:
+            has_started = await self._wait_for_server(request, host)
+        except BaseException:
+            self._end(request)
+            raise
+        if not has_started:
+            self._end(request)
+            return self._put_back.put_back(request)
+        turn.started_ms = self._clock.monotonic_ms()
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Judge the server by its answer."""
+        host = self._host_to_judge(request)
+        if host is not None:
+            if response.status in _ASKS_FOR_REST:
+                self._note_failure(host, self._asked_ms(response))
+            else:
+                self._rests.answer(host)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Judge the server by its silence."""
+        host = self._host_to_judge(request)
+        if host is not None and error_outcome(exception) in _FAILURES:
+            self._note_failure(host, None)
+
+    def request_left_downloader(self, request: Request) -> None:
+        """The fetch is over, whatever other middlewares make of it."""
+        if request in self._turns:
+            self._end(request)
+            self._fetched.add(request)
+
+    def robots_parsed(self, robotparser: Any, request: Request) -> None:
+        """Take the Crawl-delay from what Scrapy's own robots middleware has read."""
+        host = host_of_url(request.url)
+        if host is not None:
+            seconds = robotparser.crawl_delay(self._crawler.settings.get("USER_AGENT") or "*")
+            self.ask_delay(host, None if seconds is None else round(float(seconds) * 1000))
+
+    def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
+        """Keep the Crawl-delay of a host's robots.txt from now on."""
+        self._rests.ask_delay(host, crawl_delay_ms)
+
+    def rest_until(self, host: str, due_ms: int) -> None:
+        """Let a host rest at least until then, on the boot clock."""
+        self._rests.rest_until(host, due_ms)
+
+    def due_ms(self, host: str) -> int | None:
+        """From when on a request of the host would not have to wait; None while the host is busy."""
+        if self._rests.is_retired(host):
+            return 0
+        due_ms = self._rests.due_ms(host)
+        if due_ms is None:
+            self._end_forgotten(host)
+            due_ms = self._rests.due_ms(host)
+        return due_ms
+
+    @property
+    def connections(self) -> int:
+        """How many fetches of one host may run at a time."""
+        return self._connections
+
+    def now_ms(self) -> int:
+        """The clock of `due_ms`."""
+        return self._clock.monotonic_ms()
+
+    async def _turn_of(self, request: Request, host: str) -> _Turn | None:
+        """Wait for the host's turn; None when the crawl stops first."""
+        while not self._rests.is_retired(host):
+            if self._put_back.is_closing():
+                return None
+            now_ms = self._clock.monotonic_ms()
+            due_ms = self._rests.due_ms(host)
+            if due_ms is None:
+                await self._until_end(host)
+            elif due_ms > now_ms:
+                await asyncio.sleep(min(due_ms - now_ms, LOOK_MS) / 1000)
+            else:
+                self._rests.start(host, now_ms)
+                turn = self._turns[request] = _Turn(host, now_ms)
+                return turn
+        self._tally.inc_value("bigcrawl/alone/retired")
+        raise HostRetiredError(f"{request.url} is not fetched: its host failed {FAILURES_MAX} times in a row")
+
+    async def _until_end(self, host: str) -> None:
+        """Wait until a fetch of a busy host ends, or for a while."""
+        end = self._ends.setdefault(host, asyncio.Event())
+        try:
+            async with asyncio.timeout(LOOK_MS / 1000):
+                await end.wait()
+        except TimeoutError:
+            self._end_forgotten(host)
+
+    def _end_forgotten(self, host: str) -> None:
+        """End turns of requests that never reached the downloader: a middleware behind this one took them."""
+        active = self._crawler.engine.downloader.active
+        for request in [mine for mine, turn in self._turns.items() if turn.host == host and mine not in active]:
+            self._end(request)
+
+    async def _wait_for_server(self, request: Request, host: str) -> bool:
+        """Wait for the server's gap; False when the crawl stops first."""
+        # Through a proxy the address is the proxy's business, and looking it up may not even be possible.
+        if self._gaps is None or request.meta.get("proxy"):
+            return True
+        server = await _server_of(host)
+        if server is None:
+            return True
+        start_ms = self._gaps.grant(server, self._clock.monotonic_ms())
+        while (wait_ms := start_ms - self._clock.monotonic_ms()) > 0:
+            if self._put_back.is_closing():
+                return False
+            await asyncio.sleep(min(wait_ms, LOOK_MS) / 1000)
+        return True
+
+    def _end(self, request: Request) -> None:
+        turn = self._turns.pop(request)
+        now_ms = self._clock.monotonic_ms()
+        self._rests.end(turn.host, now_ms, now_ms - turn.started_ms)
+        end = self._ends.pop(turn.host, None)
+        if end is not None:
+            end.set()
+
+    def _host_to_judge(self, request: Request) -> str | None:
+        """The host of a request that was fetched; None for answers out of a cache and the like."""
+        if request in self._turns:  # a middleware behind this one answered, or refused
+            self._end(request)
+        if request not in self._fetched:
+            return None
+        self._fetched.discard(request)
+        return host_of_url(request.url)
+
+    def _asked_ms(self, response: Response) -> int | None:
+        value = response.headers.get(b"Retry-After") or b""
+        return retry_after_ms(value.decode("latin-1"), self._clock.now_ms())
+
+    def _note_failure(self, host: str, asked_ms: int | None) -> None:
+        rest_ms = self._rests.fail(host, self._clock.monotonic_ms(), random.random(), asked_ms)
+        self._tally.inc_value("bigcrawl/alone/back_off")
+        logger.debug("%(host)s rests for %(rest).0f s", {"host": host, "rest": rest_ms / 1000})
+        if self._rests.is_retired(host):
+            logger.warning(
+                "%(host)s failed %(failures)d times in a row and is not asked again by this process",
+                {"host": host, "failures": FAILURES_MAX},
+            )
+
+
+async def _server_of(host: str) -> str | None:
+    """The address that stands for a host's server; None when it has none, which the fetch will find out."""
+    try:
+        found = await shared_dns().lookup(host)
+    except DnsError:
+        return None
+    return found[0]

@@ -1,0 +1,173 @@
+"""When each host may be asked again, for one process that has no frontier; the caller brings clock and dice.
+
+| state | entered when | left when |
+|---|---|---|
+| ready | nothing is known of the host, or its rest is over | a fetch starts |
+| busy | as many fetches run as the host may have connections | one of them ends |
+| resting | a fetch ended, or failed, or somebody asked for a rest | the time has come |
+| retired | `failures_max` fetches in a row failed | an answer comes after all |
+
+What is kept of a host is forgotten when its rest is over and others need the room; never before.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bigcrawl.politeness.throttle_policy import host_delay_ms, retry_backoff_ms
+
+if TYPE_CHECKING:
+    from bigcrawl.politeness.throttle_policy import DelayPolicy
+
+FAILURE_FIRST_MS = 10_000
+"""The rest after a first failure: long enough for most hiccups, short enough for a page's few retries."""
+
+HOSTS_KEPT = 100_000
+"""Hosts that are remembered, some 250 bytes each; more only while more than that rest at a time."""
+
+
+@dataclass(slots=True)
+class _Host:
+    due_ms: int = 0
+    running: int = 0
+    failures: int = 0
+    crawl_delay_ms: int | None = None
+    ended_ms: int | None = None
+
+
+class HostRests:
+    """The hosts of one process; all times are milliseconds of one monotonic clock.
+
+    Guarantees:
+        Between the end of a host's fetch and the start of its next one lies its delay; with more than one
+        connection, between two starts. A rest is never shortened.
+    """
+
+    def __init__(
+        self,
+        policy: DelayPolicy,
+        *,
+        connections: int = 1,
+        failures_max: int = 0,
+        failure_first_ms: int = FAILURE_FIRST_MS,
+        hosts_kept: int = HOSTS_KEPT,
+    ) -> None:
+        """Keep at most `connections` fetches of a host; `failures_max` 0 retires none.
+
+        The rest after a first failure is `failure_first_ms`, doubled with each further one.
+        """
+        self._policy = policy
+        self._connections = connections
+        self._failures_max = failures_max
+        self._failure_first_ms = failure_first_ms
+        self._hosts_kept = hosts_kept
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()  # the one touched last stands last
+
+    def __repr__(self) -> str:
+        return f"HostRests({len(self._hosts)} hosts)"
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def _check(self) -> None:
+        """Assert what holds after every call."""
+        for host, kept in self._hosts.items():
+            assert 0 <= kept.running <= self._connections, host
+            assert kept.failures >= 0, host
+
+    def due_ms(self, host: str) -> int | None:
+        """From when on the host may be asked, 0 for one that nothing is known of; None while it is busy."""
+        kept = self._hosts.get(host)
+        if kept is None:
+            return 0
+        return None if kept.running >= self._connections else kept.due_ms
+
+    def is_retired(self, host: str) -> bool:
+        """Whether the host failed so often in a row that it is not worth asking again."""
+        kept = self._hosts.get(host)
+        return kept is not None and 0 < self._failures_max <= kept.failures
+
+    def start(self, host: str, now_ms: int) -> None:
+        """A fetch of the host begins; only of one that is due."""
+        kept = self._touched(host)
+        assert kept.running < self._connections, f"{host} is busy"
+        kept.running += 1
+        if self._connections > 1:
+            self._rest(kept, now_ms + self._delay_ms(kept, 0))
+        self._forget(now_ms)
+
+    def end(self, host: str, now_ms: int, download_ms: int = 0) -> None:
+        """That fetch is over, however it ended; the host rests."""
+        kept = self._touched(host)
+        kept.running = max(0, kept.running - 1)
+        kept.ended_ms = now_ms
+        if self._connections == 1:
+            self._rest(kept, now_ms + self._delay_ms(kept, download_ms))
+
+    def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
+        """Note the Crawl-delay of the host's robots.txt, None for none; it holds from the last end on."""
+        kept = self._hosts.get(host)
+        if (kept.crawl_delay_ms if kept else None) == crawl_delay_ms:
+            return
+        kept = self._touched(host)
+        kept.crawl_delay_ms = crawl_delay_ms
+        if kept.ended_ms is not None:  # the end of the robots.txt itself, most often
+            self._rest(kept, kept.ended_ms + self._delay_ms(kept, 0))
+
+    def rest_until(self, host: str, due_ms: int) -> None:
+        """Let the host rest at least until then."""
+        self._rest(self._touched(host), due_ms)
+
+    def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int | None = None) -> int:
+        """Note that the host's server, not the page, has failed or asked to be left alone.
+
+        Args:
+            host: the host.
+            now_ms: now.
+            jitter: from 0 to 1, drawn by the caller.
+            retry_after_ms: what the server asked for, capped by the caller; None: back-off decides.
+
+        Returns:
+            For how long the host rests now, in ms.
+        """
+        kept = self._touched(host)
+        kept.failures += 1
+        wait_ms = retry_after_ms
+        if wait_ms is None:
+            wait_ms = retry_backoff_ms(kept.failures, jitter, first_ms=self._failure_first_ms)
+        self._rest(kept, now_ms + wait_ms)
+        return kept.due_ms - now_ms
+
+    def answer(self, host: str) -> None:
+        """Note that the host is well: its failures are forgotten, its rest is not."""
+        kept = self._hosts.get(host)
+        if kept is not None:
+            kept.failures = 0
+
+    def _delay_ms(self, kept: _Host, download_ms: int) -> int:
+        return host_delay_ms(self._policy, crawl_delay_ms=kept.crawl_delay_ms, download_ms=download_ms)
+
+    @staticmethod
+    def _rest(kept: _Host, due_ms: int) -> None:
+        kept.due_ms = max(kept.due_ms, due_ms)
+
+    def _touched(self, host: str) -> _Host:
+        kept = self._hosts.get(host)
+        if kept is None:
+            kept = self._hosts[host] = _Host()
+        else:
+            self._hosts.move_to_end(host)
+        return kept
+
+    def _forget(self, now_ms: int) -> None:
+        """Forget two of those longest untouched, where there are too many; who still rests stays."""
+        for _ in range(2):
+            if len(self._hosts) <= self._hosts_kept:
+                return
+            host, kept = next(iter(self._hosts.items()))
+            if kept.running or kept.due_ms > now_ms:
+                self._hosts.move_to_end(host)
+            else:
+                del self._hosts[host]

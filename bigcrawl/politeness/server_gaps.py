@@ -1,0 +1,39 @@
+"""When each server may be asked, for one process that has no frontier: what `pass_gate.lua` is to a crawl."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+
+class ServerGaps:
+    """Grants start times, `gap_ms` apart for each server; milliseconds of the caller's monotonic clock.
+
+    Bounded by time: a server is forgotten once its gap is over.
+    """
+
+    def __init__(self, gap_ms: int) -> None:
+        self._gap_ms = gap_ms
+        self._free_ms: OrderedDict[str, int] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"ServerGaps({len(self._free_ms)} servers)"
+
+    def __len__(self) -> int:
+        return len(self._free_ms)
+
+    def grant(self, server: str, now_ms: int) -> int:
+        """Return when a fetch from the server may start, `now_ms` or later; the next one gets a later time."""
+        start_ms = max(now_ms, self._free_ms.pop(server, 0))
+        self._free_ms[server] = start_ms + self._gap_ms
+        self._forget(now_ms)
+        return start_ms
+
+    def _forget(self, now_ms: int) -> None:
+        for _ in range(2):
+            server, free_ms = next(iter(self._free_ms.items()))
+            if free_ms > now_ms:
+                self._free_ms.move_to_end(server)
+                return
+            del self._free_ms[server]
+            if not self._free_ms:
+                return

@@ -1,0 +1,23 @@
+"""Seconds of their kind; the middlewares with a back-off so short that a test sees the end of it."""
+
+from __future__ import annotations
+
+from bigcrawl.middlewares.robots import RobotsMiddleware
+from bigcrawl.middlewares.throttle import ThrottleMiddleware
+from bigcrawl.pipelines.warc import WarcPipeline
+
+
+class HastyThrottle(ThrottleMiddleware):
+    """Doubles from 10 ms."""
+
+    failure_first_ms = 10
+
+
+class HastyRobots(RobotsMiddleware):
+    """Doubles from 200 ms."""
+
+    attempt_first_ms = 200
+
+
+class SecondWarc(WarcPipeline):
+    """A project's own, beside bigcrawl's."""

@@ -1,0 +1,239 @@
+"""A Scrapy project that knows nothing of bigcrawl but some lines of its settings, and a server that takes notes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from tests.support.processes import spawn
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Mapping
+
+REPOSITORY = Path(__file__).parents[2]
+
+ROBOTS = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "bigcrawl.middlewares.robots.RobotsMiddleware": 100,
+}
+THROTTLE = {"bigcrawl.middlewares.throttle.ThrottleMiddleware": 950}
+QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
+
+SETTINGS = """
+import json
+from pathlib import Path
+
+BOT_NAME = "plain"
+SPIDER_MODULES = ["plain.spiders"]
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+COOKIES_ENABLED = False  # their first use would look for the public suffix list on the network
+USER_AGENT = "plainbot/1.0 (+http://127.0.0.1/)"
+globals().update(json.loads(Path(__file__).with_name("settings.json").read_text()))
+"""
+
+SPIDER = """
+import scrapy
+
+
+class Plain(scrapy.Spider):
+    name = "plain"
+
+    async def start(self):
+        for url in self.urls.split():
+            yield scrapy.Request(url, errback=self.failed, meta=dict(self.settings.getdict("META")))
+
+    def parse(self, response):
+        yield {"url": response.url, "status": response.status}
+
+    def failed(self, failure):
+        yield {"url": failure.request.url, "error": type(failure.value).__name__}
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a path is answered with."""
+
+    status: int = 200
+    body: bytes = b"page"
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request as the server saw it; seconds on the monotonic clock."""
+
+    host: str
+    path: str
+    start: float
+    end: float
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A crawler that was killed is no news."""
+
+
+class NotedSite:
+    """Answers as it is told, by `host/path` or path, and notes who came when; robots.txt is absent unless told.
+
+    Use it on any 127.x.y.z address: `site.url("127.0.0.2", "/a")`.
+    """
+
+    def __init__(self, answers: Mapping[str, Answer | Callable[[int], Answer]] | None = None) -> None:
+        self.visits: list[Visit] = []
+        self.answers = dict(answers or {})
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                site._answer(self)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        # Linux gives a socket on 127.0.0.1 its own address alone, so each address has a server, on one port.
+        self._handler = Handler
+        self._servers: dict[str, ThreadingHTTPServer] = {}
+        self._threads: list[threading.Thread] = []
+        self._listen("127.0.0.1", 0)
+        self.port = self._servers["127.0.0.1"].server_port
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self._servers.values():
+            server.shutdown()
+            server.server_close()
+        for thread in self._threads:
+            thread.join()
+
+    def url(self, address: str, path: str, name: str = "") -> str:
+        """The URL of a path at an address, which is listened on from now; `name` stands for it in the URL."""
+        if address not in self._servers:
+            self._listen(address, self.port)
+        return f"http://{name or address}:{self.port}{path}"
+
+    def paths(self, host: str = "") -> list[str]:
+        """What was asked for, in order; of one host or of all."""
+        return [visit.path for visit in self.visits if host in ("", visit.host)]
+
+    def rests(self, host: str) -> list[float]:
+        """Seconds between the end of each fetch of a host and the start of the next."""
+        visits = [visit for visit in self.visits if visit.host == host]
+        return [after.start - before.end for before, after in itertools.pairwise(visits)]
+
+    def _listen(self, address: str, port: int) -> None:
+        server = self._servers[address] = _Server((address, port), self._handler)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._threads.append(thread)
+        thread.start()
+
+    def _answer(self, handler: BaseHTTPRequestHandler) -> None:
+        start, host = time.monotonic(), handler.headers["Host"].partition(":")[0]
+        known = self.answers.get(host + handler.path, self.answers.get(handler.path))
+        if callable(known):
+            known = known(self.paths(host).count(handler.path))
+        answer = known or Answer(404 if handler.path == "/robots.txt" else 200)
+        time.sleep(answer.seconds)
+        handler.send_response(answer.status)
+        handler.send_header("Content-Type", "text/plain")
+        handler.send_header("Content-Length", str(len(answer.body)))
+        for name, value in answer.headers.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        # Before the last byte: the client cannot have the answer earlier.
+        self.visits.append(Visit(host, handler.path, start, time.monotonic()))
+        handler.wfile.write(answer.body)
+
+
+class PlainProject:
+    """`scrapy crawl plain` in a directory of its own, as often as it takes."""
+
+    def __init__(self, directory: Path, **settings: Any) -> None:
+        self.directory = directory
+        package = directory / "plain"
+        (package / "spiders").mkdir(parents=True)
+        (directory / "scrapy.cfg").write_text("[settings]\ndefault = plain.settings\n")
+        (package / "__init__.py").touch()
+        (package / "settings.py").write_text(SETTINGS)
+        (package / "settings.json").write_text(json.dumps(settings))
+        (package / "spiders" / "__init__.py").write_text(SPIDER)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def start(self, *urls: str, **settings: Any) -> None:
+        """Start a crawl of the URLs; the settings are those of the command line."""
+        self.starts += 1
+        command = [sys.executable, "-m", "scrapy", "crawl", "plain", "-a", f"urls={' '.join(urls)}"]
+        command += ["-O", str(self._items)]
+        command += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        environment.pop("SCRAPY_SETTINGS_MODULE", None)
+        with self._log.open("wb") as log:
+            self.process = spawn(command, cwd=self.directory, env=environment, stdout=log, stderr=log)
+
+    def wait(self, timeout_s: float = 60) -> int:
+        """Wait for the end; the exit status."""
+        assert self.process is not None
+        return self.process.wait(timeout_s)
+
+    def run(self, *urls: str, timeout_s: float = 60, **settings: Any) -> str:
+        """Crawl to the end; the log."""
+        self.start(*urls, **settings)
+        self.wait(timeout_s)
+        return self.log
+
+    def interrupt(self) -> None:
+        """Ctrl-C, once."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+
+    @property
+    def log(self) -> str:
+        """What the latest crawl has said so far."""
+        return self._log.read_text()
+
+    @property
+    def items(self) -> dict[str, int | str]:
+        """Status, or name of the error, by URL."""
+        rows = json.loads(self._items.read_text() or "[]")
+        return {row["url"]: row.get("status") or row["error"] for row in rows}
+
+    def stat(self, key: str) -> int:
+        """A number from the stats at the end of the log; 0 where there is none."""
+        lines = [line for line in self.log.splitlines() if f"'{key}':" in line]
+        return int(lines[-1].rpartition(":")[2].strip(" ,}")) if lines else 0
+
+    @property
+    def _log(self) -> Path:
+        return self.directory / f"log{self.starts}.txt"
+
+    @property
+    def _items(self) -> Path:
+        return self.directory / f"items{self.starts}.json"
