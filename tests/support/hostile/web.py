@@ -101,6 +101,8 @@ class HostileWeb:
             report,
             server_too_soon=tuple(crowded(exchanges)),
             host_too_soon=tuple(gap for gap in report.host_too_soon if not _is_noticed_late(gap)),
+            # What another host's robots.txt redirects to is no page.
+            robots_not_first=tuple(fetch for fetch in report.robots_not_first if "/robots/kind-" not in fetch.url),
         )
         allowed = may_repeat or Counter()
         odd = [x for x in report.refetched if not self._is_retriable(x.url) and x.times - 1 > allowed[x.url]]
