@@ -37,6 +37,7 @@ from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
+from bigcrawl.scheduler.unhurried import UnhurriedFiles
 from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
@@ -100,10 +101,12 @@ class Node:
         self.handout = Handout(config, clock, self.outbox, self._paces)
         self.membership = Membership(config, self.node_id)
         self._reputation = Reputation(config, client, self.pld_of)
+        files = UnhurriedFiles(self._may_rest)
         self.ownership = Ownership(
-            config, client, self.membership, self.handout, clock, self._worker, self._reputation, self._paces
+            config, client, self.membership, self.handout, clock, self._worker, files, self._reputation, self._paces
         )
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
+        self._doors.on_unidentified = on_fatal
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
@@ -386,7 +389,7 @@ class Node:
     async def _fold(self) -> float:
         if self._restarted or self._doubtful:
             return RETRY_S
-        starved = len(self.handout.held) < self.config.frontier.in_process_max // 2
+        starved = self._is_starved()
         async with self._folding:
             self._note_inboxes()
             idle = not len(self.handout.held) and not self.outbox.waiting
@@ -395,6 +398,14 @@ class Node:
         if admitted:
             self.wake()
         return FOLD_STARVED_S if starved else FOLD_S
+
+    def _is_starved(self) -> bool:
+        """Whether the node has too little to fetch."""
+        return len(self.handout.held) < self.config.frontier.in_process_max // 2
+
+    def _may_rest(self) -> bool:
+        """Whether merges may take their time; asked from the worker thread."""
+        return not (self.stopping or self._is_starved())
 
     async def _beat(self) -> float:
         if self._restarted:
