@@ -253,17 +253,24 @@ class RedisClient:
             if not clock.is_due:  # who waited here has it from who asked
                 return
             sent_ms = clock.boot_ms()
-            call = scripts.tell_time(clock.now_ms(), STEP_MS, self._name)
-            [told] = await self._run_some([call], 0)
-            if isinstance(told, BigcrawlError):
-                raise told
-            time_ms, set_ms = told
+            time_ms, set_ms = await self._told_time(correct=False)
+            if not clock.agrees(time_ms, sent_ms):
+                sent_ms = clock.boot_ms()
+                time_ms, set_ms = await self._told_time(correct=True)
             clock.note(time_ms, sent_ms)
         if set_ms:
             logger.warning(
                 "the clock of Redis was set by %(seconds).1f s; the crawl goes on by the time it had",
                 {"seconds": set_ms / 1000},
             )
+
+    async def _told_time(self, *, correct: bool) -> tuple[int, int]:
+        call = scripts.tell_time(self.now_ms(), STEP_MS, self._name, correct=correct)
+        [told] = await self._run_some([call], 0)
+        if isinstance(told, BigcrawlError):
+            raise told
+        time_ms, set_ms = told
+        return time_ms, set_ms
 
     def _grouped(self, calls: Sequence[Call[Any]]) -> list[list[Call[Any]]]:
         """Neighbours that call the same script, a command each; on a cluster, where keys lie apart, one by one."""

@@ -51,6 +51,14 @@ class CrawlClock:
         """The estimate; 0 before Redis has answered."""
         return 0 if self._offset_ms is None else self._clock.monotonic_ms() + self._offset_ms
 
+    def agrees(self, time_ms: int, sent_ms: int) -> bool:
+        """Whether an answer that has just come, to a question asked at `sent_ms`, differs by a step at most.
+
+        However long it was under way: a slow answer is no clock that was set.
+        """
+        least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
+        return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
+
     def note(self, time_ms: int, sent_ms: int) -> None:
         """Take an answer that has just come, to a question asked at `sent_ms` on the boot clock."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms

@@ -456,10 +456,12 @@ def return_host(keys: PartitionKeys, host: str, ticket: str, delay_ms: int, now_
     return Call("return_host", (keys.ready, keys.host), (now_ms, host, ticket, delay_ms), bool)
 
 
-def tell_time(estimate_ms: int, step_ms: int, node: str, now_ms: int = 0) -> Call[tuple[int, int]]:
+def tell_time(
+    estimate_ms: int, step_ms: int, node: str, *, correct: bool = False, now_ms: int = 0
+) -> Call[tuple[int, int]]:
     """Ask for the time of the crawls: it, and by how many ms the server's clock turned out to have been set."""
 
     def parse(reply: list[int]) -> tuple[int, int]:
         return int(reply[0]), int(reply[1])
 
-    return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node), parse)
+    return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node, int(correct)), parse)

@@ -25,8 +25,11 @@ def clock(runner: ScriptRunner) -> Iterator[ScriptRunner]:
     runner.client.delete(CLOCK)
 
 
-def tell(runner: ScriptRunner, wall_ms: int, estimate_ms: int = 0, node: str = "a") -> tuple[int, int]:
-    answer: tuple[int, int] = runner.run(scripts.tell_time(estimate_ms, STEP_MS, node, wall_ms))
+def tell(
+    runner: ScriptRunner, wall_ms: int, estimate_ms: int = 0, node: str = "a", *, correct: bool = True
+) -> tuple[int, int]:
+    call = scripts.tell_time(estimate_ms, STEP_MS, node, correct=correct, now_ms=wall_ms)
+    answer: tuple[int, int] = runner.run(call)
     return answer
 
 
@@ -67,6 +70,14 @@ def test_node_whose_clock_stood_still_takes_the_time_of_the_others(clock: Script
     tell(clock, T0 + 60_000, T0 + 60_000, "b")
     assert tell(clock, T0 + 61_000, T0 + 1_000, "a") == (T0 + 61_000, 0)
     assert tell(clock, T0 + 62_000, T0 + 62_000, "b") == (T0 + 62_000, 0)
+
+
+def test_look_corrects_nothing(clock: ScriptRunner) -> None:
+    """Who only looks hears what the time would be, and decides whether its answer was just slow."""
+    tell(clock, T0, T0)
+    before = clock.client.hgetall(CLOCK)
+    assert tell(clock, T0 + HOUR_MS, T0 + 1_000, correct=False) == (T0 + HOUR_MS, 0)
+    assert clock.client.hgetall(CLOCK) == before
 
 
 def test_repeated_question_changes_nothing_more(clock: ScriptRunner) -> None:

@@ -2,8 +2,9 @@
 -- KEYS[1] hash  clock    adjust = ms to add to this server's clock, told = when it was last told, by = to whom
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] estimate ms of the caller; 0: it has none
 -- ARGV[3] step_ms: a larger difference is no drift    ARGV[4] node id
+-- ARGV[5] 1 to correct the time after such a difference, 0 to leave that to another question
 -- Returns: {time ms, ms by which this server's clock turned out to have been set forward, or back if negative}.
--- Guarantee: the time leaves the caller's estimate only when another node was told of the time within the last five
+-- Guarantee: corrected, the time is the caller's estimate, unless another node was told of the time within the last five
 --            seconds, which means that it was the caller's clock that stood still; or the caller has none.
 -- Lost reply: repeated, it gives the time then and changes nothing more.
 -- Cost: O(1).
@@ -23,7 +24,8 @@ end
 local set_ms = 0
 if math.abs(now - estimate) > tonumber(ARGV[3]) then
   local age_ms = now - tonumber(said[2] or '0')
-  if said[3] ~= ARGV[4] and age_ms >= 0 and age_ms < fresh_ms then
+  local is_fresh = said[3] ~= ARGV[4] and age_ms >= 0 and age_ms < fresh_ms
+  if is_fresh or ARGV[5] == '0' then
     return {now, 0}
   end
   set_ms = now - estimate

@@ -75,6 +75,16 @@ def test_difference_is_followed_as_far_as_is_certain(
     assert clock.now_ms() == T0 + now_ms
 
 
+@pytest.mark.parametrize(
+    ("told_ms", "agrees"), [(0, True), (-1_000, True), (-1_001, False), (9_000, True), (9_001, False)]
+)
+def test_slow_answer_is_no_clock_that_was_set(clock: CrawlClock, boot: ManualClock, told_ms: int, agrees: bool) -> None:
+    """Eight seconds under way, and so given at any moment of them; a second more or less is drift."""
+    sent_ms = clock.boot_ms()
+    boot.advance(8_000)
+    assert clock.agrees(T0 + told_ms, sent_ms) is agrees
+
+
 def test_scripts_are_told_the_crawls_time(own_server: PrivateRedis, crawl_name: str, boot: ManualClock) -> None:
     """Redis' clock is asked once; then an hour passes for the node alone, and that is what a script hears of."""
     own_server.client.delete(CLOCK)
