@@ -10,6 +10,7 @@
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog   URL-seen and budgets; docs/performance.md
+#   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones: 10 minutes
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs.
 
@@ -70,6 +71,10 @@ test-fault: $(STAMP)
 
 bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog: $(STAMP)
 	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
+
+.PHONY: bench-hostile
+bench-hostile: $(STAMP)
+	@$(PY) -m tests.benchmarks.hostile $(ARGS)
 
 clean:
 	@rm -rf $(VENV) build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

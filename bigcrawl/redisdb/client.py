@@ -7,12 +7,16 @@ the earlier ones are still to be repeated, and batches of an inbox would overtak
 A Redis that restarts may have forgotten its last second. Every new connection therefore asks for the
 server's run id; after a change each call fails with `RedisRestartedError` until the node has brought its
 partitions back in line and calls `accept_restart`.
+
+Scripts are told the time by who calls them, from `CrawlClock`: the server's clock may be set at any moment.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+import uuid
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +24,21 @@ import redis.asyncio as aredis
 from hiredis import pack_command
 from redis import exceptions as errors
 
+from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
+from bigcrawl.redisdb.keys import CLOCK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from redis.asyncio.connection import AbstractConnection
 
+    from bigcrawl.clock import Clock
     from bigcrawl.redisdb.scripts import Call
+
+logger = logging.getLogger(__name__)
 
 REDIS_VERSION_MIN = (7, 0)
 REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds; a server silent this long is away
@@ -90,8 +100,11 @@ class RedisClient:
     Cost: one round trip a `run`, 3-5 us of CPU a call.
     """
 
-    def __init__(self, url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
+    def __init__(self, url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, clock: Clock | None = None) -> None:
         self.url = url
+        self._crawl_clock = CrawlClock(clock or SystemClock())
+        self._asking = asyncio.Lock()
+        self._name = uuid.uuid4().hex
         self._reply_timeout_s = reply_timeout_s
         self.run_id: str | None = None
         self.round_trips = 0
@@ -134,9 +147,14 @@ class RedisClient:
             await connection.on_connect()
         except errors.ResponseError as error:
             raise errors.ConnectionError(str(error)) from error  # as the library does over a unix socket
+        sent_ms = self._crawl_clock.boot_ms()
         await connection.send_command("INFO", "server")
         reply = await connection.read_response()
         info = dict(line.split(":", 1) for line in _text(reply).splitlines() if ":" in line)
+        if not self._crawl_clock.is_known:
+            await connection.send_command("HGET", CLOCK, "adjust")
+            adjust_ms = int(await connection.read_response() or 0)
+            self._crawl_clock.note(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, sent_ms)
         run_id = info.get("run_id", "")
         if self.run_id is None:
             _check_version(info)
@@ -194,18 +212,22 @@ class RedisClient:
         Raises:
             TransientStoreError: Redis is away; some calls may have been carried out.
         """
+        if not self._crawl_clock.is_known:
+            await self._connect()
+        elif self._crawl_clock.is_due:
+            await self._ask_time()
         results: list[Any] = []
         for start in range(0, len(calls), CALLS_PER_PIPELINE):
-            results += await self._run_some(calls[start : start + CALLS_PER_PIPELINE])
+            results += await self._run_some(calls[start : start + CALLS_PER_PIPELINE], self.now_ms())
         return results
 
-    async def _run_some(self, calls: Sequence[Call[Any]]) -> list[Any]:
+    async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
         groups = self._grouped(calls)
-        replies = await self._pipeline([scripts.evalsha(group) for group in groups], raise_errors=False)
+        replies = await self._pipeline([scripts.evalsha(group, now_ms) for group in groups], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
         if missing:
             await self._load({groups[i][0].name for i in missing})
-            again = await self._pipeline([scripts.evalsha(groups[i]) for i in missing], raise_errors=False)
+            again = await self._pipeline([scripts.evalsha(groups[i], now_ms) for i in missing], raise_errors=False)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
@@ -213,6 +235,42 @@ class RedisClient:
             for group, reply in zip(groups, replies, strict=True)
             for call, reply in zip(group, _each(group, reply), strict=True)
         ]
+
+    def now_ms(self) -> int:
+        """The time of the crawls on this Redis, ms since the epoch; 0 before the first connection."""
+        return self._crawl_clock.now_ms()
+
+    async def _connect(self) -> None:
+        """Have a connection: the first brings the time."""
+        pool = self._redis.connection_pool
+        async with self._watched():
+            await pool.release(await pool.get_connection())  # type: ignore[no-untyped-call]
+
+    async def _ask_time(self) -> None:
+        """See once a second whether the time is still right."""
+        clock = self._crawl_clock
+        async with self._asking:
+            if not clock.is_due:  # who waited here has it from who asked
+                return
+            sent_ms = clock.boot_ms()
+            time_ms, set_ms = await self._told_time(correct=False)
+            if not clock.agrees(time_ms, sent_ms):
+                sent_ms = clock.boot_ms()
+                time_ms, set_ms = await self._told_time(correct=True)
+            clock.note(time_ms, sent_ms)
+        if set_ms:
+            logger.warning(
+                "the clock of Redis was set by %(seconds).1f s; the crawl goes on by the time it had",
+                {"seconds": set_ms / 1000},
+            )
+
+    async def _told_time(self, *, correct: bool) -> tuple[int, int]:
+        call = scripts.tell_time(self.now_ms(), STEP_MS, self._name, correct=correct)
+        [told] = await self._run_some([call], 0)
+        if isinstance(told, BigcrawlError):
+            raise told
+        time_ms, set_ms = told
+        return time_ms, set_ms
 
     def _grouped(self, calls: Sequence[Call[Any]]) -> list[list[Call[Any]]]:
         """Neighbours that call the same script, a command each; on a cluster, where keys lie apart, one by one."""

@@ -16,7 +16,7 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
     bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, failures, lent
 
-Crawl keys share the crawl's tag; gates stand above all crawls, spread over a few tags:
+Crawl keys share the crawl's tag; gates and the clock stand above all crawls, gates spread over a few tags:
 
     bigcrawl:{<crawl>}:crawl             hash    crawl record: what fixes keys and places; finished; start:<digest>
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
@@ -25,6 +25,7 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
     bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
+    bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
 """
@@ -34,6 +35,7 @@ from __future__ import annotations
 import zlib
 from functools import lru_cache
 
+CLOCK = "bigcrawl:{clock}:clock"
 GATE_TAGS = 8  # spreads the gates over a Redis Cluster; more buys nothing on one server
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError
-from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_key
+from bigcrawl.redisdb.keys import CLOCK, CrawlKeys, PartitionKeys, gate_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -194,15 +194,25 @@ def digest(name: str) -> str:
     return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
 
 
-def evalsha(calls: Sequence[Call[Any]]) -> tuple[Value, ...]:
-    """The command that runs calls of one script, in order."""
+@cache
+def is_timed(name: str) -> bool:
+    """Whether a script wants to know the time of the crawls."""
+    return "ARGV[1] now_ms (0" in source(name)
+
+
+def evalsha(calls: Sequence[Call[Any]], now_ms: int = 0) -> tuple[Value, ...]:
+    """The command that runs calls of one script, in order; `now_ms` is told to those that were given no time."""
     sizes: list[Value] = []
     keys: list[Value] = []
     args: list[Value] = []
+    tells = now_ms and is_timed(calls[0].name)
     for call in calls:
         sizes += (len(call.keys), len(call.args))
         keys += call.keys
+        start = len(args)
         args += call.args
+        if tells and not args[start]:
+            args[start] = now_ms
     return ("EVALSHA", digest(calls[0].name), len(keys), *keys, len(calls), *sizes, *args)
 
 
@@ -503,3 +513,14 @@ def borrow_host(
 def return_host(keys: PartitionKeys, host: str, ticket: str, delay_ms: int, now_ms: int = 0) -> Call[bool]:
     """Give a borrowed host back; False when it is not lent for this ticket any more."""
     return Call("return_host", (keys.ready, keys.host), (now_ms, host, ticket, delay_ms), bool)
+
+
+def tell_time(
+    estimate_ms: int, step_ms: int, node: str, *, correct: bool = False, now_ms: int = 0
+) -> Call[tuple[int, int]]:
+    """Ask for the time of the crawls: it, and by how many ms the server's clock turned out to have been set."""
+
+    def parse(reply: list[int]) -> tuple[int, int]:
+        return int(reply[0]), int(reply[1])
+
+    return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node, int(correct)), parse)

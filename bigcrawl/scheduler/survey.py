@@ -138,7 +138,7 @@ class FinishCheck:
         names = [name.decode() for name in await self._client.command("HKEYS", self._key)]
         starts = [name for name in names if name.startswith("start:")]
         values = await self._client.commands([("HGET", self._key, name) for name in starts])
-        now_s, _ = await self._client.command("TIME")
+        now_ms = self._client.now_ms()
         leases = [value.partition(b"\n")[2] for value in values if value and value != b"done"]
         # One whose lease ran out is nobody's: its node is dead, and maybe its seeds were replaced.
-        return any(int(lease_ms) > int(now_s) * 1000 for lease_ms in leases)
+        return any(int(lease_ms) > now_ms for lease_ms in leases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -223,7 +224,9 @@ class Web:
         for index in range(self.hosts):
             at = self._neighbour(index) if self._robots.of(index).elsewhere else index
             origin = origin_of(self._names.name_of(at), port)
-            steps |= {origin + target: _STEP for target in self._robots.steps(index)}
+            weather = self.outlooks.weather(at)
+            step = _STEP if weather is None else replace(_STEP, statuses=_STEP.statuses | {weather.status})
+            steps |= {origin + target: step for target in self._robots.steps(index)}
         return steps
 
     def _neighbour(self, index: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
@@ -21,7 +21,7 @@ T0 = 1_700_000_000_000
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, **options: float) -> AsyncIterator[RedisClient]:
+async def opened(url: str, **options: Any) -> AsyncIterator[RedisClient]:
     """A client of `url`; `options` are RedisClient's."""
     client = RedisClient(url, **options)
     try:
@@ -30,7 +30,7 @@ async def opened(url: str, **options: float) -> AsyncIterator[RedisClient]:
         await client.close()
 
 
-def run(url: str, work: Callable[[RedisClient], Awaitable[None]], **options: float) -> None:
+def run(url: str, work: Callable[[RedisClient], Awaitable[None]], **options: Any) -> None:
     """Run `work` with a client of `url`."""
 
     async def whole() -> None:

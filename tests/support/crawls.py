@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import redis
@@ -85,6 +86,7 @@ class Crawl:
     settings: dict[str, Any] = field(default_factory=dict)
     name: str = "test"
     arguments: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -120,7 +122,7 @@ class Crawl:
     def start(self, **more: Any) -> subprocess.Popen[bytes]:
         """Start a process of the crawl; the log of each start is a file of its own."""
         self.starts += 1
-        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
+        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings", **self.environment}
         extra = [word for name, value in more.items() for word in ("-s", f"{name}={value}")]
         with self.log.open("wb") as log:
             self.process = spawn([*self.command(), *extra], env=environment, stdout=log, stderr=log)
@@ -172,7 +174,8 @@ class Crawl:
     def status(self) -> dict[str, Any]:
         """`scrapy frontier status --json`."""
         command = [sys.executable, "-m", "scrapy", "frontier", "status", "--json"]
-        command += [word for word in self.command()[4:] if word == "-s" or ("=" in word and "BIGCRAWL" in word)]
+        for word, value in pairwise(self.command()):
+            command += [word, value] if word == "-s" and value.startswith("BIGCRAWL_") else []
         environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
         answer: dict[str, Any] = json.loads(done.stdout)
@@ -198,7 +201,7 @@ def second_process_of(crawl: Crawl) -> Crawl:
         "BIGCRAWL_STATE_DIR": crawl.directory / "state",
         "BIGCRAWL_WARC_DIR": crawl.directory / "warc",
     }
-    return Crawl(crawl.directory / "second", crawl.seeds, settings, name=crawl.name)
+    return type(crawl)(crawl.directory / "second", crawl.seeds, settings, name=crawl.name)
 
 
 def _url_of(record: bytes) -> str:

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from bigcrawl.redisdb.keys import CLOCK
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
@@ -79,6 +81,8 @@ class FakeRedis:
             return self._handshake[name]
         if name == b"INFO":
             return self.info.encode()
+        if words[:2] == [b"HGET", CLOCK.encode()]:
+            return b"0"
         if name == b"HELLO":
             return "-ERR unknown command 'HELLO'"
         self.received.append(words)

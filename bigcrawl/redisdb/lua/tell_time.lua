@@ -1,0 +1,36 @@
+-- tell_time: the time of all crawls on this server, which goes on evenly when the server's clock is set.
+-- KEYS[1] hash  clock    adjust = ms to add to this server's clock, told = when it was last told, by = to whom
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] estimate ms of the caller; 0: it has none
+-- ARGV[3] step_ms: a larger difference is no drift    ARGV[4] node id
+-- ARGV[5] 1 to correct the time after such a difference, 0 to leave that to another question
+-- Returns: {time ms, ms by which this server's clock turned out to have been set forward, or back if negative}.
+-- Guarantee: corrected, the time is the caller's estimate, unless another node was told of the time within the last five
+--            seconds, which means that it was the caller's clock that stood still; or the caller has none.
+-- Lost reply: repeated, it gives the time then and changes nothing more.
+-- Cost: O(1).
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local wall = now
+local fresh_ms = 5000
+local said = redis.call('HMGET', KEYS[1], 'adjust', 'told', 'by')
+now = wall + tonumber(said[1] or '0')
+local estimate = tonumber(ARGV[2])
+if estimate == 0 then
+  return {now, 0}
+end
+local set_ms = 0
+if math.abs(now - estimate) > tonumber(ARGV[3]) then
+  local age_ms = now - tonumber(said[2] or '0')
+  local is_fresh = said[3] ~= ARGV[4] and age_ms >= 0 and age_ms < fresh_ms
+  if is_fresh or ARGV[5] == '0' then
+    return {now, 0}
+  end
+  set_ms = now - estimate
+  now = estimate
+  redis.call('HSET', KEYS[1], 'adjust', string.format('%.0f', now - wall))
+end
+redis.call('HSET', KEYS[1], 'told', string.format('%.0f', now), 'by', ARGV[4])
+return {now, set_ms}

@@ -1,0 +1,216 @@
+"""The hostile web: all that simweb has, half of it by name, and what a crawl with everything on is held to.
+
+Spaces without end are in it. The crawl comes to an end because its rules hold what is more than a few URLs of them:
+that is what policy allows here, together with robots.txt and nofollow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.simweb.checker import Rules, check
+from bigcrawl.simweb.features import ALL, Feature, Naming
+from bigcrawl.simweb.findings import Gap
+from bigcrawl.url.canonical import host_of
+from tests.support.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve, slug_at
+from tests.support.processes import no_strays_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from bigcrawl.simweb.checker import Exchange, Report
+    from bigcrawl.simweb.expected import Expected
+    from bigcrawl.simweb.findings import OverRetry
+    from tests.support.crawls import Crawl, SimulatedWeb
+
+# 350 hosts have 20,000 URLs that a right crawl comes to see: each kind of robots.txt (35) meets ten other hosts, each
+# weather (29) twelve. Fewer hosts for a quick look.
+HOSTS = int(os.environ.get("BIGCRAWL_TEST_HOSTS", "350"))
+PAGES = 20
+# A host whose name fails to resolve ends its URLs one by one, a minute each: its crawl has no end to wait for.
+FEATURES = ALL - {Feature.NAMES}
+URLS_MIN = 55 * HOSTS
+
+DELAY_MS, SERVER_DELAY_MS, RETRIES = 50, 50, 2
+# URLs of endless spaces that pass, of each PLD.
+ENDLESS_MAX = 15
+_ENDLESS = "re:^http://[^/]+/(calendar|deeper|shop)/"
+_HOUR_MS = 3_600_000
+_ANY_NUMBER = 10**9
+# How late a request may be on its way: crawler and server share two cores with whatever else runs. Starts at one server
+# may come closer to each other by so much, but not again and again; and between the end of one exchange of a host and
+# the start of its next one nothing is forgiven.
+LATE_MS = 1_000
+FETCH_DEADLINE_S = 8
+
+SETTINGS: dict[str, Any] = {
+    "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
+    "BIGCRAWL_SERVER_DELAY": SERVER_DELAY_MS / 1000,
+    "BIGCRAWL_PARTITIONS": 64,
+    "BIGCRAWL_STEP_SECONDS": 0.5,
+    # More than `slow`, `late` and the slow robots.txt take, less than `dripping`.
+    "DOWNLOAD_TIMEOUT": 4,
+    "BIGCRAWL_FETCH_DEADLINE": FETCH_DEADLINE_S,
+    "RETRY_TIMES": RETRIES,
+    # Above the 1.5 MB of `large`, below what the bombs and the endless bodies come to.
+    "DOWNLOAD_MAXSIZE": 4_000_000,
+}
+
+
+@dataclass(frozen=True)
+class HostileWeb:
+    """A served web, and what is known of it."""
+
+    served: SimulatedWeb
+
+    @cached_property
+    def expected(self) -> dict[str, Expected]:
+        """What a right crawler may see at every URL that it may fetch, spaces without end apart."""
+        return expected_of(self.served)
+
+    @cached_property
+    def followed(self) -> dict[str, Expected]:
+        """The same for one that obeys neither robots.txt nor nofollow."""
+        web, port = self.served.web, self.served.saved.port
+        return web.expected(port, self.served.seeds, obey_robots=False, obey_nofollow=False)
+
+    def crawl(self, directory: Path) -> NamedCrawl:
+        """A crawl of it with everything on."""
+        settings = {**SETTINGS, "BIGCRAWL_BUDGET_RULES": json.dumps(self._budget_rules())}
+        return NamedCrawl(directory, self.served.seeds, settings)
+
+    def hold(self, may_repeat: Counter[str] | None = None, asleep_ms: tuple[int, int] | None = None) -> Report:
+        """Hold the server's log to every rule there is.
+
+        Args:
+            may_repeat: what was in process when a node was stopped.
+            asleep_ms: from when to when it was: it cannot close its connections then, and others leave its hosts alone
+                for the fetch deadline.
+        """
+        exchanges = [_given_up(each, asleep_ms) if asleep_ms else each for each in self.served.exchanges()]
+        report = check(exchanges, self._rules())
+        report = replace(
+            report,
+            server_too_soon=tuple(crowded(exchanges)),
+            host_too_soon=tuple(gap for gap in report.host_too_soon if not _is_noticed_late(gap)),
+            # What another host's robots.txt redirects to is no page.
+            robots_not_first=tuple(fetch for fetch in report.robots_not_first if "/robots/kind-" not in fetch.url),
+        )
+        allowed = may_repeat or Counter()
+        odd = [x for x in report.refetched if not self._is_retriable(x.url) and x.times - 1 > allowed[x.url]]
+        over = [x for x in report.over_retried if x.retries - x.allowed > allowed[x.url]]
+        over = [x for x in over if not self._is_sent_again(x)]
+        return replace(report, refetched=tuple(odd), over_retried=tuple(over))
+
+    def _rules(self) -> Rules:
+        web, port = self.served.web, self.served.saved.port
+        nofollowing = web.expected(port, self.served.seeds, obey_nofollow=False)
+        return Rules(
+            expected=self.expected,
+            port=port,
+            host_delay_ms=DELAY_MS,
+            host_delays_ms=web.crawl_delays_ms(),
+            pld_of=web.pld_of,
+            pld_connections=_ANY_NUMBER,
+            retries=RETRIES,
+            retry_after_max_ms=_HOUR_MS,
+            allows=web.allows,
+            is_endless=web.is_endless,
+            endless_max=ENDLESS_MAX,
+            nofollow=frozenset(nofollowing.keys() - self.expected.keys()),
+        )
+
+    def _is_sent_again(self, retried: OverRetry) -> bool:
+        """A request that is lost with the kept connection it went over is sent again, and not counted as a try."""
+        return retried.retries <= 2 * retried.allowed + 1 and "reset" in faults_at(self.served, retried.url)
+
+    def _is_retriable(self, url: str) -> bool:
+        """Also what the client gave up; the checker, which knows a URL by its log alone, tells of it.
+
+        A redirect to itself is followed like any other.
+        """
+        expected = self.expected.get(url)
+        return expected is not None and (expected.retriable or slug_at(self.served, url) == "to-itself")
+
+    def _budget_rules(self) -> dict[str, dict[str, int]]:
+        return {_ENDLESS: {"pages": ENDLESS_MAX}} | {pld: {"pages": ENDLESS_MAX} for pld in self._farms()}
+
+    def _farms(self) -> set[str]:
+        """The PLDs of spam that any host's first page links to."""
+        web, port = self.served.web, self.served.saved.port
+        hosts = {host_of(url) for seed in self.served.seeds for url in web.leads_to(seed, port)}
+        return {web.pld_of(host) for host in hosts if web.is_endless(host, "/")}
+
+
+def _given_up(each: Exchange, asleep_ms: tuple[int, int]) -> Exchange:
+    if not each.start_ms <= asleep_ms[0] < each.end_ms:
+        return each
+    return replace(each, end_ms=min(each.end_ms, each.start_ms + FETCH_DEADLINE_S * 1000))
+
+
+def _is_noticed_late(gap: Gap) -> bool:
+    """Whether the client had left the earlier exchange, which the server sees when it comes to it."""
+    left = gap.earlier.busy_until_ms(LATE_MS) < gap.earlier.end_ms
+    return left and gap.gap_ms + LATE_MS >= gap.wanted_ms
+
+
+def crowded(exchanges: Iterable[Exchange]) -> Iterator[Gap]:
+    """Starts at one server that are further ahead of its gaps than a late start explains.
+
+    Had each start been the server's gap after the one before it at least, this is when it would have come.
+    """
+    due_ms: dict[str, int] = {}
+    earlier: dict[str, Exchange] = {}
+    for each in sorted(exchanges, key=lambda exchange: exchange.start_ms):
+        server = each.server or each.host
+        start_ms = max(due_ms.get(server, 0), each.start_ms)
+        if start_ms - each.start_ms > LATE_MS:
+            before = earlier[server]
+            yield Gap(server, before, each, each.start_ms - before.start_ms, SERVER_DELAY_MS)
+        due_ms[server] = start_ms + SERVER_DELAY_MS
+        earlier[server] = each
+
+
+@contextlib.contextmanager
+def hostile_web(directory: Path) -> Iterator[HostileWeb]:
+    """Serve it, and answer DNS for its names."""
+    with (
+        no_strays_below(directory),
+        serve(directory / "web", hosts=HOSTS, pages=PAGES, features=FEATURES, naming=Naming.BOTH) as served,
+        names_resolved(served),
+    ):
+        yield HostileWeb(served)
+
+
+def unhandled(crawl: Crawl) -> list[str]:
+    """Tracebacks in the crawl's logs, each with the line before it, that tell of more than a fetch that failed.
+
+    Scrapy shows one, too, for a fetch that failed and has no errback: under "Error downloading", and its last line
+    names one of Scrapy's own exceptions for what befell it.
+    """
+    found = []
+    for log in crawl.directory.glob("log*.txt"):
+        entries = _ENTRY.split(log.read_text(errors="replace"))
+        found += [entry for entry in entries if "Traceback" in entry and not _is_failed_fetch(entry)]
+    return found
+
+
+_ENTRY = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:)", re.MULTILINE)
+
+
+def _is_failed_fetch(entry: str) -> bool:
+    return "[scrapy.core.scraper] ERROR: Error downloading" in entry and entry.rstrip().splitlines()[-1].startswith(
+        ("scrapy.exceptions.", "twisted.internet.error.", *_HANDLED)
+    )
+
+
+# What a server can make Scrapy's own middlewares raise: a redirect to what is no web address, a body that is no gzip.
+_HANDLED = ("ValueError: Missing scheme in request url", "ValueError: Invalid IPv6 URL", "gzip.BadGzipFile")
