@@ -1,4 +1,4 @@
-"""The time of the crawls on a Redis, as one node knows it: no setting of any clock changes it (decision 0024).
+"""The time of the crawls on a Redis, as one node knows it: no setting of any clock changes it (decision 0025).
 
 Redis' clock says what time it is, once; from then on the node's own boot clock carries that on. Once a second Redis is
 asked again (`tell_time`), and the two are held to each other. Small differences are followed. A large one means that a
