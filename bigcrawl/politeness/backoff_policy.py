@@ -23,7 +23,7 @@ NO_WORD = frozenset({"error:other"})
 """Outcomes of a fetch that say nothing of the host: the error is ours."""
 
 FREE_TRIES_MAX = 3
-"""After more failed tries of a URL each further one is counted, also where its host was failing before."""
+"""Failed tries of a URL that are not counted, because its host was failing before: it has so many more than others."""
 
 _SECONDS = re.compile(r"[0-9]{1,18}")
 

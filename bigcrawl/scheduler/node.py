@@ -445,7 +445,7 @@ class Node:
             return RETRY_S
         async with self._folding:
             await self.ownership.rebalance()
-            await tend_snoozed(self._client, list(self.ownership.owned.values()))
+            await tend_snoozed(self._client, list(self.ownership.owned.values()), self._clock.monotonic_ms())
             await self._refresh_budgets()
         if self.start_digest and not self.start_is_done:
             await self._client.run([self._start_call()])

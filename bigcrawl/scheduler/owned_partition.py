@@ -58,6 +58,7 @@ class OwnedPartition:
         self.away: dict[str, int] = {}  # hosts snoozed or retired: so many of their URLs may be hot
         self.snoozes = 0  # changes of those hosts, when Redis was last asked
         self.snoozes_seen = -1  # and when `away` was read
+        self.away_read_ms = 0  # monotonic
         self.withheld = 0  # of those on disk: URLs that no budget lets go, or whose host is retired
         self.waiting = 0  # the others, when a step last ended
         self._count_waiting()

@@ -217,7 +217,7 @@ class Robots:
     def said_of(self, authority: str) -> str:
         """What the last fetch of its rules says of the authority's host: that it answers, or why it failed."""
         known = self._rules.get(authority)
-        return "" if known is None else "robots" if known.reason == "unreachable" else ANSWERS
+        return "" if known is None else "robots" if known.attempts else ANSWERS
 
     def rest_ms(self, authority: str) -> int:
         """How long its host rests after a fetch, as far as the authority's rules are known here."""

@@ -31,17 +31,28 @@ if TYPE_CHECKING:
 HOSTS_AT_ONCE = 128  # that are parked in a round, once a second: some 25,000 URLs, 0.1 s of the node
 URLS_AT_ONCE = 1_000  # of a host: one call blocks Redis some 2 us a URL
 SNOOZED_HOT_MAX, RETIRED_HOT_MAX = 1, 0
+LOOK_MS = 60_000  # between two looks at hosts of which nothing is heard
+STALE_MS = 600_000  # a snoozed host is none any more when it was due so long ago: it had no URL to try
 
 
-async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition]) -> None:
+async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition], now_ms: int) -> None:
     """See which hosts of the partitions are away, and take what is too much of theirs out of Redis; no step may run.
+
+    Args:
+        client: of the crawl's Redis.
+        owned: the partitions.
+        now_ms: on the monotonic clock.
 
     Raises:
         TransientStoreError: Redis is away; nothing is lost.
     """
-    moved = [mine for mine in owned if mine.snoozes != mine.snoozes_seen]
+    moved = [
+        mine
+        for mine in owned
+        if mine.snoozes != mine.snoozes_seen or (mine.away and now_ms - mine.away_read_ms >= LOOK_MS)
+    ]
     if moved:
-        await _read(client, moved)
+        await _read(client, moved, now_ms)
     surplus = [
         (mine, host)
         for mine in owned
@@ -53,8 +64,11 @@ async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition]) -> 
         await _park(client, surplus[:HOSTS_AT_ONCE])
 
 
-async def _read(client: RedisClient, moved: Sequence[OwnedPartition]) -> None:
+async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: int) -> None:
     seen = [mine.snoozes for mine in moved]
+    [(now_s, _)] = await client.commands([("TIME",)])
+    stale_ms = int(now_s) * 1_000 - STALE_MS
+    await client.commands([("ZREMRANGEBYSCORE", mine.keys.snoozed, "-inf", stale_ms) for mine in moved])
     rows = await client.commands([("ZRANGE", mine.keys.snoozed, 0, -1, "WITHSCORES") for mine in moved])
     for mine, row in zip(moved, rows, strict=True):
         mine.note_away(
@@ -66,7 +80,7 @@ async def _read(client: RedisClient, moved: Sequence[OwnedPartition]) -> None:
     # By hand, what is withheld is said to wait: the right counts must stand there before it is not looked at again.
     await _run(client, [mine.publish() for mine in moved])
     for mine, snoozes in zip(moved, seen, strict=True):
-        mine.snoozes_seen = snoozes
+        mine.snoozes_seen, mine.away_read_ms = snoozes, now_ms
 
 
 async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]]) -> None:

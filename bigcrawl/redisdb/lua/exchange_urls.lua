@@ -21,7 +21,8 @@
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
 --            is at its old place, which is the head of its host's queue among equals; a host with URLs waiting is
 --            ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than said before,
---            and its record lives for one minute longer than that, or more. A URL is acknowledged and its outcome in
+--            and its record lives for one minute longer than that, or more: where the host has failed, for four times
+--            its back-off. A URL is acknowledged and its outcome in
 --            the inbox, or neither. The back-off doubles with each failure in a row, whichever URL and node it came
 --            from, and an answer ends it; what began before the last failure was counted counts no other. A retired
 --            host is never due. At most 2048 hosts of a partition are snoozed; beyond it the one that is due first, and
@@ -33,7 +34,7 @@ local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
   return {-1}
 end
-local never_ms, long_ms, day_ms, snoozed_max = 1e15, 60000, 86400000, 2048
+local never_ms, long_ms, snoozed_max = 1e15, 60000, 2048
 local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
@@ -102,8 +103,8 @@ for i = 9, #ARGV, 6 do
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
     -- Renewed when another minute begins, not for each URL.
     if wait_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
-      -- A host that fails is remembered for a day more: it may have to wait for its next URL.
-      local kept_ms = next_ms - now + (wait_ms > 0 and day_ms or 120000)
+      -- A host that fails is remembered for longer, for its next URL may come late; but hosts that failed once are many.
+      local kept_ms = next_ms - now + 120000 + 4 * wait_ms
       if redis.call('PTTL', KEYS[7] .. host) < kept_ms then
         redis.call('PEXPIRE', KEYS[7] .. host, kept_ms)
       end
@@ -127,7 +128,7 @@ if snoozes > 0 then
     redis.call('HDEL', KEYS[7] .. host, 'failures', 'why', 'failed')
     if tonumber(forgotten[i + 1]) >= never_ms then
       redis.call('HSET', KEYS[7] .. host, 'next', now)
-      redis.call('PEXPIRE', KEYS[7] .. host, day_ms)
+      redis.call('PEXPIRE', KEYS[7] .. host, 120000)
       redis.call('ZADD', KEYS[3], 'XX', now, host)
     end
   end

@@ -194,6 +194,29 @@ def test_urls_found_later_wait_with_their_retired_host(tmp_path: Path, crawl_nam
     asyncio.run(scenario())
 
 
+def test_snoozed_host_of_which_nothing_was_heard_is_as_any_other(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Its last URL ended while it was failing, and its record is gone: later ones are not held back for that."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, **SNOOZING) as w:
+            node = await offered(w, urls=1)
+            await fail_first(w, node)
+            keys = w.keys(node, DEAD)
+            assert next(iter(node.ownership.owned.values())).away == {DEAD: 1}
+            await w.client.command("DEL", keys.host + DEAD)
+            await w.client.command("ZADD", keys.snoozed, 1, DEAD)
+            for url in queued(*(f"http://{DEAD}/late{i}" for i in range(URLS))):
+                node.offer(url)
+            w.clock.advance(snoozed.LOOK_MS)
+            await w.turn(node, 6)
+            assert next(iter(node.ownership.owned.values())).away == {}
+            assert len(await fetch_all(w, node)) == URLS
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("moved", [False, True], ids=["before", "after"])
 def test_node_that_dies_while_urls_are_moved_loses_none(
     tmp_path: Path, crawl_name: str, redis_url: str, moved: bool, monkeypatch: pytest.MonkeyPatch
@@ -264,7 +287,7 @@ def test_rounds_are_bounded(tmp_path: Path, crawl_name: str, redis_url: str, mon
             left: list[int] = []
             while mine.hot[DEAD] or not left:
                 mine.snoozes = 1
-                await snoozed.tend_snoozed(node._client, [mine])
+                await snoozed.tend_snoozed(node._client, [mine], 0)
                 left.append(await in_redis(w, node))
                 if len(left) > 10:
                     break
