@@ -14,7 +14,7 @@ from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.whereabouts import find_hot, look_at_host, look_at_partition, trace_inbox
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.politeness.robots_policy import Rules
+from bigcrawl.politeness.robots_policy import Rules, read_record
 from bigcrawl.scheduler.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.survey import id_order
@@ -188,9 +188,9 @@ def _outcome(end: Outcome | None, rules: Rules | None) -> dict[str, Any] | None:
     }
 
 
-def _rules(packed: bytes | None) -> Rules | None:
+def _rules(stored: bytes | None) -> Rules | None:
     try:
-        return Rules.from_bytes(packed) if packed else None
+        return read_record(stored)[0] if stored else None
     except CorruptionError:
         return None
 

@@ -50,7 +50,7 @@ class HostStanding(NamedTuple):
         queued: URLs in its back queue.
         busy: URLs of it that are taken.
         next_ms: from when it may be asked, server clock; 0: it never was.
-        rules: packed robots rules of the URL's authority; None when Redis has none.
+        rules: the field of the host record with the robots rules of the URL's authority; None when Redis has none.
         failures: of the host in a row, whichever URL it was.
         why: the last of them.
         failed_ms: when that was, server clock.

@@ -215,6 +215,18 @@ class Rules:
         return cls(tuple(lines), crawl_delay_ms)
 
 
+def read_record(value: bytes) -> tuple[Rules, int]:
+    """Return the rules of a host record's field, and until when they hold, in ms since the epoch.
+
+    Raises:
+        CorruptionError: it holds something else.
+    """
+    expires_ms, _, packed = value.partition(b"\n")
+    if not expires_ms.isdigit():
+        raise CorruptionError("robots rules", 0, "a time in ms", value[:20])
+    return Rules.from_bytes(packed), int(expires_ms)
+
+
 def _path_of(url: str) -> str:
     """Path and query of an absolute URL."""
     start = url.find("//") + 2

@@ -30,6 +30,7 @@ from bigcrawl.politeness.robots_policy import (
     agent_token,
     decide,
     kept_ms,
+    read_record,
     robots_url,
 )
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
@@ -146,12 +147,11 @@ class Robots:
             return None  # known here and expired: the record is no younger
         key = partition_keys(self._crawl, held.partition).host + held.host
         value, (now_s, now_us) = await self._client.commands([("HGET", key, _field(held.authority)), ("TIME",)])
-        expires_ms, _, packed = (value or b"").partition(b"\n")
         try:
-            rules = Rules.from_bytes(packed)
-            left_ms = int(expires_ms) - int(now_s) * 1_000 - int(now_us) // 1_000
-        except (CorruptionError, ValueError):
+            rules, expires_ms = read_record(value or b"")
+        except CorruptionError:
             return None
+        left_ms = expires_ms - int(now_s) * 1_000 - int(now_us) // 1_000
         known = self._keep(held.authority, Verdict(rules, left_ms, "rules"))
         return known if left_ms > 0 else None
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, decide
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler import robots as robots_module
@@ -315,3 +316,60 @@ def test_kept_rules_are_bounded(
             assert "under_way=0" in repr(robots)
 
     asyncio.run(scenario())
+
+
+def test_sitemaps_are_told_before_the_rules_are_kept(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Absolute and each once, with every fetch that names some; a crash in between leaves both to the next node."""
+    named = (
+        b"Sitemap: /a.xml\nUser-agent: *\nDisallow: /x\nSitemap: http://b.example/b.xml\nSitemap: a.xml\nSitemap: ::\n"
+    )
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            told: list[tuple[str, list[str]]] = []
+            record = PartitionKeys(crawl_name, 0).host + HOST
+
+            async def tell(robots_url: str, urls: list[str]) -> None:
+                assert await w.client.command("EXISTS", record) == 0
+                assert robots.known(f"http://{HOST}") is None
+                told.append((robots_url, urls))
+
+            robots.tell_sitemaps = tell
+            w.web.answers[FILE] = Fetched(200, named)
+            await robots.fetch(url_of(HOST))
+            w.web.answers[f"http://{ELSEWHERE}/robots.txt"] = Fetched(200, RULES)
+            await robots.fetch(url_of(ELSEWHERE))
+            assert await rules_of(w).stored(url_of(HOST)) is not None
+            assert len(told) == 1
+            assert told[0][0] == FILE
+            assert told[0][1][:2] == [f"http://{HOST}/a.xml", "http://b.example/b.xml"]
+            assert len(set(told[0][1])) == len(told[0][1])
+
+    asyncio.run(scenario())
+
+
+def test_rules_of_one_authority_do_not_make_anothers_younger(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Rules in one host's record have an end each; so has a record that a long snooze keeps alive."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, robots_kept_min=0) as w:
+            w.web.answers[FILE] = Fetched(200, RULES, cache_control="max-age=0")
+            await rules_of(w).fetch(url_of(HOST))
+            other = url_of(HOST)
+            other.authority = f"http://{HOST}:8080"
+            w.web.answers[f"{other.authority}/robots.txt"] = Fetched(200, RULES)
+            await rules_of(w).fetch(other)
+            assert await rules_of(w).stored(url_of(HOST)) is None
+            assert await rules_of(w).stored(other) is not None
+
+    asyncio.run(scenario())
+
+
+def test_what_a_robots_txt_names_is_bounded() -> None:
+    """So many sitemaps, none longer than a URL may be."""
+    lines = [f"Sitemap: http://a.example/{number}" for number in range(SITEMAPS_MAX + 50)]
+    body = "\n".join(["Sitemap:", f"Sitemap: /{'x' * 3_000}", *lines]).encode()
+    assert decide(200, body, "bigcrawl").sitemaps == tuple(
+        line.removeprefix("Sitemap: ") for line in lines[:SITEMAPS_MAX]
+    )
