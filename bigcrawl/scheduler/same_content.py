@@ -47,7 +47,7 @@ class _Seen:
 class SameContent:
     """The windows of the PLDs that a node fetches from.
 
-    Cost: 1 us a page, and 0.1 us a KB of its body.
+    Cost: 0.8 us a page of 21 KB.
     """
 
     def __init__(self, share: float, pld_of: Callable[[str], str]) -> None:
