@@ -119,6 +119,7 @@ class TrapConfig:
     """Which URLs look like a trap's, and what many of them do to a PLD's budget; `share` is 0 where traps are off."""
 
     share: float
+    same_share: float
     divisor: int
     url_bytes: int
     repeats: int
@@ -256,6 +257,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     )
     traps = TrapConfig(
         share=value["BIGCRAWL_TRAP_SHARE"] if value["BIGCRAWL_TRAPS"] else 0.0,
+        same_share=value["BIGCRAWL_TRAP_SAME_SHARE"],
         divisor=value["BIGCRAWL_TRAP_DIVISOR"],
         url_bytes=value["BIGCRAWL_TRAP_URL_BYTES"],
         repeats=value["BIGCRAWL_TRAP_REPEATS"],

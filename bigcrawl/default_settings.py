@@ -177,6 +177,15 @@ SETTINGS: tuple[Setting, ...] = (
         1,
     ),
     Setting(
+        "BIGCRAWL_TRAP_SAME_SHARE",
+        0.5,
+        float,
+        "Share of pages that have the content of others, among 64 of a domain, from which on it is taken for a trap.",
+        "of 1",
+        0.01,
+        1,
+    ),
+    Setting(
         "BIGCRAWL_TRAP_DIVISOR",
         5,
         int,

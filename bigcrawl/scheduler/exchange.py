@@ -138,7 +138,7 @@ class Exchange:
 
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
         rows = [_told(held, now_ms) for held in ended]
-        outcomes = _outcomes(ended) + self._fetched(ended)
+        outcomes = _outcomes(ended) + self._fetched(ended) + b"".join([held.remark for held in ended if held.remark])
         if self._told_again:
             outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms

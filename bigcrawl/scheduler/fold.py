@@ -18,6 +18,7 @@ from bigcrawl.scheduler.budgeting import Budgeting
 from bigcrawl.scheduler.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.outcomes import (
     FETCHED,
+    SAME_CONTENT,
     OutcomesFormatError,
     check_outcomes,
     last_of_each,
@@ -25,10 +26,12 @@ from bigcrawl.scheduler.outcomes import (
     unpack_outcomes,
 )
 from bigcrawl.scheduler.seen import check_seen, decode_entries
+from bigcrawl.scheduler.traps import note_same_content
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     import numpy.typing as npt
 
@@ -132,6 +135,10 @@ class Fold:
             if fetched.any():
                 self._count_bytes(keys[fetched], values["detail"][fetched].astype(np.uint64) << np.uint64(10))
                 keys, values = keys[~fetched], values[~fetched]
+            same = values["code"] == SAME_CONTENT
+            if same.any():
+                self._note_same_content(*last_of_each(keys[same], values[same]))
+                keys, values = keys[~same], values[~same]
             self._state.tables.commit(table, table.put(*last_of_each(keys, values)))
 
     def _count_bytes(self, accounts: KeyArray, sizes: npt.NDArray[np.uint64]) -> None:
@@ -140,6 +147,11 @@ class Fold:
         _, totals = table.values(distinct)
         np.add.at(totals["bytes"], whose, sizes)
         self._state.tables.commit(table, table.put(distinct, totals))
+
+    def _note_same_content(self, plds: KeyArray, values: npt.NDArray[Any]) -> None:
+        noted = note_same_content(self._state.tables.traps, plds, values["detail"])
+        if noted is not None:
+            self._state.tables.commit(self._state.tables.traps, self._state.tables.traps.put(*noted))
 
     def _reject(self, name: str, data: bytes) -> None:
         self.rejected += 1

@@ -65,6 +65,7 @@ class HeldUrl:
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.outcomes`
+    remark: bytes = b""  # rows of the same, to be told with it: what its page says of its PLD
     end: Ended | None = None  # how it ended, once it has
     offered: int = 0  # the outbox's count then: what was offered until then is safe before it is acknowledged
     is_heard: bool = False  # Redis knows of its end

@@ -38,6 +38,7 @@ from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.proxies import local_names
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.same_content import SameContent
 from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.snoozed import tend_snoozed
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
@@ -119,6 +120,8 @@ class Node:
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.sweeper)
         self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
         self._exchange.bytes_account = self._reputation.bytes_account
+        looks_at_content = config.traps.share and config.budget.policy != NO_POLICY
+        self.same_content = SameContent(config.traps.same_share, self.pld_of) if looks_at_content else None
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []

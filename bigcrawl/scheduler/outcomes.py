@@ -68,6 +68,10 @@ FETCHED: Final = 1900
 """In the place of a code: no outcome, but an account in the place of the key, and as the detail KiB of bodies that
 count towards its bytes, see `bigcrawl.scheduler.allowances`."""
 
+SAME_CONTENT: Final = 1901
+"""In the place of a code: no outcome, but a PLD in the place of the key, and as the detail how many pages of a window
+had the content of others, 0 where few; see `bigcrawl.scheduler.same_content`."""
+
 _STATUSES = range(100, 1000)
 _CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
 _OTHER = CODES[OTHER]
@@ -106,6 +110,11 @@ def pack_fetched(account: int, fetched_bytes: int) -> bytes:
         rows.append(_ROW.pack(account, FETCHED, min(rest, 0xFFFF)))
         rest -= 0xFFFF
     return b"".join(rows)
+
+
+def pack_same_content(pld: int, same: int) -> bytes:
+    """Return the row that says how many pages of a window of a PLD had the content of others."""
+    return _ROW.pack(pld, SAME_CONTENT, same)
 
 
 def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:

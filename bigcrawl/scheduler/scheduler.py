@@ -357,6 +357,9 @@ class Scheduler(BaseScheduler):
             held.download_ms = download_ms
             if response.status in OVERLOADED:
                 held.retry_after_ms = self._retry_after_ms(response)
+            node = self.node
+            if node is not None and node.same_content is not None and response.status == 200 and response.body:
+                held.remark = node.same_content.note(held.host, response.body)
 
     def was_answered(self, request: Request) -> bool:
         """Whether a handed-out request has an answer, one that could be used."""

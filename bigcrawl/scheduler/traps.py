@@ -45,9 +45,11 @@ RECORD: Final = np.dtype(
         ("last_marked", "<u4"),
         *((f"last_{kind}", "<u4") for kind in KINDS),
         ("caught", "<u4"),
+        ("same", "<u4"),
     ]
 )
-"""Of a PLD: new URLs of this window, those marked, and by kind; the same of the last one; 1 if it caught the PLD."""
+"""Of a PLD: new URLs of this window, those marked, and by kind; the same of the last one; 1 if it caught the PLD;
+pages of a window that had the content of others, 0 where they are few."""
 
 _NOW: Final = ("urls", "marked", *KINDS)
 
@@ -70,18 +72,22 @@ class Standing(NamedTuple):
         urls: new URLs of the last window; 0 when none was full yet.
         marked: those of them that had the shape of a trap.
         kinds: how many, by kind; a URL may be of several.
+        same: pages among 64 that had the content of others; 0 where they are few.
     """
 
     is_caught: bool
     urls: int
     marked: int
     kinds: dict[str, int]
+    same: int = 0
 
 
 def standing_of(record: npt.NDArray[np.void]) -> Standing:
     """Return what one record says."""
     kinds = {kind: int(record[f"last_{kind}"]) for kind in KINDS if record[f"last_{kind}"]}
-    return Standing(bool(record["caught"]), int(record["last_urls"]), int(record["last_marked"]), kinds)
+    same = int(record["same"])
+    is_caught = bool(record["caught"]) or same > 0
+    return Standing(is_caught, int(record["last_urls"]), int(record["last_marked"]), kinds, same)
 
 
 class Turned(NamedTuple):
@@ -102,7 +108,9 @@ class Noted(NamedTuple):
 def standing_text(standing: Standing) -> str:
     """Say what the last window was: `240 of its last 256 new URLs look like a trap's (calendar 240)`."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in standing.kinds.items())
-    return f"{standing.marked:,} of its last {standing.urls:,} new URLs look like a trap's ({kinds or 'none'})"
+    shapes = f"{standing.marked:,} of its last {standing.urls:,} new URLs look like a trap's ({kinds or 'none'})"
+    same = f"about {standing.same} of its last 64 pages had the content of others"
+    return "; ".join([*([shapes] if standing.urls else []), *([same] if standing.same else [])])
 
 
 def turned_text(turned: Turned, rules: TrapRules) -> str:
@@ -165,7 +173,7 @@ class Traps:
             return None
         keys, whose = np.unique(plds, return_inverse=True)
         _, records = self._table.values(keys)
-        caught = records["caught"] != 0
+        caught = (records["caught"] != 0) | (records["same"] != 0)
         if not caught.any():
             return None
         divisors: DivisorArray = np.where(caught, self._rules.divisor, 1).astype(np.uint32)[whose]
@@ -179,6 +187,18 @@ class Traps:
         for field in _NOW:
             records[f"last_{field}"][full] = records[field][full]
             records[field][full] = 0
+
+
+def note_same_content(
+    table: Bucket, plds: KeyArray, same: npt.NDArray[np.integer]
+) -> tuple[KeyArray, ValueArray] | None:
+    """Return keys and records as they are with these verdicts, to be put into the table; None when nothing changes."""
+    found, records = table.values(plds)
+    changed = (found | (same > 0)) & (records["same"] != same)
+    if not changed.any():
+        return None
+    records["same"] = same
+    return plds[changed], records[changed]
 
 
 def divided(budgets: npt.NDArray[np.uint32], divisors: DivisorArray) -> npt.NDArray[np.uint32]:

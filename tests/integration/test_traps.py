@@ -24,14 +24,17 @@ LINKS = 60
 
 
 class Calendar(BaseHTTPRequestHandler):
-    """Every month links to sixty others, farther ahead."""
+    """Every month links to sixty others, farther ahead; below /same/ there is one page."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        month = int(self.path.rpartition("/")[2] or 0) if self.path.startswith("/calendar/") else 0
-        months = range(LINKS * month + 1, LINKS * (month + 1) + 1)
-        body = "".join(f'<a href="/calendar/2031/{number}">.</a>' for number in months).encode()
+        if self.path.startswith("/same/"):
+            links = [f"/same/{number}" for number in range(200)]
+        else:
+            month = int(self.path.rpartition("/")[2] or 0) if self.path.startswith("/calendar/") else 0
+            links = [f"/calendar/2031/{LINKS * month + number}" for number in range(1, LINKS + 1)]
+        body = "".join(f'<a href="{link}">.</a>' for link in links).encode()
         self.send_response(404 if self.path == "/robots.txt" else 200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -81,3 +84,17 @@ def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
         assert found["trap"]["kinds"]["calendar"] >= 250
         budget = frontier(crawl, "budget", "127.0.0.1")
         assert budget["trap"].startswith("divided by 5, unless it is set by hand: ")
+
+
+@pytest.mark.timeout(120)
+def test_same_page_under_many_urls_is_told_and_explained(tmp_path: Path) -> None:
+    """After 64 pages of 200; all of them are fetched in the end, because nothing is dropped."""
+    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 2}
+    with no_strays_below(tmp_path), serving() as url, Crawl(tmp_path / "crawl", [f"{url}/same/0"], settings) as crawl:
+        assert crawl.run(90) == 0
+        log = crawl.log.read_text()
+        assert log.count("127.0.0.1 is taken for a trap: about 63 of its last 64 pages had the content of others") == 1
+        assert "\npages (any status)                   200" in log
+        found = frontier(crawl, "explain", f"{url}/same/5")
+        assert (found["outcome"]["name"], found["shape"]) == ("status:200", [])
+        assert (found["trap"]["same"], found["trap"]["budget_divided_by"]) == (63, 5)

@@ -15,11 +15,12 @@ from bigcrawl.scheduler.budget import Fixed
 from bigcrawl.scheduler.budget_rules import parse_rules
 from bigcrawl.scheduler.budgeting import Budgeting
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
+from bigcrawl.scheduler.outcomes import pack_same_content
 from bigcrawl.scheduler.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT, QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
-from bigcrawl.scheduler.traps import WINDOW, TrapRules, divided, turned_text
+from bigcrawl.scheduler.traps import WINDOW, TrapRules, divided, standing_text, turned_text
 from bigcrawl.url.key import pld_key
 from bigcrawl.url.shape import CALENDAR, SESSION
 from tests.support.partition_world import PartitionWorld, SetBudgets, make_runs_early, make_url, pld_of
@@ -164,6 +165,34 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
     plds = work._pld_keys(later)
     allowed = work._without_traps(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]
+
+
+def test_same_content_lowers_a_budget_too(directory: Path) -> None:
+    """By the word of the node that fetches, whatever the URLs look like; kept over owners; taken back by its word."""
+    world, partition = PartitionWorld(), opened(directory)
+    key = pld_key("copies.example")
+
+    def say(partition: Partition, same: int) -> None:
+        world.offer([])
+        entry = world.inbox[-1]._replace(outcomes=pack_same_content(key, same))
+        partition.step([entry], 0, {})
+
+    say(partition, 0)
+    assert not len(partition._state.tables.traps), "a PLD that is none has no record"
+    say(partition, 60)
+    partition.make_durable()
+    again = opened(directory, 2)
+    assert divisor(again, "copies.example") == 5
+    found = read_partition(directory, 1, key)
+    assert found is not None
+    assert found.trap is not None
+    assert found.end is None, "it is no URL's end"
+    assert standing_text(found.trap) == "about 60 of its last 64 pages had the content of others"
+    fold(world, again, plain(range(WINDOW), "copies.example"))
+    assert divisor(again, "copies.example") == 5, "ordinary URLs do not take it back"
+    say(again, 0)
+    assert divisor(again, "copies.example") == 1
+    again._check()
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_000_000), st.integers(1, 1_000_000)), min_size=1))
