@@ -399,6 +399,8 @@ class Scheduler(BaseScheduler):
         held = self._tried_again(request, meta)
         if held is not None:
             self._try_again(held, request)
+            if held.outcome.startswith("status:3"):
+                held.retry_delay_ms = 0  # it was answered, by a redirect to itself; what it carries of retries is older
             return True
         checked = is_start or not request.dont_filter or self._is_redirect(meta)
         url, _ = encode_request(

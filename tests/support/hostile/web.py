@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.default_settings import BY_NAME
 from bigcrawl.simweb.checker import Rules, check
 from bigcrawl.simweb.features import ALL, Feature, Naming
 from bigcrawl.simweb.findings import Gap
@@ -23,7 +24,7 @@ from tests.support.everything import NamedCrawl, expected_of, faults_at, names_r
 from tests.support.processes import no_strays_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from bigcrawl.simweb.checker import Exchange, Report
@@ -50,12 +51,15 @@ _ANY_NUMBER = 10**9
 # the start of its next one nothing is forgiven.
 LATE_MS = 1_000
 FETCH_DEADLINE_S = 8
+# Where there is a delay of pay-level domains.
+PLD_DELAY_MS = 40 if "BIGCRAWL_PLD_DELAY" in BY_NAME else 0
 
 SETTINGS: dict[str, Any] = {
     "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
     "BIGCRAWL_SERVER_DELAY": SERVER_DELAY_MS / 1000,
     "BIGCRAWL_PARTITIONS": 64,
     "BIGCRAWL_STEP_SECONDS": 0.5,
+    **({"BIGCRAWL_PLD_DELAY": PLD_DELAY_MS / 1000} if PLD_DELAY_MS else {}),
     # More than `slow`, `late` and the slow robots.txt take, less than `dripping`.
     "DOWNLOAD_TIMEOUT": 4,
     "BIGCRAWL_FETCH_DEADLINE": FETCH_DEADLINE_S,
@@ -99,7 +103,8 @@ class HostileWeb:
         report = check(exchanges, self._rules())
         report = replace(
             report,
-            server_too_soon=tuple(crowded(exchanges)),
+            server_too_soon=tuple(crowded(exchanges, _server_of, SERVER_DELAY_MS)),
+            pld_too_soon=tuple(crowded(exchanges, self._pld_of, PLD_DELAY_MS)),
             host_too_soon=tuple(gap for gap in report.host_too_soon if not _is_noticed_late(gap)),
             # What another host's robots.txt redirects to is no page.
             robots_not_first=tuple(fetch for fetch in report.robots_not_first if "/robots/kind-" not in fetch.url),
@@ -127,6 +132,9 @@ class HostileWeb:
             endless_max=ENDLESS_MAX,
             nofollow=frozenset(nofollowing.keys() - self.expected.keys()),
         )
+
+    def _pld_of(self, each: Exchange) -> str:
+        return self.served.web.pld_of(each.host)
 
     def _is_sent_again(self, retried: OverRetry) -> bool:
         """A request that is lost with the kept connection it went over is sent again, and not counted as a try."""
@@ -162,21 +170,24 @@ def _is_noticed_late(gap: Gap) -> bool:
     return left and gap.gap_ms + LATE_MS >= gap.wanted_ms
 
 
-def crowded(exchanges: Iterable[Exchange]) -> Iterator[Gap]:
-    """Starts at one server that are further ahead of its gaps than a late start explains.
+def crowded(exchanges: Iterable[Exchange], group_of: Callable[[Exchange], str], gap_ms: int) -> Iterator[Gap]:
+    """Starts in one group, a server or a PLD, that are further ahead of its gaps than a late start explains.
 
-    Had each start been the server's gap after the one before it at least, this is when it would have come.
+    Had each start been the group's gap after the one before it at least, this is when it would have come.
     """
     due_ms: dict[str, int] = {}
     earlier: dict[str, Exchange] = {}
     for each in sorted(exchanges, key=lambda exchange: exchange.start_ms):
-        server = each.server or each.host
-        start_ms = max(due_ms.get(server, 0), each.start_ms)
+        group = group_of(each)
+        start_ms = max(due_ms.get(group, 0), each.start_ms)
         if start_ms - each.start_ms > LATE_MS:
-            before = earlier[server]
-            yield Gap(server, before, each, each.start_ms - before.start_ms, SERVER_DELAY_MS)
-        due_ms[server] = start_ms + SERVER_DELAY_MS
-        earlier[server] = each
+            yield Gap(group, earlier[group], each, each.start_ms - earlier[group].start_ms, gap_ms)
+        due_ms[group] = start_ms + gap_ms
+        earlier[group] = each
+
+
+def _server_of(each: Exchange) -> str:
+    return each.server or each.host
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.scheduler import scheduler as scheduler_module
 from bigcrawl.scheduler.scheduler import Scheduler, start_digest
+from bigcrawl.url.key import request_key
+from tests.unit.scheduler.test_held import held_url
 from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
@@ -114,3 +116,22 @@ def test_digest_tells_start_requests_apart_by_spider_and_arguments() -> None:
     spiders = [Spider("a"), Spider("b"), Spider("a", seeds="x"), Spider("a", seeds="y")]
     assert len({start_digest(spider) for spider in spiders}) == 4
     assert start_digest(Spider("a", seeds="x")) == start_digest(Spider("a", seeds="x"))
+
+
+@pytest.mark.parametrize(("outcome", "waits"), [("status:301", False), ("status:503", True)])
+def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, waits: bool) -> None:
+    """Scrapy carries a URL's retries along with its redirects; only a try that failed makes the host wait."""
+    frontier = new_scheduler(tmp_path)
+    frontier.node = SimpleNamespace()  # type: ignore[assignment]
+    frontier._spider = Spider(name="test")
+    before = {"retry_times": 1} if not waits else {}
+    started = Request("http://a.example/", meta=before)
+    held = held_url(1)
+    held.fields = held.fields._replace(key=request_key("http://a.example/", "GET", b""))
+    held.outcome = outcome
+    frontier._started[started] = held
+    hop = {"redirect_times": 1, "redirect_urls": ["http://a.example/"]}
+    after = {"retry_times": 1} | ({} if waits else hop)
+    assert frontier.enqueue_request(Request("http://a.example/", meta=after, dont_filter=True))
+    assert held.next_try
+    assert (held.retry_delay_ms > 0) is waits
