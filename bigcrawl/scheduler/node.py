@@ -100,8 +100,9 @@ class Node:
         self._on_fatal = on_fatal
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
-        counts_links = config.budget.policy != NO_POLICY  # else nobody asks for in-degrees
-        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if counts_links else None
+        has_budgets = config.budget.policy != NO_POLICY  # else nobody asks for in-degrees, nor for traps
+        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if has_budgets else None
+        self.same_content = self._make_same_content() if has_budgets else None
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
         self._paces = Paces(config)
         self.handout = Handout(config, clock, self.outbox, self._paces)
@@ -120,8 +121,6 @@ class Node:
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.sweeper)
         self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
         self._exchange.bytes_account = self._reputation.bytes_account
-        looks_at_content = config.traps.share and config.budget.policy != NO_POLICY
-        self.same_content = SameContent(config.traps.same_share, self.pld_of) if looks_at_content else None
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -143,6 +142,10 @@ class Node:
         self._pages_counted = 0  # of this node's own, what `pages_before` holds already
         self._unfolded = 0  # URLs in the inboxes of owned partitions
         self._rate_samples: deque[tuple[int, int]] = deque()
+
+    def _make_same_content(self) -> SameContent | None:
+        traps = self.config.traps
+        return SameContent(traps.same_share, self.pld_of) if traps.share else None
 
     def _make_doors(self) -> Doors:
         doors = Doors(self.config.politeness, self._client, self._dns, self._clock, self._paces)
