@@ -177,7 +177,11 @@ def test_names_that_only_a_proxy_knows(tmp_path: Path, monkeypatch: pytest.Monke
 def test_hosts_that_share_a_server_share_its_gap(tmp_path: Path) -> None:
     """Which hosts do is known only after DNS: by address, an alias, an address in the URL. Another server's do not."""
     together = ["one.example", "two.example", "alias.example", OPEN]
-    names = {"one.example": OPEN, "two.example": OPEN, "alias.example": NameRecord((OPEN,), alias="front.example")}
+    names: dict[str, Any] = {
+        "one.example": OPEN,
+        "two.example": OPEN,
+        "alias.example": NameRecord((OPEN,), alias="front.example"),
+    }
     alone = ["far.example"]
     pages = {f"{host}/": "page" for host in together + alone}
     seeds = together + alone
