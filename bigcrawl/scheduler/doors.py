@@ -104,10 +104,7 @@ class Doors:
         """
         if self._is_proxys(host):
             return ""
-        if self.lookups is not None and not self._dns.knows(host):
-            wait_ms = await self.lookups.wait_ms(host)
-            if wait_ms:
-                raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
+        await self._take_turn(host)
         try:
             found = await self._looked_up(host)
         except DnsError as error:
@@ -115,14 +112,22 @@ class Doors:
         self._failed_lookups.pop(host, None)
         return self._checked(found)
 
+    async def _take_turn(self, host: str) -> None:
+        """See that a host that is neither known nor asked for may be looked up now."""
+        if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
+            return
+        if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
+            raise Closed(retry_ms=LOOKUP_RETRY_MS)
+        wait_ms = await self.lookups.wait_ms(host) if self.lookups is not None else 0
+        if wait_ms:
+            raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
+
     async def _looked_up(self, host: str) -> list[str]:
         """The host's addresses, waited for only a while: a question goes on without the URL that asked it.
 
         Else hosts whose name servers are silent would fill the node, ten seconds each.
         """
-        asking_ms = self._dns.asking_ms(host)
-        is_slow = asking_ms is not None and asking_ms >= WAIT_MS_MAX
-        if is_slow or (asking_ms is None and self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX):
+        if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
         try:
             async with asyncio.timeout(WAIT_MS_MAX / 1000):

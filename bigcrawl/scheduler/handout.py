@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
@@ -212,13 +213,14 @@ class Handout:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
         if not held.server_delay_ms or not held.address:
             return True
-        wait_ms = self._started_ms.get(held.address, 0) + held.server_delay_ms - now_ms
+        server = server_of(held.address)
+        wait_ms = self._started_ms.get(server, 0) + held.server_delay_ms - now_ms
         if wait_ms > 0 and self.call_later is not None:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
             return False
-        self._started_ms[held.address] = now_ms
-        self._started_ms.move_to_end(held.address)
+        self._started_ms[server] = now_ms
+        self._started_ms.move_to_end(server)
         if len(self._started_ms) > SERVERS_REMEMBERED:
             self._started_ms.popitem(last=False)
         return True

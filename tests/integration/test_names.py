@@ -5,6 +5,7 @@ Of this machine's loopback network 127.50.0.0/16 is opened, as public addresses 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -171,3 +172,25 @@ def test_names_that_only_a_proxy_knows(tmp_path: Path, monkeypatch: pytest.Monke
         assert not web.zone.asked
         assert {hit.target for hit in web.hits} == {"/robots.txt", "/", "/2"}
         assert web.hosts_at(CLOSED) == {"far.example"}
+
+
+def test_hosts_that_share_a_server_share_its_gap(tmp_path: Path) -> None:
+    """Which hosts do is known only after DNS: by address, an alias, an address in the URL. Another server's do not."""
+    together = ["one.example", "two.example", "alias.example", OPEN]
+    names: dict[str, Any] = {
+        "one.example": OPEN,
+        "two.example": OPEN,
+        "alias.example": NameRecord((OPEN,), alias="front.example"),
+    }
+    alone = ["far.example"]
+    pages = {f"{host}/": "page" for host in together + alone}
+    seeds = together + alone
+    web, ended = crawled(
+        tmp_path, {**names, "far.example": OPEN_TOO}, pages, seeds, BIGCRAWL_SERVER_DELAY=0.5, BIGCRAWL_HOST_DELAY=0
+    )
+    assert set(ended.values()) == {"status:200"}
+    at = sorted(hit.at for hit in web.hits if hit.address == OPEN)
+    assert len(at) == 2 * len(together)
+    # What is measured is when the server reads a request, some time after its start.
+    assert min(later - earlier for earlier, later in pairwise(at)) > 0.3
+    assert at[-1] - at[0] >= 0.5 * (len(at) - 1) - 0.2

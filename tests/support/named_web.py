@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -20,11 +21,15 @@ PORT_TRIES = 50
 
 
 class Hit(NamedTuple):
-    """A request: the address that was connected to, the host that was asked for, without its port, and the target."""
+    """A request: the address that was connected to, the host that was asked for, without its port, and the target.
+
+    `at` is the second of the monotonic clock when its head was read.
+    """
 
     address: str
     host: str
     target: str
+    at: float
 
 
 class NamedWeb:
@@ -103,7 +108,7 @@ class NamedWeb:
                 target = "/" + target.split("/", 3)[3]
             named = next(line for line in head.split("\r\n") if line.lower().startswith("host:"))
             host = named[5:].strip().rpartition(":")[0] or named[5:].strip()
-            self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target))
+            self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target, time.monotonic()))
             writer.write(self._answer(f"{host}{target}"))
             await writer.drain()
         writer.close()

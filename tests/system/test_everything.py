@@ -61,8 +61,8 @@ SETTINGS: dict[str, Any] = {
 NOT_READ = frozenset(
     ("cut", "cut-chunk", "too-little", "stalled", "mute", "reset", "dripping", "endless", "endless-closing", "not-gzip")
 )
-# Of the crawl without end: exchanges before it is stopped, and pages in all when it stops by itself.
-PAGES_BEFORE, PAGES_MAX = 2_500, 4_000
+# Of the crawl without end: exchanges before it is stopped, while pages drip; pages in all when it stops by itself.
+PAGES_BEFORE, PAGES_MAX = 1_500, 4_000
 IN_PROCESS_MAX = 128
 NODE_BYTES_MAX = 300 << 20
 STOP_S = 10

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 
-from bigcrawl.politeness.addresses import refusal
+from bigcrawl.politeness.addresses import AddressGuard, refusal, server_of
 
 PUBLIC = [
     *("1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255"),
@@ -119,3 +121,48 @@ def test_public_addresses_are_not_refused(address: str) -> None:
 def test_addresses_inside_a_network_are_refused_with_the_reason(address: str, reason: str) -> None:
     """First and last of each range, and the IPv6 forms that would reach them."""
     assert refusal(address) == reason
+
+
+def test_guard_opens_what_its_operator_names() -> None:
+    """Networks of both families, single addresses; what IPv6 carries is judged as the IPv4 address that it is."""
+    guard = AddressGuard(allow_private=False, allowed=[ip_network("10.1.0.0/16"), ip_network("fd00:1::/32")])
+    for address in ("10.1.0.0", "10.1.255.255", "::ffff:10.1.2.3", "64:ff9b::a01:203", "fd00:1:2::3", "8.8.8.8"):
+        assert guard.refusal([address]) is None, address
+    for address, reason in (("10.2.0.0", "private"), ("fd00:2::1", "private"), ("127.0.0.1", "loopback")):
+        assert guard.refusal([address]) == reason
+    assert guard.refusal(["fd00:ec2::254"]) == guard.refusal(["169.254.169.254"]) == "metadata"
+    assert guard.refusal(["no address"]) == "malformed"
+
+
+def test_guard_closes_a_host_for_one_of_its_addresses() -> None:
+    """Which one a client takes is not always ours to say."""
+    guard = AddressGuard(allow_private=False)
+    assert guard.refusal(["8.8.8.8", "10.0.0.1"]) == "private"
+    assert guard.refusal(["8.8.8.8", "2606:4700::1111"]) is None
+    assert guard.refusal([]) is None
+
+
+def test_guard_may_be_open_to_all() -> None:
+    """BIGCRAWL_ALLOW_PRIVATE_ADDRESSES asks no more questions."""
+    guard = AddressGuard(allow_private=True)
+    assert all(guard.refusal([address]) is None for addresses in REFUSED.values() for address in addresses)
+
+
+@pytest.mark.parametrize(
+    ("address", "server"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("64:ff9b::c000:201", "192.0.2.1"),
+        ("2002:c000:201::5", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2606:4700::1111", "2606:4700::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        ("nonsense", "nonsense"),
+        ("", ""),
+    ],
+)
+def test_server_is_an_ipv4_address_or_a_network_of_ipv6(address: str, server: str) -> None:
+    """Whoever has a /64 has 2^64 addresses for one machine."""
+    assert server_of(address) == server

@@ -10,6 +10,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.scheduler import doors as doors_module
 from bigcrawl.scheduler.doors import LOOKUP_WAIT_MS_MAX, Closed, Doors
 from bigcrawl.scheduler.lookups import Lookups
 from bigcrawl.scheduler.paces import Paces
@@ -90,6 +91,33 @@ def test_host_that_is_known_needs_no_turn(tmp_path: Path, redis_url: str) -> Non
             assert waits[-1] == LOOKUP_WAIT_MS_MAX
             clock.advance(waits[0])
             assert await doors.address("0.farm") == "192.0.2.1"
+
+    asyncio.run(scenario())
+
+
+def test_slow_name_takes_one_turn(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A URL that comes back while its name is still asked for does not use up another look-up of its PLD."""
+    monkeypatch.setattr(doors_module, "WAIT_MS_MAX", 5)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            clock, budgets, answered = ManualClock(), Budgets(), asyncio.Event()
+
+            async def slow(host: str) -> list[str]:
+                await answered.wait()
+                return await resolve(host)
+
+            config = make_config(tmp_path, "crawl", dns_pld_names=2)
+            doors = Doors(config.politeness, client, DnsCache(slow, clock), clock, Paces(config))
+            doors.lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            for _ in range(4):
+                with pytest.raises(Closed, match="for 2000 ms"):
+                    await doors.address("slow.farm")
+                clock.advance(10)
+            answered.set()
+            assert await doors.address("other.farm") == "192.0.2.1"
+            with pytest.raises(Closed, match=r"for \d{5} ms"):
+                await doors.address("third.farm")
 
     asyncio.run(scenario())
 
