@@ -18,6 +18,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bigcrawl.contact import find_contact, find_mail
 from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
 
@@ -78,10 +79,10 @@ class BudgetConfig:
 
 @dataclass(frozen=True, slots=True)
 class PolitenessConfig:
-    """Delays, limits and doors.
+    """Delays, limits, doors, and who knocks.
 
     The two delays `_min_ms` are what budgets may scale the others down to: never above those, and the same where
-    nothing is scaled.
+    nothing is scaled. `contact` and `mail` are empty where there is none.
     """
 
     host_delay_ms: int
@@ -97,6 +98,21 @@ class PolitenessConfig:
     fetch_deadline_ms: int
     stop_grace_ms: int
     agent: str
+    contact: str
+    mail: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """What an answer may cost, and a connection be used for."""
+
+    truncates: bool
+    header_bytes_max: int
+    headers_max: int
+    decompression_ratio_max: int
+    encodings_max: int
+    connection_requests_max: int
+    connection_age_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +145,7 @@ class Config:
     budget: BudgetConfig
     politeness: PolitenessConfig
     dns: DnsConfig
+    limits: LimitsConfig
     progress_ms: int
 
 
@@ -189,11 +206,22 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         allow_addresses=_networks(value),
         fetch_deadline_ms=_ms(value["BIGCRAWL_FETCH_DEADLINE"]),
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
-        agent=str(settings.get("USER_AGENT") or "bigcrawl"),
+        agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),
+        contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),
+        mail=find_mail(contact, agent),
+    )
+    limits = LimitsConfig(
+        truncates=value["BIGCRAWL_TRUNCATE"],
+        header_bytes_max=value["BIGCRAWL_HEADER_BYTES_MAX"],
+        headers_max=value["BIGCRAWL_HEADERS_MAX"],
+        decompression_ratio_max=value["BIGCRAWL_DECOMPRESSION_RATIO_MAX"],
+        encodings_max=value["BIGCRAWL_ENCODINGS_MAX"],
+        connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
+        connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
     )
     progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
     dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
-    return Config(crawl, frontier, budget, politeness, dns, progress_ms)
+    return Config(crawl, frontier, budget, politeness, dns, limits, progress_ms)
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
@@ -269,6 +297,16 @@ def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
         return max(host_delay, float(settings.get("DOWNLOAD_DELAY") or 0))
     return host_delay
+
+
+def _contact(own: str | None, agent: str) -> str:
+    """The contact that is set, else the one in the user agent; "" for none."""
+    if own and find_contact(own) != own:
+        raise ConfigError(
+            f"BIGCRAWL_CONTACT is {own!r}; must be a web page or a mail address of yours, such as "
+            f"https://<your site>/bot or <you>@<your site>"
+        )
+    return own or find_contact(agent)
 
 
 def _node_name() -> str:

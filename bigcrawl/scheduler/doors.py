@@ -12,6 +12,8 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness import addresses
 from bigcrawl.politeness.addresses import AddressGuard, server_of
 from bigcrawl.politeness.dns_cache import DnsError, literal_address
 from bigcrawl.redisdb import scripts
@@ -26,9 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
 
-WAIT_MS_MAX = (
-    1_000  # a start granted further ahead does not hold a place in the node, nor does a name that takes longer
-)
+WAIT_MS_MAX = 1_000  # a start granted further ahead, or a name that takes longer, does not hold a place in the node
 LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
 LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
@@ -36,7 +36,12 @@ LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
 LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
+UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL is there for the next
 GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
+UNIDENTIFIED = (
+    "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
+    "of yours, so that whoever is crawled can reach you. No public address was asked for anything"
+)
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
@@ -49,7 +54,11 @@ class Closed(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Doors:
-    """Addresses and gates, for pages and for robots.txt alike."""
+    """Addresses and gates, for pages and for robots.txt alike.
+
+    Attributes:
+        on_unidentified: told that a crawl without a contact was about to ask a public address, which it must not.
+    """
 
     def __init__(
         self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock, paces: Paces
@@ -66,6 +75,7 @@ class Doors:
         """Whether a host's name is resolved by this node, not by a proxy; None: all are."""
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # look-ups that had failed when a URL last ended
         self._grants: OrderedDict[str, int] = OrderedDict()
+        self.on_unidentified: Callable[[ConfigError], None] = _nothing
 
     def __repr__(self) -> str:
         return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
@@ -77,6 +87,7 @@ class Doors:
             Closed: the address is refused.
         """
         if self._is_proxys(host):
+            self._identify()
             return ""
         if self._policy.server_delay_ms:
             return None
@@ -90,6 +101,7 @@ class Doors:
             Closed: refused, or there is none, or it is not yet its turn to be looked up.
         """
         if self._is_proxys(host):
+            self._identify()
             return ""
         await self._take_turn(host)
         try:
@@ -181,4 +193,16 @@ class Doors:
     def _checked(self, found: list[str]) -> str:
         if self._guard.refusal(found):
             raise Closed(reason="refused-address")
+        if addresses.refusal(found[0]) is None:
+            self._identify()
         return found[0]
+
+    def _identify(self) -> None:
+        """Ask no public address, or a proxy for what may be one, for a crawl that does not say whose it is."""
+        if not self._policy.contact:
+            self.on_unidentified(ConfigError(UNIDENTIFIED))
+            raise Closed(retry_ms=UNIDENTIFIED_MS)
+
+
+def _nothing(_: ConfigError) -> None:
+    """Before there is a node, nobody has to be told."""

@@ -110,9 +110,7 @@ class Node:
         )
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
-        self._doors = Doors(config.politeness, client, dns, clock, self._paces)
-        self._doors.resolves_here = local_names(config.dns)
-        self._doors.lookups = Lookups(config, clock, self.pld_of, self._budget_of)
+        self._doors = self._new_doors(on_fatal)
         self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
@@ -139,6 +137,13 @@ class Node:
         self._pages_counted = 0  # of this node's own, what `pages_before` holds already
         self._unfolded = 0  # URLs in the inboxes of owned partitions
         self._rate_samples: deque[tuple[int, int]] = deque()
+
+    def _new_doors(self, on_fatal: Callable[[BigcrawlError], None]) -> Doors:
+        doors = Doors(self.config.politeness, self._client, self._dns, self._clock, self._paces)
+        doors.resolves_here = local_names(self.config.dns)
+        doors.lookups = Lookups(self.config, self._clock, self.pld_of, self._budget_of)
+        doors.on_unidentified = on_fatal
+        return doors
 
     def __repr__(self) -> str:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"

@@ -10,7 +10,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler import doors as doors_module
-from bigcrawl.scheduler.doors import GRANT_KEPT_MS, LOOKUPS_MAX, Closed, Doors
+from bigcrawl.scheduler.doors import GRANT_KEPT_MS, LOOKUPS_MAX, UNIDENTIFIED, Closed, Doors
 from bigcrawl.scheduler.paces import Paces
 from tests.unit.scheduler.world import connected, make_config, resolve
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
 
 
@@ -60,6 +61,34 @@ def test_private_address_is_refused_whatever_name_leads_there(tmp_path: Path, re
             assert closed.value.reason == "refused-address"
 
     run(tmp_path, redis_url, story, allow_private_addresses=False)
+
+
+@pytest.mark.parametrize("address", ["11.0.0.1", "2a02::1"])
+def test_public_address_is_not_asked_namelessly(tmp_path: Path, redis_url: str, address: str) -> None:
+    """The crawl is to end, and the URL comes back: the short way, the long way, and with every server open."""
+
+    async def story(entrance: Entrance) -> None:
+        told: list[ConfigError] = []
+        entrance.doors.on_unidentified = told.append
+        for _ in range(2):
+            with pytest.raises(Closed) as closed:
+                entrance.doors.known_address(address)
+            assert (closed.value.reason, closed.value.retry_ms > 0) == ("", True)
+            with pytest.raises(Closed):
+                await entrance.doors.address(address)
+        assert [str(error) for error in told] == [UNIDENTIFIED] * 4
+        assert await entrance.doors.address("127.0.0.1") == "127.0.0.1"
+
+    run(tmp_path, redis_url, story)
+
+
+def test_public_address_is_asked_by_somebody(tmp_path: Path, redis_url: str) -> None:
+    """With a contact nothing is in the way."""
+
+    async def story(entrance: Entrance) -> None:
+        assert await entrance.doors.address("11.0.0.1") == "11.0.0.1"
+
+    run(tmp_path, redis_url, story, contact="me@uni-somewhere.de")
 
 
 def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, redis_url: str) -> None:
@@ -195,7 +224,7 @@ def test_url_that_comes_back_early_has_not_been_tried_again(tmp_path: Path, redi
 
 
 def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Path, redis_url: str) -> None:
-    """They pass at once, known or not; an address in a URL is checked as ever."""
+    """They pass at once, known or not; an address in a URL is checked as ever. A nameless crawl asks for none."""
 
     async def story(entrance: Entrance) -> None:
         entrance.doors.resolves_here = "near.example".__eq__
@@ -205,7 +234,14 @@ def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Pat
         with pytest.raises(Closed, match="refused-address"):
             await entrance.doors.address("10.0.0.1")
 
-    run(tmp_path, redis_url, story, server_delay=5, allow_private_addresses=False, allow_addresses="192.0.2.0/24")
+    async def nameless(entrance: Entrance) -> None:
+        entrance.doors.resolves_here = "near.example".__eq__
+        with pytest.raises(Closed, match="for 10000 ms"):
+            await entrance.doors.address("far.example")
+
+    closed = {"server_delay": 5, "allow_private_addresses": False, "allow_addresses": "192.0.2.0/24"}
+    run(tmp_path, redis_url, story, contact="tests@bigcrawl.org", **closed)
+    run(tmp_path, redis_url, nameless, **closed)
 
 
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:
