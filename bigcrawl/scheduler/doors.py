@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
 
-WAIT_MS_MAX = (
-    1_000  # a start granted further ahead does not hold a place in the node, nor does a name that takes longer
-)
+WAIT_MS_MAX = 1_000  # a start granted further ahead, or a name that takes longer, does not hold a place in the node
 LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
 LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
@@ -90,6 +88,7 @@ class Doors:
             Closed: the address is refused.
         """
         if self._is_proxys(host):
+            self._identify()
             return ""
         if self._policy.server_delay_ms:
             return None
@@ -103,6 +102,7 @@ class Doors:
             Closed: refused, or there is none, or it is not yet its turn to be looked up.
         """
         if self._is_proxys(host):
+            self._identify()
             return ""
         await self._take_turn(host)
         try:
@@ -194,10 +194,15 @@ class Doors:
     def _checked(self, found: list[str]) -> str:
         if self._guard.refusal(found):
             raise Closed(reason="refused-address")
-        if not self._policy.contact and addresses.refusal(found[0]) is None:
+        if addresses.refusal(found[0]) is None:
+            self._identify()
+        return found[0]
+
+    def _identify(self) -> None:
+        """Ask no public address, or a proxy for what may be one, for a crawl that does not say whose it is."""
+        if not self._policy.contact:
             self.on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)
-        return found[0]
 
 
 def _nothing(_: ConfigError) -> None:
