@@ -23,7 +23,7 @@ NO_WORD = frozenset({"error:other"})
 """Outcomes of a fetch that say nothing of the host: the error is ours."""
 
 FREE_TRIES_MAX = 3
-"""Failed tries of a URL that are not counted, because its host was failing before: it has so many more than others."""
+"""Failed tries of a URL that are not counted, because another of its host had failed before: so many more it has."""
 
 _SECONDS = re.compile(r"[0-9]{1,18}")
 

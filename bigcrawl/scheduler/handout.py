@@ -56,8 +56,8 @@ class Handout:
             policy.backoff_first_ms, policy.backoff_longest_ms, policy.retry_after_max_ms, policy.host_failures_max
         )
         self._dice = dice
-        self._failing: OrderedDict[str, None] = OrderedDict()
-        self._slow: OrderedDict[str, None] = OrderedDict()
+        self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
+        self._slow: OrderedDict[str, int] = OrderedDict()
         self._slow_after_ms = policy.slow_after_ms or NEVER_SLOW_MS
         self._slow_room = policy.slow_fetches_max
         self._paces = paces or Paces(config)
@@ -142,9 +142,9 @@ class Handout:
             end = Ended(held.seq, rest_ms, b"", counter, held.fetched_bytes, self._word(held))
         self.held.end(held, end, self._outbox.offered)
 
-    def is_failing(self, host: str) -> bool:
-        """Whether the last that this node has heard of a host was a failure."""
-        return host in self._failing
+    def is_failing(self, host: str, key: int) -> bool:
+        """Whether the last that this node has heard of a host is a failure of another URL than that of the key."""
+        return self._failing.get(host, key) != key
 
     def return_unstarted(self) -> None:
         """Give back every URL that the engine has not started."""
@@ -175,7 +175,7 @@ class Handout:
         if said == ANSWERS:
             self._failing.pop(held.host, None)
             return ANSWERS
-        _remember(self._failing, held.host)
+        _remember(self._failing, held.host, held.fields.key)
         return failure_word(self._backoff, said, self._dice(), held.retry_after_ms, held.next_order)
 
     def _note_speed(self, held: HeldUrl) -> None:
@@ -183,7 +183,7 @@ class Handout:
         if held.outcome == ABORTED:
             return
         if held.download_ms > self._slow_after_ms:
-            _remember(self._slow, held.host)
+            _remember(self._slow, held.host, held.fields.key)
         else:
             self._slow.pop(held.host, None)
 
@@ -226,8 +226,8 @@ class Handout:
         return True
 
 
-def _remember(hosts: OrderedDict[str, None], host: str) -> None:
-    hosts[host] = None
+def _remember(hosts: OrderedDict[str, int], host: str, key: int) -> None:
+    hosts[host] = key
     hosts.move_to_end(host)
     if len(hosts) > HOSTS_REMEMBERED:
         hosts.popitem(last=False)

@@ -444,7 +444,7 @@ class Scheduler(BaseScheduler):
         assert self.node is not None
         attempts = held.fields.attempts + 1
         host_failed = is_failure(held.outcome)
-        if host_failed and self.node.handout.is_failing(held.host):
+        if host_failed and self.node.handout.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
         url, _ = encode_request(request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max)
         # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has
@@ -461,7 +461,7 @@ class Scheduler(BaseScheduler):
             )
 
     def _give_try_back(self, held: HeldUrl, request: Request) -> None:
-        """The host was failing before: what is tried on it meanwhile is not counted, so many times."""
+        """Another URL of the host has failed before it: what is tried meanwhile is not counted, so many times."""
         counted = next((r.meta.get("retry_times", 0) for r, url in self._started.items() if url is held), 0)
         if held.fields.attempts - counted >= FREE_TRIES_MAX:
             return

@@ -128,14 +128,15 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     failed = desk.started(1)
     failed.outcome, failed.next_try, failed.next_order, failed.download_ms = outcome, b"1:again", 77, 180_000
     desk.handout.end_fetched(failed)
-    assert desk.handout.is_failing(failed.host)
+    assert desk.handout.is_failing(failed.host, 2)
+    assert not desk.handout.is_failing(failed.host, 1), "its own failures are its own"
     last = desk.started(2)
     last.outcome = outcome
     desk.handout.end_fetched(last)
     fine = desk.started(3)
     fine.outcome = "status:404"
     desk.handout.end_fetched(fine)
-    assert not desk.handout.is_failing(fine.host)
+    assert not desk.handout.is_failing(fine.host, 9)
     word = f"10000 3600000 250 28 {outcome} "
     assert [(end.delay_ms, end.health) for end in desk.ended()] == [
         (1_000, word + "77"),
@@ -164,7 +165,7 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     desk.handout.end_fetched(held)
     answers = outcome in ("error:dataloss", "error:too-large")
     assert [end.health for end in desk.ended()] == [ANSWERS if answers else ""]
-    assert not desk.handout.is_failing(held.host)
+    assert not desk.handout.is_failing(held.host, 9)
 
 
 def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
