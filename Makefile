@@ -9,6 +9,7 @@
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges   URL-seen and budgets; docs/performance.md
+#   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs.
 
@@ -26,7 +27,7 @@ CORPORA := build/corpora
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test check lint check-system test-fault clean
-.PHONY: bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges
+.PHONY: bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-speed
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -66,7 +67,7 @@ check-system: $(STAMP)
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
 
-bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges: $(STAMP)
+bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-speed: $(STAMP)
 	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 clean:

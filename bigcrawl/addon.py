@@ -25,6 +25,7 @@ from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
+from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.scheduler.budget import make_policy
 from bigcrawl.scheduler.budget_rules import parse_rules
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
@@ -70,6 +71,7 @@ class Addon:
             config = read_config(settings)
             make_policy(config.budget, EMPTY_COUNTS)
             parse_rules(config.budget.rules)
+            parse_speed(config.pace.speed, config.pace.time_zone)
             if config.crawl.warc_dir is not None:
                 usable_directory(config.crawl.warc_dir)
         except ConfigError as error:

@@ -96,6 +96,14 @@ class PolitenessConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PaceConfig:
+    """How fast the whole crawl goes; `politeness.speed_plan` checks the texts."""
+
+    speed: str
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
@@ -104,6 +112,7 @@ class Config:
     budget: BudgetConfig
     politeness: PolitenessConfig
     progress_ms: int
+    pace: PaceConfig
 
 
 def read_config(settings: Mapping[str, Any]) -> Config:
@@ -164,7 +173,8 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
         agent=str(settings.get("USER_AGENT") or "bigcrawl"),
     )
-    return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]))
+    pace = PaceConfig(speed=value["BIGCRAWL_SPEED"], time_zone=value["BIGCRAWL_TIME_ZONE"])
+    return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]), pace)
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:

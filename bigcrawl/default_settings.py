@@ -253,6 +253,18 @@ SETTINGS: tuple[Setting, ...] = (
         1_000,
     ),
     Setting(
+        "BIGCRAWL_SPEED",
+        "",
+        str,
+        "Pages and bytes a second of the whole crawl, by time of day and weekday; empty: no limit.",
+    ),
+    Setting(
+        "BIGCRAWL_TIME_ZONE",
+        "UTC",
+        str,
+        "The time zone that times of day are of, a name such as Europe/Berlin.",
+    ),
+    Setting(
         "BIGCRAWL_ROBOTS",
         "obey",
         str,

@@ -18,6 +18,7 @@ from bigcrawl.commands import budget
 from bigcrawl.commands.again import forget, retry
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.explain import explain
+from bigcrawl.commands.speed import speed
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
 from bigcrawl.config import read_config
@@ -68,6 +69,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "forget": Action("URL...", 1, URLS_MAX, forget),
     "retry": Action("URL...", 1, URLS_MAX, retry),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
+    "speed": Action("[SPEED | --unset]", 0, 50, speed),
 }
 
 

@@ -21,6 +21,8 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:beats             zset    last beat ms -> node
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> how the in-degrees of its PLDs are spread
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
+    bigcrawl:{<crawl>}:control           hash    what was said to a running crawl: speed, blacklisted
+    bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
@@ -94,6 +96,14 @@ class CrawlKeys:
     @property
     def rules(self) -> str:
         return self._prefix + "rules"
+
+    @property
+    def control(self) -> str:
+        return self._prefix + "control"
+
+    @property
+    def speed(self) -> str:
+        return self._prefix + "speed"
 
 
 def gate_key(address: str) -> str:

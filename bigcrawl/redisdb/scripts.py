@@ -93,6 +93,15 @@ class Ended(NamedTuple):
     fetched_bytes: int = 0
 
 
+class Starts(NamedTuple):
+    """Start times that were granted; microseconds of server time, `granted` of them from `first_us` on."""
+
+    now_us: int
+    first_us: int
+    step_us: int
+    granted: int
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionView:
     """How a partition stands at `now_ms`, server time."""
@@ -381,6 +390,27 @@ def pass_gate(address: str, gap_ms: int, earliest_ms: int, now_ms: int = 0) -> C
         (gate_key(address),),
         (now_ms, gap_ms, earliest_ms),
         lambda reply: (int(reply[0]), int(reply[1])),
+    )
+
+
+def grant_starts(
+    keys: CrawlKeys,
+    *,
+    page_us: int,
+    bytes_us: int,
+    debt_us: int,
+    wanted: int,
+    share: int,
+    given_back: int,
+    horizon_ms: int,
+    now_ms: int = 0,
+) -> Call[Starts]:
+    """Get start times of the crawl's speed; `page_us` and `bytes_us` are microseconds a start, 0 without a limit."""
+    return Call(
+        "grant_starts",
+        (keys.speed,),
+        (now_ms, page_us, bytes_us, debt_us, wanted, share, given_back, horizon_ms),
+        lambda reply: Starts(*map(int, reply)),
     )
 
 

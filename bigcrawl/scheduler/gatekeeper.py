@@ -20,7 +20,7 @@ from bigcrawl.scheduler.doors import Closed
 from bigcrawl.scheduler.held import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.doors import Doors
@@ -48,8 +48,16 @@ class Outlet(Protocol):
 class Gatekeeper:
     """Asks the five questions; exactly one of the outlet's methods is called for each URL, now or later."""
 
-    def __init__(self, robots: Robots, doors: Doors, clock: Clock, outlet: Outlet) -> None:
+    def __init__(
+        self,
+        robots: Robots,
+        doors: Doors,
+        clock: Clock,
+        outlet: Outlet,
+        before_robots: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._robots = robots
+        self._before_robots = before_robots or _at_once
         self._doors = doors
         self._clock = clock
         self._outlet = outlet
@@ -57,6 +65,11 @@ class Gatekeeper:
 
     def __repr__(self) -> str:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
+
+    @property
+    def waiting(self) -> int:
+        """URLs that are being decided over, or wait for their moment."""
+        return len(self._tasks)
 
     def offer(self, held: HeldUrl) -> None:
         """Take a URL that was just taken from its back queue; raises nothing."""
@@ -94,6 +107,9 @@ class Gatekeeper:
     async def _decide(self, held: HeldUrl) -> None:
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
+            await self._before_robots()
+            if held.stage is not Stage.WAITING:
+                return  # given back meanwhile: the node stops
             held.stage = Stage.ROBOTS
             self._outlet.give_back(held, await self._robots.fetch(held), "robots")
         elif not self._is_forbidden(held, known):
@@ -151,3 +167,7 @@ class Gatekeeper:
     def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
         """Give back a URL whose host may have been asked for its robots.txt."""
         self._outlet.give_back(held, max(delay_ms, self._robots.rest_ms(held.authority)))
+
+
+async def _at_once() -> None:
+    """No robots.txt has to wait for the crawl's speed."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.outbox import Outbox
+    from bigcrawl.scheduler.speed import SpeedControl
 
 SERVERS_REMEMBERED = 10_000
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
@@ -47,6 +48,7 @@ class Handout:
         self.wake_engine: Callable[[], None] = _nothing
         self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None
         self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
+        self.speed: SpeedControl | None = None
 
     def __repr__(self) -> str:
         return f"<Handout held={len(self.held)} buffered={len(self._buffer)}>"
@@ -90,14 +92,21 @@ class Handout:
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
                 continue
+            if self._is_slowed(held, now_ms):
+                self._buffer.appendleft(held)
+                return None
             if held.refusal or self._server_may_start(held, now_ms):
                 held.stage = Stage.STARTED
+                if self.speed is not None and self.speed.limits and not held.refusal:
+                    self.speed.note_start()
                 return held
         return None
 
     def end_fetched(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
         held.ended_ms = self._clock.monotonic_ms()
+        if self.speed is not None and self.speed.limits and not held.refusal:
+            self.speed.note_ended(held.fetched_bytes)
         if held.outcome == ABORTED:
             end = Ended(held.seq, self._rest_ms(held), RETURN)
         elif held.next_try:
@@ -127,6 +136,11 @@ class Handout:
         if self._paces.are_scaled:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
         return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=held.download_ms)
+
+    def _is_slowed(self, held: HeldUrl, now_ms: int) -> bool:
+        """Whether the crawl's speed makes all fetches wait; the engine is woken when one may start."""
+        speed = self.speed
+        return speed is not None and speed.limits and not held.refusal and not speed.may_start(now_ms)
 
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""

@@ -4,6 +4,7 @@
     fold   steps of owned partitions, their files in a worker thread
     beat   about once a second: heartbeat, how the owned partitions stand, their leases; waits for no file
     watch  about once a second: who should own what, is the crawl finished?
+    steer  a few times a second: what was said to the running crawl, and permits to start fetches
 
 `offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
 survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line in
@@ -24,6 +25,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budget import NO_POLICY
+from bigcrawl.scheduler.control import SPEED, Said
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
@@ -36,6 +38,7 @@ from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.url.key import partition_of
 
@@ -61,6 +64,9 @@ WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
 FOLD_S = 0.1  # between two looks for partitions whose step is due
 FOLD_STARVED_S = 0.02
 RETRY_S = 0.5  # after Redis did not answer
+STEER_S = 0.2  # between two looks for what may have to be asked
+STEER_SLOWED_S = 0.04
+SAID_MS = 400  # between two readings of what was said to the crawl
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
 CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
@@ -104,9 +110,13 @@ class Node:
             config, client, self.membership, self.handout, clock, self._worker, self._reputation, self._paces
         )
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
-        self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
+        self.speed = self.handout.speed = SpeedControl(config, client, clock)
+        self.speed.wake = self._wake_engine
+        self._said = Said(client, config.crawl.name)
+        self._said_ms = 0  # monotonic; when it is to be read again
+        self.robots = Robots(config, client, self._doors, clock, self.speed.paced(fetch), self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
-        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout)
+        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.speed.turn)
         self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
         self._exchange.bytes_account = self._reputation.bytes_account
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
@@ -147,7 +157,7 @@ class Node:
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._loop(work), name=f"bigcrawl-{work.__name__}")
-            for work in (self._pump, self._fold, self._beat, self._watch)
+            for work in (self._pump, self._fold, self._beat, self._watch, self._steer)
         ]
 
     async def join(self) -> None:
@@ -158,6 +168,7 @@ class Node:
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
+        await self._hear()
         await self.ownership.rebalance()
         seen = await self.survey()
         self.pages_before = self._pages_surveyed = seen.pages
@@ -422,6 +433,26 @@ class Node:
             self.handout.wake_engine()
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
+    async def _steer(self) -> float:
+        if self._restarted:
+            return RETRY_S
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._said_ms:
+            await self._hear()
+            self._said_ms = now_ms + SAID_MS
+        if self.speed.wants(self.handout.buffered):
+            await self.speed.ask(self.handout.buffered, len(self.membership.reports))
+        return STEER_SLOWED_S if self.speed.limits else STEER_S
+
+    async def _hear(self) -> None:
+        """Do what was said to the crawl since it was last heard."""
+        await self._said.read()
+        self.speed.note_server_time(self._said.server_ms)
+        self.speed.note_said(self._said.fields.get(SPEED))
+
+    def _wake_engine(self) -> None:
+        self.handout.wake_engine()
+
     async def _refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()
         if now_ms >= self._reputation.stale_ms:
@@ -517,6 +548,8 @@ class Node:
         if self.is_crowded or self._fold.__name__ in self._troubled:
             return 0  # what cannot be folded, on a full disk for instance, must not pile up in Redis
         room = self.config.frontier.in_process_max - len(self.handout.held)
+        if self.speed.limits:
+            room = min(room, self.speed.room(self.handout.buffered + self._gatekeeper.waiting))
         if self.config.crawl.pages_max:
             room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
         return max(0, room)
