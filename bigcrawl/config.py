@@ -97,10 +97,11 @@ class PolitenessConfig:
 
 @dataclass(frozen=True, slots=True)
 class PaceConfig:
-    """How fast the whole crawl goes; `politeness.speed_plan` checks the texts."""
+    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts."""
 
     speed: str
     time_zone: str
+    blacklist: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,11 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
         agent=str(settings.get("USER_AGENT") or "bigcrawl"),
     )
-    pace = PaceConfig(speed=value["BIGCRAWL_SPEED"], time_zone=value["BIGCRAWL_TIME_ZONE"])
+    pace = PaceConfig(
+        speed=value["BIGCRAWL_SPEED"],
+        time_zone=value["BIGCRAWL_TIME_ZONE"],
+        blacklist=tuple(value["BIGCRAWL_BLACKLIST"] or ()),
+    )
     return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]), pace)
 
 
@@ -245,6 +250,8 @@ def _convert(setting: Setting, raw: object) -> Any:
         return number if math.isfinite(number) else _refuse()
     if setting.type is dict:
         return _table(raw)
+    if setting.type is list:
+        return _list(setting, raw)
     return str(raw).strip()
 
 
@@ -256,6 +263,25 @@ def _table(raw: Any) -> dict[str, dict[str, object]]:
     return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
 
 
+def _list(setting: Setting, raw: Any) -> list[str]:
+    if isinstance(raw, str) and raw.lstrip().startswith("["):
+        raw = json.loads(raw)
+    if isinstance(raw, str):
+        raw = _lines_of(setting, raw.strip()) if raw.strip() else []
+    if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
+        _refuse()
+    return [item.strip() for item in raw if item.strip()]
+
+
+def _lines_of(setting: Setting, path: str) -> list[str]:
+    """The lines of a file, without empty ones and what follows a `#` at their beginning or behind a blank."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{setting.name} is {path!r}, a file that cannot be read: {error}") from None
+    return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in text.splitlines()]
+
+
 def _refuse() -> Any:
     raise ValueError
 
@@ -265,6 +291,8 @@ def _wanted(setting: Setting) -> str:
         return "one of " + ", ".join(setting.choices)
     if setting.type is dict:
         return 'a table of tables, such as {"example.com": {"budget": 500}}, or that in JSON'
+    if setting.type is list:
+        return 'a list such as ["example.com"], that in JSON, or the name of a file with one entry a line'
     kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
     bounds = ""
     if setting.low is not None and setting.high is not None:

@@ -253,6 +253,12 @@ SETTINGS: tuple[Setting, ...] = (
         1_000,
     ),
     Setting(
+        "BIGCRAWL_BLACKLIST",
+        None,
+        list,
+        "Hosts, pay-level domains, patterns and ranges of addresses that are not fetched: a list, or a file of them.",
+    ),
+    Setting(
         "BIGCRAWL_SPEED",
         "",
         str,

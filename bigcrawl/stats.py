@@ -112,8 +112,8 @@ SCRAPY_STATS: tuple[Stat, ...] = (
 
 CRAWL_COUNTERS: tuple[Stat, ...] = (
     # --- sent and merged
-    Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua"),
-    Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua"),
+    Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua, set_aside_urls.lua"),
+    Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua, set_aside_urls.lua"),
     Stat(
         "folded",
         "mark",
@@ -204,6 +204,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "tries",
         "Tries that were repeated, by what they had ended in: `retried:status:503`, `retried:error:timeout`.",
         "scheduler/handout.py",
+    ),
+    Stat(
+        "set_aside",
+        "counter",
+        "URLs",
+        "Times that a URL which was about to be fetched went back to disk, because the blacklist covers it.",
+        "set_aside_urls.lua",
     ),
     Stat(
         "ended",

@@ -17,6 +17,7 @@ from scrapy.exceptions import UsageError
 from bigcrawl.commands import budget
 from bigcrawl.commands.again import forget, retry
 from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.blacklist import blacklist
 from bigcrawl.commands.explain import explain
 from bigcrawl.commands.speed import speed
 from bigcrawl.commands.status import read_status, status_text
@@ -69,6 +70,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "forget": Action("URL...", 1, URLS_MAX, forget),
     "retry": Action("URL...", 1, URLS_MAX, retry),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
+    "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, blacklist),
     "speed": Action("[SPEED | --unset]", 0, 50, speed),
 }
 

@@ -59,6 +59,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
         "urls": {
             "inbox": seen.urls_inbox,
             "disk": seen.urls_disk,
+            "withheld": seen.counts["withheld"],
             "queued": seen.urls_queued,
             "taken": seen.urls_taken,
             "ended": seen.counts["ended"],
@@ -79,7 +80,8 @@ def status_text(status: dict[str, Any]) -> str:
         f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second",
         f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy",
         (
-            f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk, {urls['queued']:,} in Redis, "
+            f"URLs        {urls['inbox']:,} in inboxes, {urls['disk']:,} on disk and {urls['withheld']:,} withheld, "
+            f"{urls['queued']:,} in Redis, "
             f"{urls['taken']:,} taken, {urls['ended']:,} ended; {urls['seen']:,} seen"
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",

@@ -22,6 +22,7 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> how the in-degrees of its PLDs are spread
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
     bigcrawl:{<crawl>}:control           hash    what was said to a running crawl: speed, blacklisted
+    bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or addresses -> 1; 0: not that of the settings
     bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
 
@@ -100,6 +101,10 @@ class CrawlKeys:
     @property
     def control(self) -> str:
         return self._prefix + "control"
+
+    @property
+    def blacklist(self) -> str:
+        return self._prefix + "blacklist"
 
     @property
     def speed(self) -> str:

@@ -414,6 +414,19 @@ def grant_starts(
     )
 
 
+def set_aside_urls(
+    keys: PartitionKeys, who: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
+) -> Call[int]:
+    """Put taken URLs, (seq, batch of the one) each, back into the inbox; how many were still taken."""
+    flat = tuple(value for url in urls for value in url)
+    return Call(
+        "set_aside_urls",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
+        (now_ms, who.node, who.epoch, connections, *flat),
+        _owned(keys),
+    )
+
+
 def put_robots(
     keys: PartitionKeys,
     host: str,

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.blacklist import Blacklist, in_force, parse_entries
 from bigcrawl.scheduler.owned_partition import pairs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.aside import Aside
+    from bigcrawl.scheduler.speed import SpeedControl
+
+logger = logging.getLogger(__name__)
 
 SPEED = "speed"
 """The field that has the text of a speed, see `bigcrawl.politeness.speed_plan`."""
+
+BLACKLISTED = "blacklisted"
+"""The field that has the number of the blacklist's last change."""
+
+HEAR_MS = 400  # between two readings: with a round trip, every node has heard within a second
 
 
 class Said:
@@ -35,3 +50,73 @@ class Said:
         fields, (seconds, micros) = await self._client.commands([("HGETALL", self._key), ("TIME",)])
         self.fields = {name.decode("utf-8", "replace"): value for name, value in pairs_of(fields)}
         self.server_ms = 1000 * int(seconds) + int(micros) // 1000
+
+
+class Control:
+    """One node that hears, and does as it was told.
+
+    Args:
+        pld_of: a host's PLD, known once the node has joined.
+        note_blacklist: told of each new blacklist, for the partitions' queues.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        clock: Clock,
+        speed: SpeedControl,
+        aside: Aside,
+        pld_of: Callable[[str], str],
+        note_blacklist: Callable[[Blacklist], None],
+    ) -> None:
+        """Check the settings' blacklist.
+
+        Raises:
+            ConfigError: an entry that is none.
+        """
+        self._of_settings = parse_entries(config.pace.blacklist)
+        self._key = CrawlKeys(config.crawl.name).blacklist
+        self._client = client
+        self._clock = clock
+        self._speed = speed
+        self._aside = aside
+        self._pld_of = pld_of
+        self._note_blacklist = note_blacklist
+        self._said = Said(client, config.crawl.name)
+        self._heard_blacklist: bytes | None = b"never"
+        self._due_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<Control {self._said!r} {self._aside.blacklist!r}>"
+
+    async def hear_due(self) -> bool:
+        """Hear, if it is time to; whether what is held has changed for it.
+
+        Raises:
+            TransientStoreError: Redis is away; all stays as it is.
+        """
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._due_ms:
+            return False
+        await self._said.read()
+        self._due_ms = now_ms + HEAR_MS
+        self._speed.note_server_time(self._said.server_ms)
+        self._speed.note_said(self._said.fields.get(SPEED))
+        return self._said.fields.get(BLACKLISTED) != self._heard_blacklist and await self._read_blacklist()
+
+    async def _read_blacklist(self) -> bool:
+        """Go by the blacklist as it is now: at once with what is held, and with the queues at the next look."""
+        heard = self._said.fields.get(BLACKLISTED)
+        live = dict(pairs_of(await self._client.command("HGETALL", self._key)))
+        entries, faults = in_force(self._of_settings, live)
+        for fault in faults:
+            logger.warning("%(fault)s; it is left out", {"fault": fault})
+        self._heard_blacklist = heard
+        if entries == self._aside.blacklist.entries:
+            return False
+        logger.info("blacklist: %(count)d entries", {"count": len(entries)})
+        self._aside.blacklist = Blacklist(entries, self._pld_of)
+        self._note_blacklist(self._aside.blacklist)
+        self._aside.sweep()
+        return True

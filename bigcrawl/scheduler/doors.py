@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.aside import Aside
     from bigcrawl.scheduler.paces import Paces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
@@ -30,12 +31,13 @@ GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
-    """The door stays shut: for good (`reason`), or for `retry_ms`."""
+    """The door stays shut: for good (`reason`), for `retry_ms`, or for as long as the blacklist says (`is_aside`)."""
 
-    def __init__(self, reason: str = "", retry_ms: int = 0) -> None:
-        super().__init__(reason or f"for {retry_ms} ms")
+    def __init__(self, reason: str = "", retry_ms: int = 0, *, is_aside: bool = False) -> None:
+        super().__init__(reason or ("blacklisted" if is_aside else f"for {retry_ms} ms"))
         self.reason = reason
         self.retry_ms = retry_ms
+        self.is_aside = is_aside
 
 
 class Doors:
@@ -49,6 +51,7 @@ class Doors:
         self._client = client
         self._dns = dns
         self._clock = clock
+        self.aside: Aside | None = None
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()
         self._grants: OrderedDict[str, int] = OrderedDict()
 
@@ -70,8 +73,10 @@ class Doors:
         """Resolve and check the host's addresses.
 
         Raises:
-            Closed: refused, or there is none.
+            Closed: refused, blacklisted, or there is none.
         """
+        if self.aside is not None and self.aside.blacklist.of_host(host):
+            raise Closed(is_aside=True)
         try:
             found = await self._dns.lookup(host)
         except DnsError as error:
@@ -126,4 +131,6 @@ class Doors:
     def _checked(self, found: list[str]) -> str:
         if not self._policy.allow_private_addresses and any(addresses.refusal(address) for address in found):
             raise Closed(reason="refused-address")
+        if self.aside is not None and any(map(self.aside.refuses_address, found)):
+            raise Closed(is_aside=True)
         return found[0]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.admission import PartitionLimits
-    from bigcrawl.scheduler.budgeting import Budgets, PldOf
+    from bigcrawl.scheduler.budgeting import Budgets, PldOf, Withholds
     from bigcrawl.scheduler.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.inbox_entry import InboxEntry
     from bigcrawl.scheduler.parked_queues import ParkedQueues
@@ -76,7 +76,8 @@ class State:
         return self._position() != other._position()
 
     def _position(self) -> tuple[object, ...]:
-        return len(self.turns), self.turns.state, len(self.parked), self.already.total()
+        turns = self.turns
+        return len(turns), len(turns.over), turns.state, len(self.parked), self.already.total()
 
     def _check(self) -> None:
         self.tables._check()
@@ -173,13 +174,15 @@ class Fold:
         room: int,
         hot: Mapping[str, int],
         limits: PartitionLimits,
+        withholds: Withholds | None = None,
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place the new URLs, and take up to `room` of all that wait."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of)
+        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, withholds)
         risen = budgeting.place_arrivals(self.new, self._linked)
         if risen is not None:
             state.in_degrees = state.in_degrees.moved(*risen)
-        chosen = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits).choose(room)
+        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, withholds)
+        chosen = admission.choose(room)
         budgeting.reread_for(len(chosen))
         return chosen

@@ -1,5 +1,6 @@
 """May this URL be fetched, and when? (step 10): the order in which a taken URL is asked.
 
+    0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, counted
     3 address    refused: the URL ends; unknown: its host is tried later
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.aside import Aside
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.robots import KnownRules, Robots
@@ -46,7 +48,7 @@ class Outlet(Protocol):
 
 
 class Gatekeeper:
-    """Asks the five questions; exactly one of the outlet's methods is called for each URL, now or later."""
+    """Asks these questions; one of the outlet's methods is called for each URL, now or later, or it is set aside."""
 
     def __init__(
         self,
@@ -55,7 +57,9 @@ class Gatekeeper:
         clock: Clock,
         outlet: Outlet,
         before_robots: Callable[[], Awaitable[None]] | None = None,
+        aside: Aside | None = None,
     ) -> None:
+        self._aside = aside
         self._robots = robots
         self._before_robots = before_robots or _at_once
         self._doors = doors
@@ -80,6 +84,9 @@ class Gatekeeper:
             self._outlet.give_back(held, 10 * STORE_RETRY_MS)
 
     def _offer(self, held: HeldUrl) -> None:
+        if self._aside is not None and len(self._aside.blacklist) and self._aside.covers(held):
+            self._aside.put(held)
+            return
         known = self._robots.known(held.authority)
         if known is None:
             self._spawn(self._decide(held), held)
@@ -132,7 +139,9 @@ class Gatekeeper:
         return True
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
-        if closed.reason:
+        if closed.is_aside and self._aside is not None:
+            self._aside.put(held)
+        elif closed.reason:
             self._outlet.give_up(held, closed.reason)
         else:
             self._outlet.give_back(held, closed.retry_ms)

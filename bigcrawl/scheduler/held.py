@@ -132,6 +132,14 @@ class HeldUrls:
         while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
             self._lately.popleft()
 
+    def drop(self, held: HeldUrl) -> bool:
+        """Forget a URL that goes another way than by its end; False when it is not held any more."""
+        key = (held.partition, held.seq)
+        if self._held.get(key) is not held:
+            return False
+        del self._held[key]
+        return True
+
     def drop_partition(self, partition: int) -> list[HeldUrl]:
         """Forget everything of a partition that is another node's now; return what was dropped."""
         dropped = self.by_partition(partition)

@@ -24,8 +24,9 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.aside import Aside
 from bigcrawl.scheduler.budget import NO_POLICY
-from bigcrawl.scheduler.control import SPEED, Said
+from bigcrawl.scheduler.control import Control
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
@@ -66,7 +67,6 @@ FOLD_STARVED_S = 0.02
 RETRY_S = 0.5  # after Redis did not answer
 STEER_S = 0.2  # between two looks for what may have to be asked
 STEER_SLOWED_S = 0.04
-SAID_MS = 400  # between two readings of what was said to the crawl
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
 CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
@@ -112,11 +112,14 @@ class Node:
         self._doors = Doors(config.politeness, client, dns, clock, self._paces)
         self.speed = self.handout.speed = SpeedControl(config, client, clock)
         self.speed.wake = self._wake_engine
-        self._said = Said(client, config.crawl.name)
-        self._said_ms = 0  # monotonic; when it is to be read again
+        self._aside = Aside(client, self.handout.held, self.ownership, config.politeness.host_connections)
+        self._doors.aside = self._aside
+        self._control = Control(
+            config, client, clock, self.speed, self._aside, self.pld_of, self._reputation.note_blacklist
+        )
         self.robots = Robots(config, client, self._doors, clock, self.speed.paced(fetch), self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
-        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.speed.turn)
+        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.speed.turn, self._aside)
         self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
         self._exchange.bytes_account = self._reputation.bytes_account
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
@@ -168,7 +171,8 @@ class Node:
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
-        await self._hear()
+        if await self._control.hear_due():
+            await self._refresh_budgets()
         await self.ownership.rebalance()
         seen = await self.survey()
         self.pages_before = self._pages_surveyed = seen.pages
@@ -393,6 +397,8 @@ class Node:
             await self._finish.take_back()
             self._said_too_soon = False
         await self.outbox.flush(self._client)
+        if await self._aside.flush():
+            self.wake()  # the hosts' next URLs go the same way
 
     async def _fold(self) -> float:
         if self._restarted or self._doubtful:
@@ -436,19 +442,11 @@ class Node:
     async def _steer(self) -> float:
         if self._restarted:
             return RETRY_S
-        now_ms = self._clock.monotonic_ms()
-        if now_ms >= self._said_ms:
-            await self._hear()
-            self._said_ms = now_ms + SAID_MS
+        if await self._control.hear_due():
+            self.wake()
         if self.speed.wants(self.handout.buffered):
             await self.speed.ask(self.handout.buffered, len(self.membership.reports))
         return STEER_SLOWED_S if self.speed.limits else STEER_S
-
-    async def _hear(self) -> None:
-        """Do what was said to the crawl since it was last heard."""
-        await self._said.read()
-        self.speed.note_server_time(self._said.server_ms)
-        self.speed.note_said(self._said.fields.get(SPEED))
 
     def _wake_engine(self) -> None:
         self.handout.wake_engine()
@@ -456,8 +454,12 @@ class Node:
     async def _refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()
         if now_ms >= self._reputation.stale_ms:
-            await self.ownership.refresh_budgets()
-            self._reputation.stale_ms = now_ms + REFRESH_MS
+            self._reputation.stale_ms = now_ms + REFRESH_MS  # unless somebody says otherwise meanwhile
+            try:
+                await self.ownership.refresh_budgets()
+            except BigcrawlError:
+                self._reputation.stale_ms = now_ms
+                raise
 
     def _is_idle(self) -> bool:
         quiet = not len(self.handout.held) and not self.outbox.waiting
