@@ -29,9 +29,11 @@ from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.scheduler.blacklist import parse_entries
 from bigcrawl.scheduler.budget import make_policy
 from bigcrawl.scheduler.budget_rules import parse_rules
+from bigcrawl.scheduler.delay_rules import parse_delays
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.registry import mark_failed
 from bigcrawl.scheduler.scheduler import Scheduler
+from bigcrawl.scheduler.spaces import group_function
 
 if TYPE_CHECKING:
     from typing import Self
@@ -73,6 +75,8 @@ class Addon:
             make_policy(config.budget, EMPTY_COUNTS)
             parse_rules(config.budget.rules)
             parse_entries(config.pace.blacklist)
+            parse_delays(config.pace.delay_rules)
+            group_function(config.pace.group)
             parse_speed(config.pace.speed, config.pace.time_zone)
             if config.crawl.warc_dir is not None:
                 usable_directory(config.crawl.warc_dir)

@@ -102,6 +102,10 @@ class PaceConfig:
     speed: str
     time_zone: str
     blacklist: tuple[str, ...]
+    pld_delay_ms: int
+    group: str | None
+    group_delay_ms: int
+    delay_rules: Mapping[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,10 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         speed=value["BIGCRAWL_SPEED"],
         time_zone=value["BIGCRAWL_TIME_ZONE"],
         blacklist=tuple(value["BIGCRAWL_BLACKLIST"] or ()),
+        pld_delay_ms=_ms(value["BIGCRAWL_PLD_DELAY"]),
+        group=value["BIGCRAWL_GROUP"] or None,
+        group_delay_ms=_ms(value["BIGCRAWL_GROUP_DELAY"]),
+        delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
     return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]), pace)
 

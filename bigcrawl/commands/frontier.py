@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from bigcrawl.commands import budget
+from bigcrawl.commands import budget, delay
 from bigcrawl.commands.again import forget, retry
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.blacklist import blacklist
@@ -71,6 +71,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "retry": Action("URL...", 1, URLS_MAX, retry),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
     "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, blacklist),
+    "delay": Action("NAME [--delay S] [--pld-delay S] [--unset]", 1, 1, delay.delay),
     "speed": Action("[SPEED | --unset]", 0, 50, speed),
 }
 
@@ -91,6 +92,7 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         budget.add_options(parser)
+        delay.add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the answer; exit status 1 with one line when there is nothing to ask, or something is damaged."""

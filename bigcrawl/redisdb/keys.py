@@ -24,6 +24,8 @@ Crawl keys share the crawl's tag; gates stand above all crawls, spread over a fe
     bigcrawl:{<crawl>}:control           hash    what was said to a running crawl: speed, blacklisted
     bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or addresses -> 1; 0: not that of the settings
     bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
+    bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of the delays set for it by hand
+    bigcrawl:{<crawl>}:space:<name>      string  next allowed start ms in a PLD or a user's group
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
@@ -105,6 +107,14 @@ class CrawlKeys:
     @property
     def blacklist(self) -> str:
         return self._prefix + "blacklist"
+
+    @property
+    def delays(self) -> str:
+        return self._prefix + "delays"
+
+    @property
+    def space(self) -> str:
+        return self._prefix + "space:"
 
     @property
     def speed(self) -> str:

@@ -427,6 +427,19 @@ def set_aside_urls(
     )
 
 
+def pass_spaces(
+    keys: CrawlKeys, spaces: Sequence[tuple[str, int]], ahead_ms: int, granted_ms: int = 0, now_ms: int = 0
+) -> Call[tuple[int, int]]:
+    """Reserve a start in all of some spaces, (name, gap ms) each: (now_ms, granted ms), server time."""
+    flat = tuple(value for space in spaces for value in space)
+    return Call(
+        "pass_spaces",
+        (keys.space,),
+        (now_ms, ahead_ms, granted_ms, *flat),
+        lambda reply: (int(reply[0]), int(reply[1])),
+    )
+
+
 def put_robots(
     keys: PartitionKeys,
     host: str,

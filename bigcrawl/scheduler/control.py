@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.blacklist import Blacklist, in_force, parse_entries
+from bigcrawl.scheduler.delay_rules import DelayBook, delays_in_force, parse_delays
 from bigcrawl.scheduler.owned_partition import pairs_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.aside import Aside
+    from bigcrawl.scheduler.paces import Paces
     from bigcrawl.scheduler.speed import SpeedControl
 
 logger = logging.getLogger(__name__)
@@ -25,6 +27,9 @@ SPEED = "speed"
 
 BLACKLISTED = "blacklisted"
 """The field that has the number of the blacklist's last change."""
+
+DELAYED = "delayed"
+"""The field that has the number of the last change of delays set by hand."""
 
 HEAR_MS = 400  # between two readings: with a round trip, every node has heard within a second
 
@@ -69,14 +74,17 @@ class Control:
         aside: Aside,
         pld_of: Callable[[str], str],
         note_blacklist: Callable[[Blacklist], None],
+        paces: Paces,
     ) -> None:
-        """Check the settings' blacklist.
+        """Check the settings' blacklist and delays.
 
         Raises:
             ConfigError: an entry that is none.
         """
-        self._of_settings = parse_entries(config.pace.blacklist)
-        self._key = CrawlKeys(config.crawl.name).blacklist
+        self._blacklist = parse_entries(config.pace.blacklist)
+        self._delays = parse_delays(config.pace.delay_rules)
+        self._keys = CrawlKeys(config.crawl.name)
+        self._paces = paces
         self._client = client
         self._clock = clock
         self._speed = speed
@@ -85,6 +93,7 @@ class Control:
         self._note_blacklist = note_blacklist
         self._said = Said(client, config.crawl.name)
         self._heard_blacklist: bytes | None = b"never"
+        self._heard_delays: bytes | None = b"never"
         self._due_ms = 0
 
     def __repr__(self) -> str:
@@ -103,13 +112,25 @@ class Control:
         self._due_ms = now_ms + HEAR_MS
         self._speed.note_server_time(self._said.server_ms)
         self._speed.note_said(self._said.fields.get(SPEED))
+        if self._said.fields.get(DELAYED) != self._heard_delays:
+            await self._read_delays()
         return self._said.fields.get(BLACKLISTED) != self._heard_blacklist and await self._read_blacklist()
+
+    async def _read_delays(self) -> None:
+        """Go by the delays as they are now; a host that rests already goes on as it was told."""
+        heard = self._said.fields.get(DELAYED)
+        live = dict(pairs_of(await self._client.command("HGETALL", self._keys.delays)))
+        rules, faults = delays_in_force(self._delays, live)
+        for fault in faults:
+            logger.warning("%(fault)s; it is left out", {"fault": fault})
+        self._heard_delays = heard
+        self._paces.delays = DelayBook(rules, self._pld_of)
 
     async def _read_blacklist(self) -> bool:
         """Go by the blacklist as it is now: at once with what is held, and with the queues at the next look."""
         heard = self._said.fields.get(BLACKLISTED)
-        live = dict(pairs_of(await self._client.command("HGETALL", self._key)))
-        entries, faults = in_force(self._of_settings, live)
+        live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
+        entries, faults = in_force(self._blacklist, live)
         for fault in faults:
             logger.warning("%(fault)s; it is left out", {"fault": fault})
         self._heard_blacklist = heard

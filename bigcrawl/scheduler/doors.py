@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from bigcrawl.politeness import addresses
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.spaces import in_the_node, late_ms, with_margin
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.aside import Aside
+    from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.paces import Paces
+    from bigcrawl.scheduler.spaces import Spaces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead does not hold a place in the node
 LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends its URL
@@ -44,14 +48,24 @@ class Doors:
     """Addresses and gates, for pages and for robots.txt alike."""
 
     def __init__(
-        self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock, paces: Paces
+        self,
+        policy: PolitenessConfig,
+        client: RedisClient,
+        dns: DnsCache,
+        clock: Clock,
+        paces: Paces,
+        spaces: Spaces | None = None,
+        crawl: str = "",
     ) -> None:
+        self.spaces = spaces
+        self._keys = CrawlKeys(crawl)
         self._policy = policy
         self._paces = paces
         self._client = client
         self._dns = dns
         self._clock = clock
         self.aside: Aside | None = None
+        self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of Redis
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()
         self._grants: OrderedDict[str, int] = OrderedDict()
 
@@ -64,7 +78,7 @@ class Doors:
         Raises:
             Closed: the address is refused.
         """
-        if self._policy.server_delay_ms:
+        if self._policy.server_delay_ms or (self.spaces is not None and self.spaces.are_kept):
             return None
         found = self._dns.peek(host)
         return self._checked(found) if found else None
@@ -97,6 +111,42 @@ class Doors:
     def server_delay_ms(self, address: str, host: str) -> int:
         """The gap between fetches from a server, before one from this host."""
         return self._paces.server_delay_ms(address, host)
+
+    async def spaced(self, held: HeldUrl, grant: str, earliest_ms: int) -> tuple[int, int]:
+        """Return when a URL's fetch may start by the spaces it belongs to, at most `WAIT_MS_MAX` ahead.
+
+        Args:
+            held: the URL; it learns its spaces.
+            grant: as for `start_ms`; asked for a later start, the one granted before is given up.
+            earliest_ms: on the monotonic clock.
+
+        Returns:
+            The start on the monotonic clock, and on that of Redis; the URL's own due time where it has no spaces.
+
+        Raises:
+            Closed: with the time until the granted start.
+            TransientStoreError: Redis is away.
+        """
+        spaces = self.spaces.of(held.host, held.url) if self.spaces is not None and self.spaces.are_kept else ()
+        held.spaces = in_the_node(spaces)
+        if not spaces:
+            return earliest_ms, held.due_server_ms
+        now_ms = self._clock.monotonic_ms()
+        earliest_ms = max(earliest_ms, now_ms)
+        before = self._spaced.pop(grant, None)
+        if before is None or earliest_ms > before[0] + late_ms(spaces):
+            gaps, given_up_ms = with_margin(spaces), before[1] if before else 0
+            call = scripts.pass_spaces(self._keys, gaps, earliest_ms - now_ms, given_up_ms)
+            [(server_ms, start_ms)] = await self._client.run([call])
+            before = (self._clock.monotonic_ms() + start_ms - server_ms, start_ms)
+        self._spaced[grant] = before
+        if len(self._spaced) > GRANTS_MAX:
+            self._spaced.popitem(last=False)
+        wait_ms = before[0] - self._clock.monotonic_ms()
+        if wait_ms > WAIT_MS_MAX:
+            raise Closed(retry_ms=wait_ms)
+        late = max(0, earliest_ms - before[0])
+        return before[0] + late, before[1] + late
 
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
         """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.

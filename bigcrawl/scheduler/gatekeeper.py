@@ -117,15 +117,16 @@ class Gatekeeper:
             await self._before_robots()
             if held.stage is not Stage.WAITING:
                 return  # given back meanwhile: the node stops
+            held.due_ms, held.due_server_ms = await self._doors.spaced(held, f"robots {held.authority}", held.due_ms)
             held.stage = Stage.ROBOTS
             self._outlet.give_back(held, await self._robots.fetch(held), "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
             grant = f"{held.partition}:{held.seq}"
             held.server_delay_ms = self._doors.server_delay_ms(held.address, held.host)
-            held.due_ms = await self._doors.start_ms(
-                held.address, held.due_ms, held.due_server_ms, grant, held.server_delay_ms
-            )
+            due_ms, due_server_ms = await self._doors.spaced(held, grant, held.due_ms)
+            start_ms = await self._doors.start_ms(held.address, due_ms, due_server_ms, grant, held.server_delay_ms)
+            held.due_ms = start_ms if start_ms == due_ms else (await self._doors.spaced(held, grant, start_ms))[0]
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
 

@@ -69,6 +69,10 @@ class Handout:
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
         """The URL returns to its place; its host rests."""
+        if held.stage is Stage.ROBOTS:
+            self._note_start(held.spaces, self._clock.monotonic_ms())  # not when it began: that may have been late
+            if self._paces.differ:
+                delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter), 0)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
@@ -133,7 +137,7 @@ class Handout:
     def _rest_ms(self, held: HeldUrl) -> int:
         asked_ms = self.crawl_delay_ms(held.authority)
         policy = self._delays
-        if self._paces.are_scaled:
+        if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
         return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=held.download_ms)
 
@@ -144,18 +148,27 @@ class Handout:
 
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
-        if not held.server_delay_ms or not held.address:
+        gaps = held.spaces
+        if held.server_delay_ms and held.address:
+            gaps = ((held.address, held.server_delay_ms), *gaps)
+        if not gaps:
             return True
-        wait_ms = self._started_ms.get(held.address, 0) + held.server_delay_ms - now_ms
+        started_ms = self._started_ms
+        wait_ms = max(started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps)
         if wait_ms > 0 and self.call_later is not None:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
             return False
-        self._started_ms[held.address] = now_ms
-        self._started_ms.move_to_end(held.address)
-        if len(self._started_ms) > SERVERS_REMEMBERED:
-            self._started_ms.popitem(last=False)
+        self._note_start(gaps, now_ms)
         return True
+
+    def _note_start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> None:
+        started_ms = self._started_ms
+        for name, _ in gaps:
+            started_ms[name] = now_ms
+            started_ms.move_to_end(name)
+            if len(started_ms) > SERVERS_REMEMBERED:
+                started_ms.popitem(last=False)
 
 
 def _nothing() -> None:

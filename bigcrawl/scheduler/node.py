@@ -39,6 +39,7 @@ from bigcrawl.scheduler.ownership import Ownership
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
+from bigcrawl.scheduler.spaces import Spaces
 from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.url.key import partition_of
@@ -109,13 +110,21 @@ class Node:
         self.ownership = Ownership(
             config, client, self.membership, self.handout, clock, self._worker, self._reputation, self._paces
         )
-        self._doors = Doors(config.politeness, client, dns, clock, self._paces)
+        self._doors = Doors(
+            config.politeness,
+            client,
+            dns,
+            clock,
+            self._paces,
+            Spaces(config.pace, self._paces, self.pld_of),
+            config.crawl.name,
+        )
         self.speed = self.handout.speed = SpeedControl(config, client, clock)
         self.speed.wake = self._wake_engine
         self._aside = Aside(client, self.handout.held, self.ownership, config.politeness.host_connections)
         self._doors.aside = self._aside
         self._control = Control(
-            config, client, clock, self.speed, self._aside, self.pld_of, self._reputation.note_blacklist
+            config, client, clock, self.speed, self._aside, self.pld_of, self._reputation.note_blacklist, self._paces
         )
         self.robots = Robots(config, client, self._doors, clock, self.speed.paced(fetch), self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms

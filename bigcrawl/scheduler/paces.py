@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.budget import scaled_delay_ms
+from bigcrawl.scheduler.delay_rules import DelayBook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,7 @@ class Paces:
         self._base = max(1, config.budget.base)
         self._budgets: OrderedDict[str, int] = OrderedDict()
         self._met: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
+        self.delays = DelayBook({}, str)  # set by hand
         self.are_scaled = (
             self._policy.host_delay_min_ms < self._policy.host_delay_ms
             or self._policy.server_delay_min_ms < self._policy.server_delay_ms
@@ -40,6 +42,11 @@ class Paces:
 
     def __repr__(self) -> str:
         return f"<Paces hosts={len(self._budgets)} servers={len(self._met)}>"
+
+    @property
+    def differ(self) -> bool:
+        """Whether hosts rest for different times."""
+        return self.are_scaled or len(self.delays) > 0
 
     def note(self, budgets: Mapping[str, int]) -> None:
         """Remember the budgets of hosts: those of their PLDs, URLs a turn."""
@@ -49,6 +56,8 @@ class Paces:
     def host_delay_ms(self, host: str) -> int:
         """The least time that a host rests; its robots.txt may ask for more."""
         policy = self._policy
+        if len(self.delays) and (by_hand_ms := self.delays.of_host(host).delay_ms) is not None:
+            return by_hand_ms
         return scaled_delay_ms(
             policy.host_delay_ms, policy.host_delay_min_ms, self._budgets.get(host, self._base), self._base
         )

@@ -34,6 +34,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],
     ("reconcile_partition", "rests"): {"host": 4},
+    ("pass_spaces", "spaces"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],
     ("trim_partition", "state"): {"waiting": 5},
 }
