@@ -1,14 +1,14 @@
 # The project's commands. Each does its own set-up: a virtual environment in .venv, made anew when pyproject.toml changes.
 #
-#   make crawl        the main job: SEEDS="http://a.example/ ..." or SEEDS=file; ARGS="-s NAME=VALUE ..." for scrapy;
-#                     FRESH=1 begins a finished crawl anew; without SEEDS a small web of its own, offline
+#   make crawl        the main job: SEEDS="http://a.example/ ..." or SEEDS=file; CONTACT=<your page or mail address>,
+#                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
-#   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges   URL-seen and budgets; docs/performance.md
+#   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog   URL-seen and budgets; docs/performance.md
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
 # PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs.
@@ -18,6 +18,7 @@ VENV ?= .venv
 TESTS ?=
 PYTEST_ARGS ?=
 SEEDS ?=
+CONTACT ?=
 ARGS ?=
 FRESH ?=
 
@@ -27,7 +28,7 @@ CORPORA := build/corpora
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test check lint check-system test-fault clean
-.PHONY: bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-speed
+.PHONY: bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-speed
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -45,7 +46,7 @@ $(STAMP): pyproject.toml setup.py
 	@touch $@
 
 crawl: $(STAMP)
-	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" $(if $(FRESH),--fresh) -- $(ARGS)
+	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
 test: $(STAMP)
 	@$(PY) -m pytest -q $(PYTEST_ARGS) $(TESTS)
@@ -67,7 +68,7 @@ check-system: $(STAMP)
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
 
-bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-speed: $(STAMP)
+bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-speed: $(STAMP)
 	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 clean:

@@ -15,14 +15,21 @@ import importlib.util
 import logging
 import re
 import select
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.utils.misc import load_object
+
+from bigcrawl import __version__
 from bigcrawl.config import read_config
+from bigcrawl.contact import user_agent_with
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
+from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
@@ -41,7 +48,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from bigcrawl.config import PolitenessConfig
+
 logger = logging.getLogger(__name__)
+
+DOWNLOAD_MAXSIZE = 16 << 20
+"""With Scrapy's own, a GiB, 64 endless bodies would need more memory than most machines have."""
 
 _TAKEN_OVER = {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
 
@@ -92,6 +104,8 @@ class Addon:
         if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
             for scheme in ("http", "https"):
                 settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
+        _limit_answers(settings)
+        _identify(settings, config.politeness)
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
@@ -116,6 +130,28 @@ class Addon:
         logger.error("%(error)s", {"error": error})
         mark_failed(self._crawler)
         settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
+
+
+def _limit_answers(settings: BaseSettings) -> None:
+    """Bound what an answer may cost; a project that has chosen another unpacking middleware, or none, keeps it."""
+    settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
+    chosen = settings.getdict("DOWNLOADER_MIDDLEWARES")
+    if HttpCompressionMiddleware not in {load_object(component) for component in chosen}:
+        with suppress(KeyError):
+            settings.replace_in_component_priority_dict(
+                "DOWNLOADER_MIDDLEWARES_BASE", HttpCompressionMiddleware, CompressionMiddleware
+            )
+
+
+def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:
+    """Put the contact into the user agent, and the mail address into each request, if they are not there already."""
+    agent = user_agent_with(who.agent, who.contact, f"bigcrawl/{__version__}")
+    if agent != who.agent:
+        settings.set("USER_AGENT", agent, max(settings.getpriority("USER_AGENT") or 0, 15))
+    headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
+    if who.mail and not any(name.lower() == "from" for name in headers):
+        priority = max(settings.getpriority("DEFAULT_REQUEST_HEADERS") or 0, 15)
+        settings.set("DEFAULT_REQUEST_HEADERS", {**headers, "From": who.mail}, priority)
 
 
 def _is_one_look(crawler: Crawler) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bigcrawl.contact import find_contact, find_mail
 from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
 
@@ -75,10 +76,10 @@ class BudgetConfig:
 
 @dataclass(frozen=True, slots=True)
 class PolitenessConfig:
-    """Delays, limits and doors.
+    """Delays, limits, doors, and who knocks.
 
     The two delays `_min_ms` are what budgets may scale the others down to: never above those, and the same where
-    nothing is scaled.
+    nothing is scaled. `contact` and `mail` are empty where there is none.
     """
 
     host_delay_ms: int
@@ -93,6 +94,21 @@ class PolitenessConfig:
     fetch_deadline_ms: int
     stop_grace_ms: int
     agent: str
+    contact: str
+    mail: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """What an answer may cost, and a connection be used for."""
+
+    truncates: bool
+    header_bytes_max: int
+    headers_max: int
+    decompression_ratio_max: int
+    encodings_max: int
+    connection_requests_max: int
+    connection_age_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,7 @@ class Config:
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
+    limits: LimitsConfig
     progress_ms: int
     pace: PaceConfig
 
@@ -176,7 +193,9 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         allow_private_addresses=value["BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"],
         fetch_deadline_ms=_ms(value["BIGCRAWL_FETCH_DEADLINE"]),
         stop_grace_ms=_ms(value["BIGCRAWL_STOP_GRACE"]),
-        agent=str(settings.get("USER_AGENT") or "bigcrawl"),
+        agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),
+        contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),
+        mail=find_mail(contact, agent),
     )
     pace = PaceConfig(
         speed=value["BIGCRAWL_SPEED"],
@@ -187,7 +206,16 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         group_delay_ms=_ms(value["BIGCRAWL_GROUP_DELAY"]),
         delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
-    return Config(crawl, frontier, budget, politeness, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]), pace)
+    limits = LimitsConfig(
+        truncates=value["BIGCRAWL_TRUNCATE"],
+        header_bytes_max=value["BIGCRAWL_HEADER_BYTES_MAX"],
+        headers_max=value["BIGCRAWL_HEADERS_MAX"],
+        decompression_ratio_max=value["BIGCRAWL_DECOMPRESSION_RATIO_MAX"],
+        encodings_max=value["BIGCRAWL_ENCODINGS_MAX"],
+        connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
+        connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
+    )
+    return Config(crawl, frontier, budget, politeness, limits, _ms(value["BIGCRAWL_PROGRESS_SECONDS"]), pace)
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:
@@ -203,6 +231,16 @@ def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
         return max(host_delay, float(settings.get("DOWNLOAD_DELAY") or 0))
     return host_delay
+
+
+def _contact(own: str | None, agent: str) -> str:
+    """The contact that is set, else the one in the user agent; "" for none."""
+    if own and find_contact(own) != own:
+        raise ConfigError(
+            f"BIGCRAWL_CONTACT is {own!r}; must be a web page or a mail address of yours, such as "
+            f"https://<your site>/bot or <you>@<your site>"
+        )
+    return own or find_contact(agent)
 
 
 def _node_name() -> str:

@@ -313,6 +313,14 @@ SETTINGS: tuple[Setting, ...] = (
         bool,
         "Fetch from loopback, private, link-local and metadata addresses; for tests and intranets.",
     ),
+    # --- identity
+    Setting(
+        "BIGCRAWL_CONTACT",
+        None,
+        str,
+        "A web page or mail address by which whoever is crawled can reach you. Unset: the one in USER_AGENT. Without "
+        "either, no public address is fetched from.",
+    ),
     # --- fetching
     Setting(
         "BIGCRAWL_IN_PROCESS_MAX",
@@ -340,6 +348,69 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         3_600,
+    ),
+    # --- limits of an answer; how large and how long it may be is Scrapy's DOWNLOAD_MAXSIZE and DOWNLOAD_TIMEOUT
+    Setting(
+        "BIGCRAWL_TRUNCATE",
+        True,
+        bool,
+        "An answer that grows beyond DOWNLOAD_MAXSIZE or lasts beyond DOWNLOAD_TIMEOUT is kept as far as it came, and "
+        "marked in its flags and its WARC record; false: it fails.",
+    ),
+    Setting(
+        "BIGCRAWL_HEADER_BYTES_MAX",
+        65_536,
+        int,
+        "Bytes of an answer's headers, interim answers and trailers counted in; beyond them the fetch fails.",
+        "bytes",
+        1_024,
+        300_000,
+    ),
+    Setting(
+        "BIGCRAWL_HEADERS_MAX",
+        500,
+        int,
+        "Header lines of an answer; beyond them the fetch fails.",
+        "lines",
+        8,
+        5_000,
+    ),
+    Setting(
+        "BIGCRAWL_DECOMPRESSION_RATIO_MAX",
+        250,
+        int,
+        "Times that a body may grow when it is unpacked, once it is larger than a MiB; beyond that it is a bomb and no "
+        "spider sees it.",
+        "times",
+        2,
+        1_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_ENCODINGS_MAX",
+        2,
+        int,
+        "Content encodings of one body, packed into each other, that are unpacked; a body with more is refused.",
+        "encodings",
+        1,
+        10,
+    ),
+    Setting(
+        "BIGCRAWL_CONNECTION_REQUESTS_MAX",
+        1_000,
+        int,
+        "Requests that one connection is used for; then it is closed.",
+        "requests",
+        1,
+        1_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_CONNECTION_AGE_MAX",
+        600.0,
+        float,
+        "How long a connection is used for new requests.",
+        "s",
+        1,
+        86_400,
     ),
     # --- nodes
     Setting(

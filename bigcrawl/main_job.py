@@ -43,12 +43,14 @@ def main() -> int:
     """Run the main job; the exit status is scrapy's, or 1 when the checker found faults."""
     parser = argparse.ArgumentParser(prog="make crawl")
     parser.add_argument("--seeds", default="", help="URLs, or a file of them; none: a small web of its own")
+    parser.add_argument("--contact", default="", help="a web page or mail address of yours; servers are told")
     parser.add_argument("--fresh", action="store_true", help="begin the crawl anew: its state is removed")
     parser.add_argument("arguments", nargs="*", help="passed on to scrapy")
     options = parser.parse_args()
     try:
         if options.seeds.strip():
-            return _crawl_seeds(options.seeds.strip(), options.arguments, fresh=options.fresh)
+            contact = options.contact.strip()
+            return _crawl_seeds(options.seeds.strip(), contact, options.arguments, fresh=options.fresh)
         return _crawl_simweb(options.arguments, fresh=options.fresh)
     except BigcrawlError as error:
         print(f"bigcrawl: {error}", file=sys.stderr)
@@ -61,13 +63,13 @@ def crawl_name(seeds: str) -> str:
     return "seeds-" + hashlib.sha256("\n".join(words).encode()).hexdigest()[:10]
 
 
-def _crawl_seeds(seeds: str, arguments: list[str], *, fresh: bool) -> int:
+def _crawl_seeds(seeds: str, contact: str, arguments: list[str], *, fresh: bool) -> int:
     if "://" not in seeds and not Path(seeds).expanduser().is_file():
         raise ConfigError(f"SEEDS={seeds!r} is neither URLs nor a file")
     name = crawl_name(seeds)
     if fresh:
         _forget(name)
-    return _scrapy(seeds, name, {}, arguments)
+    return _scrapy(seeds, name, {"BIGCRAWL_CONTACT": contact} if contact else {}, arguments)
 
 
 def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 BOT_NAME = "bigcrawl"
 SPIDER_MODULES = ["bigcrawl.spiders"]
 ADDONS = {"bigcrawl.addon.Addon": 500}
-USER_AGENT = "bigcrawl/0.1 (+https://bigcrawl.example/bot)"
+USER_AGENT = "bigcrawl/0.1"  # BIGCRAWL_CONTACT is added to it
 
 LOG_LEVEL = "INFO"
 TELNETCONSOLE_ENABLED = False

@@ -72,6 +72,26 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("error", "a request on which bigcrawl itself failed; the log has the traceback"),
         ),
     ),
+    # --- fetched
+    Stat(
+        "bigcrawl/limits/{reason}",
+        "counter",
+        "answers",
+        "Answers that met a limit: cut, refused or failed; and connections that were closed for one.",
+        "downloads/reception.py, downloads/reuse.py, downloads/downloader.py, middlewares/compression.py",
+        (
+            ("size", "larger than DOWNLOAD_MAXSIZE as it comes off the wire: cut, or failed without BIGCRAWL_TRUNCATE"),
+            ("time", "longer than DOWNLOAD_TIMEOUT: cut where a part of the body had come, else failed"),
+            ("header-bytes", "more than BIGCRAWL_HEADER_BYTES_MAX: failed"),
+            ("headers", "more lines than BIGCRAWL_HEADERS_MAX: failed"),
+            ("redirects", "one redirect more than REDIRECT_MAX_TIMES: not followed"),
+            ("decompressed-size", "larger than DOWNLOAD_MAXSIZE when it is unpacked: refused"),
+            ("decompression-ratio", "grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times: refused"),
+            ("encodings", "packed more often than BIGCRAWL_ENCODINGS_MAX: refused"),
+            ("connection-requests", "a connection closed after BIGCRAWL_CONNECTION_REQUESTS_MAX requests"),
+            ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
+        ),
+    ),
     # --- stored
     Stat(
         "bigcrawl/warc/records",

@@ -48,12 +48,12 @@ def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
 async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[str]) -> dict[str, Any]:
     of_settings = parse_entries(config.pace.blacklist)
     async with opened(config, server) as crawl:
-        before = await _read(crawl, of_settings)
+        before = await entries_of(crawl)
         unknown = entries - before if verb == "remove" else frozenset()
         changed = entries & before if verb == "remove" else entries - before
         if changed:
             await _write(crawl, changed, of_settings, add=verb == "add")
-        now = await _read(crawl, of_settings)
+        now = await entries_of(crawl)
     return {
         "added": sorted(now - before),
         "removed": sorted(before - now),
@@ -62,7 +62,9 @@ async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[
     }
 
 
-async def _read(crawl: OpenedCrawl, of_settings: frozenset[str]) -> frozenset[str]:
+async def entries_of(crawl: OpenedCrawl) -> frozenset[str]:
+    """The entries in force, as the given settings and Redis have them."""
+    of_settings = parse_entries(crawl.config.pace.blacklist)
     live = dict(pairs_of(await crawl.client.command("HGETALL", CrawlKeys(crawl.config.crawl.name).blacklist)))
     return in_force(of_settings, live)[0]
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader as ScrapyDownloader
-from scrapy.exceptions import DownloadTimeoutError
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 from twisted.internet.defer import Deferred
 
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.outcome import FetchAbortedError
 from bigcrawl.scheduler.registry import frontier_of
 
@@ -41,6 +42,8 @@ class Downloader(ScrapyDownloader):
         self._crawler = crawler
         self._signalling = Signalling(crawler)
         self._chain = MiddlewareChain(self.middleware)
+        self._tally = Tally(crawler)
+        self._redirects_max = crawler.settings.getint("REDIRECT_MAX_TIMES")
         self._frontier: Scheduler | None = None
         self.handlers: Any = LimitedHandlers(crawler, self.handlers)
 
@@ -59,7 +62,13 @@ class Downloader(ScrapyDownloader):
         return self.handlers.abort()  # type: ignore[no-any-return]
 
     async def _fetch_now(self, frontier: Scheduler, request: Request) -> Response | Request:
-        result = await self._chain.run(self._transfer, request)
+        try:
+            result = await self._chain.run(self._transfer, request)
+        except IgnoreRequest:
+            # Scrapy's middlewares refuse one redirect too many, and do not count it.
+            if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.was_answered(request):
+                self._tally.inc_value("bigcrawl/limits/redirects")
+            raise
         if isinstance(result, Response):
             frontier.note_received(request, result)
         return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,12 +29,17 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.ssl import Certificate
 
+from bigcrawl.config import read_config
 from bigcrawl.downloads.reception import Reception
 from bigcrawl.downloads.resolution import address_of
+from bigcrawl.downloads.reuse import Reuse
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
-from bigcrawl.scheduler.outcome import FetchAbortedError
-from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.extensions.tally import Tally
+from bigcrawl.politeness import addresses
+from bigcrawl.scheduler.doors import UNIDENTIFIED
+from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.registry import frontier_of, is_crawling
 
 if TYPE_CHECKING:
     from typing import Self
@@ -85,6 +91,11 @@ class HttpDownloadHandler:
         self._warnsize = settings.getint("DOWNLOAD_WARNSIZE")
         self._fails_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout_s = settings.getfloat("DOWNLOAD_TIMEOUT")
+        config = read_config(settings)
+        self._limits = config.limits
+        self._is_nameless = not config.politeness.contact
+        self._tally = Tally(crawler)
+        self._reuse = Reuse(self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit)
         self._allows_private = settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES")
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
@@ -134,6 +145,17 @@ class HttpDownloadHandler:
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.is_handed_out(request) and request.errback is None
 
+    def _truncates(self, request: Request) -> bool:
+        """Whether a part of the answer will do: not for files of media pipelines, which know nothing of flags."""
+        wanted = request.meta.get("download_truncate")
+        if wanted is not None:
+            return bool(wanted)
+        frontier = frontier_of(self._crawler)
+        return self._limits.truncates and (frontier is None or frontier.is_handed_out(request))
+
+    def _count_limit(self, reason: str) -> None:
+        self._tally.inc_value(f"bigcrawl/limits/{reason}")
+
     async def _through_scrapy(self, request: Request) -> Response:
         if self._scrapys is None:
             self._scrapys = build_from_crawler(HTTP11DownloadHandler, self._crawler)
@@ -162,14 +184,20 @@ class HttpDownloadHandler:
             self._crawler.spider,
             maxsize=maxsize,
             warnsize=warnsize,
+            limits=self._limits,
             may_repeat=not self._can_return(request),
+            truncates=self._truncates(request),
         )
         url = urlparse_cached(request)
         address = await address_of(url.hostname or "", allow_private=self._allows_private)
-        curl = self._idle.pop() if self._idle else _new_curl()
+        if self._is_nameless and is_crawling() and addresses.refusal(address) is None:
+            raise UrlRefusedError(request.url, UNIDENTIFIED)
+        curl = self._idle.pop() if self._idle else _new_curl(self._limits.connection_age_s)
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
         self._lost.pop(url.netloc, None)
+        is_last = self._reuse.is_last(url.netloc)
+        curl.setopt(pycurl.FORBID_REUSE, is_last)
         curl.setopt(pycurl.TIMEOUT_MS, round(1000 * meta.get("download_timeout", self._timeout_s)))
         curl.setopt(pycurl.HEADERFUNCTION, reception.header)
         curl.setopt(pycurl.WRITEFUNCTION, reception.body)
@@ -179,14 +207,19 @@ class HttpDownloadHandler:
             await self._transfers.run(curl)
         except pycurl.error as failed:
             error = failed
+        self._reuse.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))
         peer = curl.getinfo(pycurl.PRIMARY_IP)
         certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         _forget(curl)
         self._idle.append(curl)
-        if error is not None and reception.stopped is None:
-            self._judge(error, system_error, reception)
-        return reception.response(peer, certificate)
+        try:
+            if error is not None and reception.stopped is None and not reception.is_truncated:
+                self._judge(error, system_error, reception)
+            return reception.response(peer, certificate)
+        finally:
+            if reception.limit:
+                self._count_limit(reception.limit)
 
     def _judge(self, error: pycurl.error, system_error: int, reception: Reception) -> None:
         """Raise what a transfer's failure is in Scrapy's words; return where the answer counts all the same."""
@@ -204,6 +237,8 @@ class HttpDownloadHandler:
         if code == pycurl.E_COULDNT_CONNECT and system_error == errno.ECONNREFUSED:
             raise DownloadConnectionRefusedError(message) from error
         if code == pycurl.E_OPERATION_TIMEDOUT:
+            if reception.cut_off():
+                return
             raise DownloadTimeoutError(f"Getting {request.url} took too long: {message}") from error
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             raise CannotResolveHostError(message) from error
@@ -236,9 +271,10 @@ class HttpDownloadHandler:
         return self._certificates.get(netloc)
 
 
-def _new_curl() -> Any:
+def _new_curl(connection_age_s: float) -> Any:
     """A handle with what all requests have in common."""
     curl = pycurl.Curl()
+    curl.setopt(pycurl.MAXLIFETIME_CONN, math.ceil(connection_age_s))
     curl.setopt(pycurl.NOSIGNAL, 1)
     curl.setopt(pycurl.PATH_AS_IS, 1)
     curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)

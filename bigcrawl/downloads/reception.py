@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from bigcrawl.config import LimitsConfig
     from bigcrawl.downloads.signalling import Signalling
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,9 @@ _HOP_BY_HOP: Final = frozenset(
 _BODYLESS: Final = frozenset({204, 304})
 BREAK_OFF: Final = 0  # a callback that says it took nothing ends its transfer
 _SWITCHING = 101
+# Flags of a response of which the rest was not waited for; the WARC pipeline knows them.
+TRUNCATED: Final = "truncated"
+TRUNCATED_BY_TIME: Final = "truncated-time"
 _SEND: Final[int] = pycurl.PREREQFUNC_OK
 _DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
 
@@ -50,8 +54,10 @@ class Reception:
         spider: Any,
         maxsize: int,
         warnsize: int,
+        limits: LimitsConfig,
         *,
         may_repeat: bool = True,
+        truncates: bool = False,
     ) -> None:
         self.request = request
         self.status = 0
@@ -62,11 +68,15 @@ class Reception:
         self.error: Exception | None = None
         self.stopped: StopDownload | None = None
         self.flags: list[str] = []
+        self.limit = ""  # the one that ended the transfer, as `bigcrawl.stats` names it
         self._signalling = signalling
         self._spider = spider
         self._maxsize = maxsize
         self._warnsize = warnsize
         self._may_repeat = may_repeat
+        self._truncates = truncates
+        self._header_bytes_left = limits.header_bytes_max
+        self._headers_left = limits.headers_max
         self._is_heard = signalling.is_heard(signals.bytes_received)
         self._sent = False
         self._started = monotonic()
@@ -84,9 +94,10 @@ class Reception:
 
     def header(self, line: bytes) -> int | None:
         """Take a line of the head, its end included."""
-        if self.is_head_whole:
-            return None  # trailers of a chunked body
         try:
+            self._count_header(line)
+            if self.is_head_whole:
+                return None  # trailers of a chunked body
             return self._take_line(line.rstrip(b"\r\n"))
         except Exception as error:  # noqa: BLE001 - it is raised again where it can be
             self.error = error
@@ -100,6 +111,19 @@ class Reception:
             self.error = error
             return BREAK_OFF
 
+    def cut_off(self) -> bool:
+        """Let what has come be all there is, since time is up; whether that may be, and is worth a response."""
+        self._meet_limit("time")
+        if not (self._truncates and self._chunks):
+            return False
+        self.flags.append(TRUNCATED_BY_TIME)
+        return True
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the rest of the body was not waited for, because it is too large."""
+        return TRUNCATED in self.flags
+
     def response(self, peer: str, certificate: Any) -> Response:
         """What has come, as a response.
 
@@ -112,7 +136,7 @@ class Reception:
         url = self.request.url.partition("#")[0]
         if kind is None:
             kind = responsetypes.from_args(headers=headers, url=url, body=body)
-        if self._ends_with_connection():
+        if not self.limit and self._ends_with_connection():
             self.flags.append("partial")
         if self.stopped is not None:
             self.flags.append("download_stopped")
@@ -142,6 +166,20 @@ class Reception:
         dict.update(headers, shown)
         return headers
 
+    def _meet_limit(self, reason: str) -> None:
+        self.limit = reason
+
+    def _count_header(self, line: bytes) -> None:
+        """Hold all lines of all heads, and those behind the body, to their limits: none of them may be endless."""
+        self._header_bytes_left -= len(line)
+        self._headers_left -= 1
+        if self._header_bytes_left < 0:
+            self._meet_limit("header-bytes")
+            raise DownloadCancelledError(f"{self.request.url} has more than BIGCRAWL_HEADER_BYTES_MAX bytes of headers")
+        if self._headers_left < 0:
+            self._meet_limit("headers")
+            raise DownloadCancelledError(f"{self.request.url} has more than BIGCRAWL_HEADERS_MAX lines of headers")
+
     def _take_line(self, line: bytes) -> int | None:
         if line.startswith(b"HTTP/"):
             version, _, rest = line.partition(b" ")
@@ -170,6 +208,8 @@ class Reception:
         return None
 
     def _take_chunk(self, chunk: bytes) -> int | None:
+        if self._truncates and self._size + len(chunk) > self._maxsize > 0:
+            return self._take_last(chunk)
         self._chunks.append(chunk)
         self._size += len(chunk)
         if self._is_heard and self._is_stopped(signals.bytes_received, data=chunk):
@@ -178,8 +218,20 @@ class Reception:
             self._check_size("Received", self._size)
         return None
 
+    def _take_last(self, chunk: bytes) -> int:
+        """Take what there is room for; the body ends here."""
+        chunk = chunk[: self._maxsize - self._size]
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        self._meet_limit("size")
+        self.flags.append(TRUNCATED)
+        if chunk and self._is_heard:
+            self._is_stopped(signals.bytes_received, data=chunk)
+        return BREAK_OFF
+
     def _check_size(self, verb: str, size: int) -> None:
-        if size > self._maxsize > 0:
+        if size > self._maxsize > 0 and not self._truncates:
+            self._meet_limit("size")
             self._chunks.clear()
             message = _too_large(verb, size, "max", self._maxsize, self.request)
             logger.warning("%(message)s", {"message": message})

@@ -62,7 +62,12 @@ logger = logging.getLogger(__name__)
 
 _SCHEMES = ("http://", "https://")
 # "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
-_TRUNCATIONS: dict[str, Truncation] = {"dataloss": "disconnect", "download_stopped": "unspecified"}
+_TRUNCATIONS: dict[str, Truncation] = {
+    "truncated": "length",
+    "truncated-time": "time",
+    "dataloss": "disconnect",
+    "download_stopped": "unspecified",
+}
 
 
 class WarcPipeline:

@@ -73,7 +73,11 @@ class Blacklist:
         entry = self.of_host(host)
         if entry is not None or not self._book.needs_urls:
             return entry
-        limit = self._book.for_url(host, look_at_address(body)[0]).budget
+        return self.of_canonical(host, look_at_address(body)[0])
+
+    def of_canonical(self, host: str, url: str) -> str | None:
+        """The entry that covers a canonical URL, its address apart."""
+        limit = self._book.for_url(host, url).budget
         return limit.rule if limit else None
 
     def withholds(self, url: QueuedUrl) -> bool:

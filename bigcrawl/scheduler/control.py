@@ -100,16 +100,17 @@ class Control:
         return f"<Control {self._said!r} {self._aside.blacklist!r}>"
 
     async def hear_due(self) -> bool:
-        """Hear, if it is time to; whether what is held has changed for it.
+        """Hear, if it is time to; whether the blacklist is another one now.
 
         Raises:
             TransientStoreError: Redis is away; all stays as it is.
         """
-        now_ms = self._clock.monotonic_ms()
-        if now_ms < self._due_ms:
-            return False
+        return self._clock.monotonic_ms() >= self._due_ms and await self.hear()
+
+    async def hear(self) -> bool:
+        """Hear now; returns and raises as `hear_due`."""
         await self._said.read()
-        self._due_ms = now_ms + HEAR_MS
+        self._due_ms = self._clock.monotonic_ms() + HEAR_MS
         self._speed.note_server_time(self._said.server_ms)
         self._speed.note_said(self._said.fields.get(SPEED))
         if self._said.fields.get(DELAYED) != self._heard_delays:

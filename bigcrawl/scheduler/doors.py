@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness import addresses
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.redisdb import scripts
@@ -17,6 +18,8 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.spaces import in_the_node, late_ms, with_margin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
@@ -31,7 +34,12 @@ LOOKUPS_MAX = 3  # a host whose name does not resolve that often in a row ends i
 FAILED_LOOKUPS_KEPT = 10_000
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
 GRANTS_MAX = 100_000
+UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL is there for the next
 GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
+UNIDENTIFIED = (
+    "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
+    "of yours, so that whoever is crawled can reach you. No public address was asked for anything"
+)
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
@@ -45,7 +53,11 @@ class Closed(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Doors:
-    """Addresses and gates, for pages and for robots.txt alike."""
+    """Addresses and gates, for pages and for robots.txt alike.
+
+    Attributes:
+        on_unidentified: told that a crawl without a contact was about to ask a public address, which it must not.
+    """
 
     def __init__(
         self,
@@ -68,6 +80,7 @@ class Doors:
         self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of Redis
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()
         self._grants: OrderedDict[str, int] = OrderedDict()
+        self.on_unidentified: Callable[[ConfigError], None] = _nothing
 
     def __repr__(self) -> str:
         return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
@@ -183,4 +196,11 @@ class Doors:
             raise Closed(reason="refused-address")
         if self.aside is not None and any(map(self.aside.refuses_address, found)):
             raise Closed(is_aside=True)
+        if not self._policy.contact and addresses.refusal(found[0]) is None:
+            self.on_unidentified(ConfigError(UNIDENTIFIED))
+            raise Closed(retry_ms=UNIDENTIFIED_MS)
         return found[0]
+
+
+def _nothing(_: ConfigError) -> None:
+    """Before there is a node, nobody has to be told."""

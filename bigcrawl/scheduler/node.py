@@ -42,6 +42,7 @@ from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.spaces import Spaces
 from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
+from bigcrawl.scheduler.unhurried import UnhurriedFiles
 from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
@@ -103,26 +104,19 @@ class Node:
         counts_links = config.budget.policy != NO_POLICY  # else nobody asks for in-degrees
         self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if counts_links else None
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
-        self._paces = Paces(config)
+        self._paces = Paces(config, self.pld_of)
         self.handout = Handout(config, clock, self.outbox, self._paces)
         self.membership = Membership(config, self.node_id)
         self._reputation = Reputation(config, client, self.pld_of)
+        files = UnhurriedFiles(self._may_rest)
         self.ownership = Ownership(
-            config, client, self.membership, self.handout, clock, self._worker, self._reputation, self._paces
+            config, client, self.membership, self.handout, clock, self._worker, files, self._reputation, self._paces
         )
-        self._doors = Doors(
-            config.politeness,
-            client,
-            dns,
-            clock,
-            self._paces,
-            Spaces(config.pace, self._paces, self.pld_of),
-            config.crawl.name,
+        self._doors = self._new_doors(dns)
+        self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
+        self._aside = self._doors.aside = Aside(
+            client, self.handout.held, self.ownership, config.politeness.host_connections
         )
-        self.speed = self.handout.speed = SpeedControl(config, client, clock)
-        self.speed.wake = self._wake_engine
-        self._aside = Aside(client, self.handout.held, self.ownership, config.politeness.host_connections)
-        self._doors.aside = self._aside
         self._control = Control(
             config, client, clock, self.speed, self._aside, self.pld_of, self._reputation.note_blacklist, self._paces
         )
@@ -155,6 +149,13 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"
+
+    def _new_doors(self, dns: DnsCache) -> Doors:
+        config = self.config
+        spaces = Spaces(config.pace, self._paces, self.pld_of)
+        doors = Doors(config.politeness, self._client, dns, self._clock, self._paces, spaces, config.crawl.name)
+        doors.on_unidentified = self._on_fatal
+        return doors
 
     # --- life
 
@@ -412,7 +413,7 @@ class Node:
     async def _fold(self) -> float:
         if self._restarted or self._doubtful:
             return RETRY_S
-        starved = len(self.handout.held) < self.config.frontier.in_process_max // 2
+        starved = self._is_starved()
         async with self._folding:
             self._note_inboxes()
             idle = not len(self.handout.held) and not self.outbox.waiting
@@ -421,6 +422,14 @@ class Node:
         if admitted:
             self.wake()
         return FOLD_STARVED_S if starved else FOLD_S
+
+    def _is_starved(self) -> bool:
+        """Whether the node has too little to fetch."""
+        return len(self.handout.held) < self.config.frontier.in_process_max // 2
+
+    def _may_rest(self) -> bool:
+        """Whether merges may take their time; asked from the worker thread."""
+        return not (self.stopping or self._is_starved())
 
     async def _beat(self) -> float:
         if self._restarted:
@@ -442,7 +451,8 @@ class Node:
             self.pages_before = self._pages_surveyed = (await self.survey()).pages
             self._pages_counted = counted
         offered = self.outbox.offered
-        if self._is_idle() and await self._finish.look():
+        # What was blacklisted may be wanted again by now: a crawl is not finished before it was asked.
+        if self._is_idle() and not await self._control.hear() and await self._finish.look():
             self.finished = offered == self.outbox.offered
             self._said_too_soon = not self.finished
             self.handout.wake_engine()

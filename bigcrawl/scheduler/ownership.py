@@ -12,7 +12,6 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
+    from bigcrawl.drum.files import Files
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.handout import Handout
     from bigcrawl.scheduler.inbox_entry import InboxEntry
@@ -58,6 +58,7 @@ class Ownership:
         handout: Handout,
         clock: Clock,
         worker: Executor,
+        files: Files,
         reputation: Reputation,
         paces: Paces,
     ) -> None:
@@ -67,6 +68,7 @@ class Ownership:
         self._handout = handout
         self._clock = clock
         self._worker = worker
+        self._files = files
         self._reputation = reputation
         self._paces = paces
         self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls)
@@ -176,7 +178,7 @@ class Ownership:
                 f"back, or start the crawl anew (FRESH=1)"
             )
         budgets, pld_of = self._reputation.budgets, self._reputation.pld_of
-        return Partition.open(directory, claim.epoch, self._limits, DiskFiles(), budgets=budgets, pld_of=pld_of)
+        return Partition.open(directory, claim.epoch, self._limits, self._files, budgets=budgets, pld_of=pld_of)
 
     def _claim_call(self, partition: int, epoch_min: int, dead_token: str) -> scripts.Call[Claim | Refusal]:
         return scripts.claim_partition(

@@ -316,11 +316,22 @@ class Scheduler(BaseScheduler):
             held.fetched_bytes += len(response.body)
             held.download_ms = download_ms
 
+    def was_answered(self, request: Request) -> bool:
+        """Whether a handed-out request has an answer, one that could be used."""
+        held = self._started.get(request)
+        return held is not None and held.outcome.startswith("status:")
+
     def note_received(self, request: Request, response: Response) -> None:
         """A handed-out request has a response, maybe one that a middleware had: Scrapy's HTTP cache, for instance."""
         held = self._started.get(request)
         if held is not None and not held.outcome:
             held.outcome = f"status:{response.status}"
+
+    def note_too_large(self, request: Request) -> None:
+        """The body of a handed-out request's answer is not unpacked: no spider sees it."""
+        held = self._started.get(request)
+        if held is not None:
+            held.outcome = "error:too-large"
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""

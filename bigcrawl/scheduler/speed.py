@@ -44,7 +44,7 @@ class SpeedControl:
         wake: called when a fetch may start.
     """
 
-    def __init__(self, config: Config, client: RedisClient, clock: Clock) -> None:
+    def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
         """Read the settings' plan.
 
         Raises:
@@ -64,7 +64,7 @@ class SpeedControl:
         self._asked_ms = 0
         self.plan: SpeedPlan = self._of_settings
         self.limits = False
-        self.wake: Callable[[], None] = _nothing
+        self.wake = wake
         self._follow_plan()
 
     def __repr__(self) -> str:
@@ -228,7 +228,3 @@ class SpeedControl:
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()
         self.wake()
-
-
-def _nothing() -> None:
-    """Before the engine is there, there is nothing to wake."""

@@ -49,6 +49,7 @@ SETTINGS: dict[str, Any] = {
     "DOWNLOAD_TIMEOUT": 4,
     "BIGCRAWL_FETCH_DEADLINE": 8,
     "RETRY_TIMES": RETRIES,
+    "BIGCRAWL_TRUNCATE": False,  # what is stored is held to what came whole
     # Above the 1.5 MB of `large`, below what the bombs and the endless bodies come to.
     "DOWNLOAD_MAXSIZE": 4_000_000,
 }

@@ -16,7 +16,9 @@ from scrapy import Spider
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 
+from bigcrawl import __version__
 from bigcrawl.addon import Addon
 from tests.unit.scheduler.world import QUIET
 
@@ -140,3 +142,53 @@ def test_settings_of_the_project_win() -> None:
     assert settings.getint("CONCURRENT_REQUESTS") == 7
     assert settings["ASYNCIO_EVENT_LOOP"] == "asyncio.SelectorEventLoop"
     assert (settings.getfloat("DOWNLOAD_DELAY"), installed()["ASYNCIO_EVENT_LOOP"]) == (0, "uvloop.Loop")
+
+
+def test_bodies_are_unpacked_within_limits() -> None:
+    """By our middleware, in the place of Scrapy's; unless the project has named that one, or one of its own."""
+    stock = "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware"
+
+    def unpacking(project: dict[str, Any]) -> dict[str, int]:
+        found = installed({"DOWNLOADER_MIDDLEWARES": project})
+        merged = found.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+        return {
+            load_object(one).__name__: at for one, at in merged.items() if "Compression" in load_object(one).__name__
+        }
+
+    assert unpacking({}) == {"CompressionMiddleware": 590}
+    assert unpacking({stock: 580}) == {"HttpCompressionMiddleware": 580}
+    assert unpacking({stock: None}) == {}
+
+
+def test_body_may_have_some_megabytes() -> None:
+    """Scrapy's default is a GiB, times the fetches at a time; a project says otherwise if it has the memory."""
+    assert installed().getint("DOWNLOAD_MAXSIZE") == 16 << 20
+    assert installed({"DOWNLOAD_MAXSIZE": 5}).getint("DOWNLOAD_MAXSIZE") == 5
+
+
+MAIL = "me@uni-somewhere.de"
+
+
+def test_servers_are_told_whom_to_reach() -> None:
+    """In the user agent, whatever it was, and a mail address in each request; what a project says is not said twice."""
+    agent = installed({"BIGCRAWL_CONTACT": MAIL})["USER_AGENT"]
+    assert agent == f"bigcrawl/{__version__} (+{MAIL})"
+    assert installed({"BIGCRAWL_CONTACT": MAIL, "USER_AGENT": "mybot"})["USER_AGENT"] == f"mybot (+{MAIL})"
+    own = f"mybot ({MAIL})"
+    found = installed({"USER_AGENT": own})
+    assert found["USER_AGENT"] == own
+    assert found["DEFAULT_REQUEST_HEADERS"]["From"] == MAIL
+    assert "Accept" in found["DEFAULT_REQUEST_HEADERS"]
+    assert "From" not in installed()["DEFAULT_REQUEST_HEADERS"]
+    assert "From" not in installed({"BIGCRAWL_CONTACT": "https://uni-somewhere.de/"})["DEFAULT_REQUEST_HEADERS"]
+    others = {"from": "others@uni-somewhere.de"}
+    assert installed({"BIGCRAWL_CONTACT": MAIL, "DEFAULT_REQUEST_HEADERS": others})["DEFAULT_REQUEST_HEADERS"] == others
+
+
+def test_contact_is_told_over_the_command_line_too() -> None:
+    """A user agent given there has no contact either."""
+    crawler = Crawler(One, Settings({**QUIET, "BIGCRAWL_CONTACT": MAIL}, priority="project"))
+    crawler.settings.set("USER_AGENT", "mybot", "cmdline")
+    crawler.spider = One()
+    Addon.from_crawler(crawler).update_settings(crawler.settings)
+    assert crawler.settings["USER_AGENT"] == f"mybot (+{MAIL})"

@@ -74,6 +74,8 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
     for where, name, call in calls():
         if name in STATS_CALLS:
             yield from ((key, where) for key in texts(call.args[0]) if "{}" not in key)
+        elif name == "_meet_limit":
+            yield from ((f"bigcrawl/limits/{reason}", where) for reason in texts(call.args[0]))
         elif name in {"_drop", "_count"}:
             for reason in texts(call.args[0]):
                 yield from ((f"bigcrawl/dropped/{text}", where) for text in expanded(reason))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uvloop
 
@@ -20,6 +20,7 @@ from tests.support.redis_server import PrivateRedis
 from tests.unit.scheduler.world import Web, queued, resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bigcrawl.exceptions import BigcrawlError
@@ -30,6 +31,15 @@ IN_FLIGHT: Final = 64
 WARM_UP_PAGES: Final = 2_000
 FILL_S_MAX: Final = 300.0
 STALL_S_MAX: Final = 20.0
+NO_REST: Final = {
+    "BIGCRAWL_CRAWL": "bench",
+    "BIGCRAWL_WARC_DIR": "",
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_SERVER_DELAY": 0,
+    "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
+    "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
+    "CONCURRENT_REQUESTS": IN_FLIGHT,
+}
 REST_S: Final = 0.01  # the engine looks again, when nothing wakes it sooner
 
 
@@ -64,7 +74,7 @@ async def _measure(
     names = [f"www.example{host}.com" for host in range(hosts)]
     dns = DnsCache(resolve, SystemClock())
     node = _node(client, dns, redis.url, directory, urls, is_filled)
-    engine = _Engine(node)
+    engine = Engine(node)
 
     def spent() -> Cost:
         return Cost(time.process_time() * 1e6, procfs.cpu_seconds(redis.pid) * 1e6, client.round_trips)
@@ -92,30 +102,28 @@ async def _measure(
 
 def _node(client: RedisClient, dns: DnsCache, url: str, directory: Path, urls: int, is_filled: asyncio.Event) -> Node:
     settings = {
-        "BIGCRAWL_CRAWL": "bench",
-        "BIGCRAWL_STATE_DIR": str(directory),
         "BIGCRAWL_REDIS_URL": url,
-        "BIGCRAWL_WARC_DIR": "",
-        "BIGCRAWL_HOST_DELAY": 0,
-        "BIGCRAWL_SERVER_DELAY": 0,
-        "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
-        "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
+        "BIGCRAWL_STATE_DIR": str(directory),
         # All of them hot: what comes from disk is the links' way.
         "BIGCRAWL_HOT_URLS": 100 * urls,
         "BIGCRAWL_HOST_HOT_URLS": urls,
         "BIGCRAWL_OUTBOX_URLS_MAX": 10_000_000,
         "BIGCRAWL_DURABLE_SECONDS": 600,
-        "CONCURRENT_REQUESTS": IN_FLIGHT,
     }
+    return make_node(client, dns, settings, is_filled.is_set)
+
+
+def make_node(client: RedisClient, dns: DnsCache, settings: dict[str, Any], may_take: Callable[[], bool]) -> Node:
+    """A node of an own crawl whose hosts need no rest and whose fetches cost nothing."""
     clock = SystemClock()
     return Node(
-        read_config(settings),
+        read_config({**NO_REST, **settings}),
         client,
         dns,
         clock,
         Web(),
         poll_ended=lambda: None,
-        may_take=is_filled.is_set,
+        may_take=may_take,
         may_acknowledge=lambda: True,
         on_fatal=_fail,
     )
@@ -144,11 +152,12 @@ async def _fill(node: Node, hosts: list[str], urls: int) -> None:
         await asyncio.sleep(0.2)
 
 
-class _Engine:
+class Engine:
     """Scrapy's engine as the frontier knows it: it pops, and after a while says that a URL has ended."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, on_end: Callable[[HeldUrl], None] | None = None) -> None:
         self._node = node
+        self._on_end = on_end
         self._in_flight: deque[HeldUrl] = deque()
         self._wake = asyncio.Event()
         node.handout.wake_engine = self._wake.set
@@ -163,6 +172,8 @@ class _Engine:
             for _ in range(done):
                 held = self._in_flight.popleft()
                 held.outcome = "status:200"
+                if self._on_end is not None:
+                    self._on_end(held)
                 self._node.handout.end_fetched(held)
             ended += done
             if self._take() or done:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.commands.blacklist import blacklist, blacklist_text
+from bigcrawl.commands.explain import explain
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.control import BLACKLISTED
@@ -88,3 +89,16 @@ def test_what_makes_no_sense_changes_nothing(config: Config, words: list[str]) -
     with pytest.raises(ConfigError, match="scrapy frontier blacklist"):
         ask(config, *words)
     assert changes(config) == 0
+
+
+def test_a_url_is_explained_by_the_entry_that_covers_it(config: Config) -> None:
+    """Host or pattern, with the entry's name; nothing is said of others."""
+    ask(config, "add", "re:/calendar", "a.example")
+    for url, entry in (
+        ("http://a.example/", "a.example"),
+        ("http://b.example/calendar", "re:/calendar"),
+        ("http://b.example/", None),
+    ):
+        answer = explain(config, [url], argparse.Namespace())
+        assert answer.data["blacklisted"] == entry
+        assert ("it is kept and not fetched" in answer.text) == (entry is not None)

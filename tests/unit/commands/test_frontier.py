@@ -49,7 +49,7 @@ def test_status_tells_nodes_partitions_hosts_urls_pages_and_rates(
     assert status["crawl"] == crawl_name
     assert not status["finished"]
     assert status["partitions"] == {"all": 4, "owned": 4}
-    assert status["urls"] == {"inbox": 2, "disk": 0, "queued": 0, "taken": 1, "ended": 2, "seen": 3}
+    assert status["urls"] == {"inbox": 2, "disk": 0, "withheld": 0, "queued": 0, "taken": 1, "ended": 2, "seen": 3}
     assert status["hosts"] == {"ready": 0, "waiting": 0, "busy": 1}
     assert (status["pages"], status["bytes"]) == (2, 1_000)
     assert status["outcomes"] == {"status:200": 1, "status:404": 1}

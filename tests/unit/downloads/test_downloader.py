@@ -96,11 +96,32 @@ def test_timeout_of_the_request_is_not_taken_for_the_deadline(tmp_path: Path) ->
     """The shorter of the two ends a fetch, under its own name."""
 
     async def scenario() -> None:
-        settings = {"BIGCRAWL_FETCH_DEADLINE": 60, "RETRY_ENABLED": False}
+        settings = {"BIGCRAWL_FETCH_DEADLINE": 60, "BIGCRAWL_TRUNCATE": False, "RETRY_ENABLED": False}
         async with serving(drip) as server, crawling(tmp_path, **settings) as crawl:
             request, _ = crawl.hand_out(server.url(), meta={"download_timeout": 0.1})
             with pytest.raises(DownloadTimeoutError, match="timed out after 1"):
                 await crawl.fetch(request)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("earlier", "counted"), [(2, None), (3, 1)])
+def test_one_redirect_too_many_is_counted(tmp_path: Path, earlier: int, counted: int | None) -> None:
+    """REDIRECT_MAX_TIMES: Scrapy's middleware drops it, and the URL ends as what it was answered with."""
+    moved = sends(b"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n")
+
+    async def scenario() -> None:
+        async with serving(moved) as server, crawling(tmp_path, REDIRECT_MAX_TIMES=3) as crawl:
+            request, held = crawl.hand_out(server.url(), meta={"redirect_times": earlier})
+            if counted:
+                with pytest.raises(IgnoreRequest):
+                    await crawl.fetch(request)
+            else:
+                assert isinstance(await crawl.fetch(request), Request)
+            assert held.outcome == "status:302"
+            crawl.downloader._tally.tell()
+            assert crawl.crawler.stats is not None
+            assert crawl.crawler.stats.get_value("bigcrawl/limits/redirects") == counted
 
     asyncio.run(scenario())
 

@@ -20,6 +20,8 @@ from scrapy.exceptions import (
 )
 
 from bigcrawl.downloads import http as http_module
+from bigcrawl.scheduler.outcome import UrlRefusedError
+from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import handling, new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
 
@@ -147,7 +149,7 @@ REFUSED = "http://127.0.0.1:1/"
 def test_failure_is_scrapys_exception(answer: Answer, meta: dict[str, Any], error: type[Exception]) -> None:
     """Retry middleware, stats and errbacks know it by its class."""
     with pytest.raises(error) as caught:
-        asyncio.run(fetched(answer, meta=meta))
+        asyncio.run(fetched(answer, meta=meta, crawler=new_crawler(BIGCRAWL_TRUNCATE=False)))
     assert type(caught.value) is error
 
 
@@ -297,3 +299,17 @@ def test_proxy_of_the_environment_is_for_scrapys_middleware_to_read(monkeypatch:
     for name in ("http_proxy", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert fetch(ok(b"direct")).body == b"direct"
+
+
+def test_public_address_is_not_asked_namelessly() -> None:
+    """Not by what goes past the frontier either, such as a media pipeline; a shell has no crawl, and may."""
+    crawler = new_crawler()
+    frontier = Scheduler.from_crawler(crawler)
+
+    async def scenario() -> None:
+        async with handling(crawler) as handler:
+            with pytest.raises(UrlRefusedError, match="BIGCRAWL_CONTACT"):
+                await handler.download_request(Request("http://11.0.0.1/"))
+
+    asyncio.run(scenario())
+    assert frontier.node is None

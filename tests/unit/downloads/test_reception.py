@@ -11,6 +11,7 @@ from scrapy.exceptions import DownloadCancelledError, StopDownload
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
+from bigcrawl.config import read_config
 from bigcrawl.downloads.reception import BREAK_OFF, Reception
 from bigcrawl.downloads.signalling import Signalling
 from tests.unit.downloads.crawlers import new_crawler
@@ -24,11 +25,19 @@ _QUIET = new_crawler()  # nobody listens to its signals
 
 
 def receiving(
-    *lines: bytes, crawler: Crawler | None = None, url: str = URL, maxsize: int = 0, warnsize: int = 0
+    *lines: bytes,
+    crawler: Crawler | None = None,
+    url: str = URL,
+    maxsize: int = 0,
+    warnsize: int = 0,
+    truncates: bool = False,
 ) -> Reception:
     """A reception that was given these lines of a head."""
     crawler = crawler or _QUIET
-    reception = Reception(Request(url), Signalling(crawler), crawler.spider, maxsize, warnsize)
+    limits = read_config(crawler.settings).limits
+    reception = Reception(
+        Request(url), Signalling(crawler), crawler.spider, maxsize, warnsize, limits, truncates=truncates
+    )
     for line in lines:
         reception.header(line + b"\r\n")
     return reception
@@ -218,6 +227,55 @@ def test_no_limit_means_none(caplog: pytest.LogCaptureFixture) -> None:
     """0 switches a limit off."""
     response = received(b"HTTP/1.1 200 OK", b"Content-Length: 1000000000", body=b"x" * 100_000)
     assert (len(response.body), caplog.text) == (100_000, "")
+
+
+@pytest.mark.parametrize("head", [(b"Content-Length: 300",), (b"Transfer-Encoding: chunked",), ()])
+@pytest.mark.parametrize("pieces", [(b"x" * 300,), (b"x" * 100, b"y"), (b"x" * 60, b"x" * 60)])
+def test_body_that_grows_too_large_may_be_cut(head: tuple[bytes, ...], pieces: tuple[bytes, ...]) -> None:
+    """To the byte, however it comes, and whatever its length was said to be; the flags say so and nothing else."""
+    reception = receiving(b"HTTP/1.1 200 OK", *head, b"", maxsize=100, truncates=True)
+    assert reception.error is None
+    *earlier, last = [reception.body(piece) for piece in pieces]
+    assert (earlier, last) == ([None] * len(earlier), BREAK_OFF)
+    response = reception.response("192.0.2.1", None)
+    assert (response.body, response.flags) == (b"x" * 100, ["truncated"])
+    assert reception.limit == "size"
+
+
+def test_body_of_just_the_size_is_whole() -> None:
+    """The limit is what a body may have."""
+    response = received(b"HTTP/1.1 200 OK", b"Content-Length: 100", body=b"x" * 100, maxsize=100, truncates=True)
+    assert (len(response.body), response.flags) == (100, [])
+
+
+def _padded(count: int, size: int = 0) -> list[bytes]:
+    return [b"X-%d: " % number + b"x" * size for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "limit"),
+    [
+        ([b"HTTP/1.1 200 OK", *_padded(600)], "headers"),
+        ([b"HTTP/1.1 200 OK", *_padded(20, 4_000)], "header-bytes"),
+        ([b"HTTP/1.1 200 OK", b"X: " + b"x" * 70_000], "header-bytes"),
+        ([b"HTTP/1.1 100 Continue", b""] * 300, "headers"),
+        ([b"HTTP/1.1 200 OK", b"", *_padded(600)], "headers"),
+    ],
+    ids=["many", "large", "one", "interim", "trailers"],
+)
+def test_headers_without_end_break_off(lines: list[bytes], limit: str) -> None:
+    """However they come: in one head, in many of interim answers, or behind the body."""
+    reception = receiving(*lines)
+    assert reception.header(b"X-More: 1\r\n") == BREAK_OFF
+    assert isinstance(reception.error, DownloadCancelledError)
+    assert reception.limit == limit
+    assert limit.upper().replace("-", "_") + "_MAX" in str(reception.error)
+
+
+def test_headers_as_sites_send_them_pass() -> None:
+    """400 of them, or some tens of kilobytes of cookies."""
+    assert receiving(b"HTTP/1.1 200 OK", *_padded(400), b"").error is None
+    assert receiving(b"HTTP/1.1 200 OK", *_padded(10, 6_000), b"").error is None
 
 
 # --- signals

@@ -144,7 +144,6 @@ async def test_delays_said_while_the_crawl_runs_are_heard(tmp_path: Path, crawl_
             node.offer(url)
         await made.take(node)
         for host, rest_ms in (("slow.example", 90_000), ("other.example", 1_000)):
-            [now_s, next_ms] = await made.client.commands(
-                [("TIME",), ("HGET", made.keys(node, host).host + host, "next")]
-            )
+            record = made.keys(node, host).host + host
+            now_s, next_ms = await made.client.commands([("TIME",), ("HGET", record, "next")])
             assert rest_ms - 1_500 < int(next_ms) - 1000 * int(now_s[0]) <= rest_ms + 1_000, host

@@ -10,7 +10,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler import doors as doors_module
-from bigcrawl.scheduler.doors import GRANT_KEPT_MS, LOOKUPS_MAX, Closed, Doors
+from bigcrawl.scheduler.doors import GRANT_KEPT_MS, LOOKUPS_MAX, UNIDENTIFIED, Closed, Doors
 from bigcrawl.scheduler.paces import Paces
 from tests.unit.scheduler.world import connected, make_config, resolve
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from bigcrawl.exceptions import ConfigError
     from bigcrawl.redisdb.client import RedisClient
 
 
@@ -53,6 +54,34 @@ def test_private_address_is_refused_whatever_name_leads_there(tmp_path: Path, re
             assert closed.value.reason == "refused-address"
 
     run(tmp_path, redis_url, story, allow_private_addresses=False)
+
+
+@pytest.mark.parametrize("address", ["11.0.0.1", "2a02::1"])
+def test_public_address_is_not_asked_namelessly(tmp_path: Path, redis_url: str, address: str) -> None:
+    """The crawl is to end, and the URL comes back: the short way, the long way, and with every server open."""
+
+    async def story(entrance: Entrance) -> None:
+        told: list[ConfigError] = []
+        entrance.doors.on_unidentified = told.append
+        for _ in range(2):
+            with pytest.raises(Closed) as closed:
+                entrance.doors.known_address(address)
+            assert (closed.value.reason, closed.value.retry_ms > 0) == ("", True)
+            with pytest.raises(Closed):
+                await entrance.doors.address(address)
+        assert [str(error) for error in told] == [UNIDENTIFIED] * 4
+        assert await entrance.doors.address("127.0.0.1") == "127.0.0.1"
+
+    run(tmp_path, redis_url, story)
+
+
+def test_public_address_is_asked_by_somebody(tmp_path: Path, redis_url: str) -> None:
+    """With a contact nothing is in the way."""
+
+    async def story(entrance: Entrance) -> None:
+        assert await entrance.doors.address("11.0.0.1") == "11.0.0.1"
+
+    run(tmp_path, redis_url, story, contact="me@uni-somewhere.de")
 
 
 def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, redis_url: str) -> None:

@@ -1,0 +1,102 @@
+"""`python -m tests.benchmarks.backlog.node REDIS_URL STATE_DIR`: the node; it says when it is open, runs until killed.
+
+On its standard output: a line `open`, when the first URL is handed out, and then each second a line of JSON with the
+pages ended, the URLs it has offered, and its resident bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import uvloop
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.links import Links
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.scheduler.codec import links_encoder
+from bigcrawl.scheduler.garbage import tame_garbage_collector
+from bigcrawl.url.key import url_keys
+from tests.benchmarks.backlog.state import HOSTS_A_PLD, PLDS
+from tests.benchmarks.crawl import procfs
+from tests.benchmarks.frontier.ours import Engine, make_node
+from tests.unit.scheduler.world import resolve
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.node import Node
+
+LINKS_A_PAGE: Final = 60
+NEW_LINKS: Final = 6  # of them
+PAGES_A_ROUND: Final = 500
+CROWDED_S: Final = 0.05
+
+
+class Spider:
+    """Offers each page's links: one in ten leads to a URL nobody has seen, the others to what waits already."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._encode = links_encoder(Links(()), 4)
+        self._numbers = itertools.count(time.time_ns())  # no other run has had them
+        self._dice = random.Random(4)
+        self.offered = 0
+
+    def find_links(self, held: HeldUrl) -> None:
+        """Offer the links of a page."""
+        hosts = [f"h{self._draw(HOSTS_A_PLD)}.d{self._draw(PLDS)}.com" for _ in range(LINKS_A_PAGE)]
+        texts = [f"http://{host}/new/page-{next(self._numbers)}.html" for host in hosts[:NEW_LINKS]]
+        texts += [f"http://{host}/archive/2024/page-{self._draw(1000)}.html" for host in hosts[NEW_LINKS:]]
+        keyed = dict(zip(url_keys(texts), texts, strict=True))
+        if self._node.link_graph is not None:
+            self._node.link_graph.note(held.url, texts)
+        for key in self._node.outbox.not_recent(keyed):
+            self._node.offer(self._encode(key, keyed[key]))
+            self.offered += 1
+
+    def _draw(self, count: int) -> int:
+        return int(self._dice.random() * count)
+
+
+def main() -> None:
+    """Run until killed."""
+    url, directory = sys.argv[1:]
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        tame_garbage_collector()
+        runner.run(_run(url, directory))
+
+
+async def _run(url: str, directory: str) -> None:
+    client = RedisClient(url)
+    settings: dict[str, Any] = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": directory}
+    node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: not node.is_crowded)
+    await node.start()
+    spider = Spider(node)
+    engine = Engine(node, spider.find_links)
+    pages = await engine.run(1)
+    _say("open")
+    said_s = time.monotonic()
+    while True:
+        pages += await engine.run(PAGES_A_ROUND)
+        while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
+            await asyncio.sleep(CROWDED_S)
+        if time.monotonic() - said_s >= 1:
+            said_s = time.monotonic()
+            rss = procfs.rss_bytes(os.getpid())
+            _say(json.dumps({"pages": pages, "offered": spider.offered, "rss": rss}))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""A crawl of a host whose answers have no end: each is cut or refused, counted by reason, and stored as what it is."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import socketserver
+from contextlib import contextmanager
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastwarc.warc import ArchiveIterator
+
+from tests.support.crawls import Crawl
+from tests.support.processes import no_strays_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAXSIZE = 100_000
+PATHS = ("endless", "stalled", "bomb", "packed", "heads", "hop0", "fine")
+CLOSES = b"Connection: close\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + CLOSES
+
+
+class Hostile(socketserver.StreamRequestHandler):
+    """One answer a connection."""
+
+    def handle(self) -> None:
+        target = self.rfile.readline().split(b" ")[1].decode()
+        while self.rfile.readline().strip():
+            pass
+        try:
+            self.answer(target.strip("/"))
+        except OSError:
+            return  # the crawler has hung up
+
+    def answer(self, name: str) -> None:
+        send = self.wfile.write
+        if name == "":
+            self.page(b"".join(b'<a href="/%s">.</a>' % path.encode() for path in PATHS))
+        elif name == "endless":
+            # A link before the bound is found, and one behind it is not.
+            send(HEAD + b'\r\n<a href="/found">.</a>')
+            while True:
+                send(b"x" * 10_000 + b'<a href="/late">.</a>' * (self.server.sent > MAXSIZE))
+                self.server.sent += 10_000
+        elif name == "stalled":
+            send(HEAD + b"Content-Length: 1000\r\n\r\na part")
+            self.rfile.read()
+        elif name == "bomb":
+            self.page(gzip.compress(b" " * 5_000_000), b"Content-Encoding: gzip\r\n")
+        elif name == "packed":
+            self.page(gzip.compress(gzip.compress(gzip.compress(b"."))), b"Content-Encoding: gzip, gzip, gzip\r\n")
+        elif name == "heads":
+            send(b"HTTP/1.1 200 OK\r\n")
+            while True:
+                send(b"X-More: and more\r\n" * 100)
+        elif name.startswith("hop"):
+            location = b"Location: /hop%d\r\n" % (int(name[3:]) + 1)
+            send(b"HTTP/1.1 302 Found\r\n" + CLOSES + location + b"Content-Length: 0\r\n\r\n")
+        elif name == "robots.txt":
+            send(b"HTTP/1.1 404 Not Found\r\n" + CLOSES + b"Content-Length: 0\r\n\r\n")
+        else:
+            self.page(b"fine")
+
+    def page(self, body: bytes, more: bytes = b"") -> None:
+        self.wfile.write(HEAD + more + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    server: Origin
+
+
+class Origin(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    sent = 0
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    with Origin(("127.0.0.1", 0), Hostile) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def stored(directory: Path) -> dict[str, tuple[str | None, bytes]]:
+    """By path: what the record says of its truncation, and its body."""
+    found: dict[str, tuple[str | None, bytes]] = {}
+    for path in directory.rglob("*.warc.gz"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, parse_http=True):
+                if record.headers["WARC-Type"] == "response":
+                    name = record.headers["WARC-Target-URI"].rpartition("/")[2]
+                    found[name] = (record.headers.get("WARC-Truncated"), record.reader.read())
+    return found
+
+
+def counted(log: str) -> dict[str, int]:
+    return {name: int(count) for name, count in re.findall(r"'bigcrawl/limits/([\w-]+)': (\d+)", log)}
+
+
+@pytest.mark.timeout(120)
+def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> None:
+    """Every limit once; what could be kept is in the WARC, marked; and the pages beside them are fetched."""
+    settings: dict[str, Any] = {
+        "BIGCRAWL_DECOMPRESSION_RATIO_MAX": 50,
+        "BIGCRAWL_HOST_DELAY": 0,
+        "BIGCRAWL_PARTITIONS": 2,
+        "DOWNLOAD_MAXSIZE": MAXSIZE,
+        "DOWNLOAD_TIMEOUT": 1.5,
+        "REDIRECT_MAX_TIMES": 3,
+        "RETRY_ENABLED": False,
+    }
+    with no_strays_below(tmp_path), serving() as url, Crawl(tmp_path / "crawl", [url], settings) as crawl:
+        assert crawl.run() == 0
+        log = crawl.log.read_text()
+        assert log.count("ERROR: Error downloading") == log.count("Traceback") == 1  # Scrapy's words for the head
+        limits = counted(log)
+        # A MiB is free of the ratio, so that bound is the size's.
+        assert limits == {"size": 1, "time": 1, "decompressed-size": 1, "encodings": 1, "headers": 1, "redirects": 1}
+        pages = stored(tmp_path / "crawl" / "warc")
+        truncated = {name: (why, len(body)) for name, (why, body) in pages.items() if why}
+        assert truncated == {"endless": ("length", MAXSIZE), "stalled": ("time", 6)}
+        assert {"fine", "found", "bomb", "packed", "hop0", "hop3"} <= set(pages)
+        assert not {"late", "heads", "hop4"} & set(pages)
+        assert re.search(r"^  too-large +3$", log, re.MULTILINE)
+        assert re.search(r"^  302 Found +4 ", log, re.MULTILINE)

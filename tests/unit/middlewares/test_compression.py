@@ -1,0 +1,126 @@
+"""Bodies that unpack into more than they should: bombs of each encoding, and encodings packed into each other."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from scrapy import Request
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+
+from bigcrawl.middlewares.compression import FREE_BYTES, CompressionMiddleware
+from bigcrawl.scheduler.scheduler import Scheduler
+from tests.unit.downloads.crawlers import new_crawler
+from tests.unit.downloads.test_limits import counts
+from tests.unit.scheduler.test_held import held_url
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstd.compress,
+}
+URL = "http://a.example/"
+BLANKS = b" " * 20_000_000
+
+
+def unpack(body: bytes, encoding: str, crawler: Crawler, **meta: Any) -> Response:
+    request = Request(URL, meta=meta)
+    packed = Response(URL, body=body, headers={"Content-Encoding": encoding, "Content-Type": "text/html"})
+    middleware = CompressionMiddleware.from_crawler(crawler)
+    try:
+        answer = middleware.process_response(request, packed)
+    finally:
+        middleware._tally.tell()
+    assert isinstance(answer, Response)
+    return answer
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_page_is_unpacked_as_ever(encoding: str) -> None:
+    """As Scrapy's own middleware does it: body, class, headers."""
+    page = b"<p>" + b"some words " * 10_000 + b"</p>"
+    answer = unpack(PACKERS[encoding](page), encoding, new_crawler())
+    assert type(answer) is HtmlResponse
+    assert answer.body == page
+    assert "Content-Encoding" not in answer.headers
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+@pytest.mark.parametrize("maxsize", [0, 1 << 30])
+def test_bomb_is_refused_by_its_ratio(encoding: str, maxsize: int) -> None:
+    """Long before it is whole, whatever a body may have; counted under the ratio."""
+    crawler = new_crawler(DOWNLOAD_MAXSIZE=maxsize, BIGCRAWL_DECOMPRESSION_RATIO_MAX=50)
+    with pytest.raises(IgnoreRequest, match="BIGCRAWL_DECOMPRESSION_RATIO_MAX"):
+        unpack(PACKERS[encoding](BLANKS), encoding, crawler)
+    assert counts(crawler) == {"decompression-ratio": 1}
+
+
+def test_bomb_in_a_bomb_is_refused() -> None:
+    """The first bound is that of the bytes that came, however often they are packed."""
+    crawler = new_crawler(BIGCRAWL_ENCODINGS_MAX=10)
+    with pytest.raises(IgnoreRequest, match="BIGCRAWL_DECOMPRESSION_RATIO_MAX"):
+        unpack(gzip.compress(gzip.compress(BLANKS)), "gzip, gzip", crawler)
+    assert counts(crawler) == {"decompression-ratio": 1}
+
+
+def test_body_larger_than_allowed_is_refused_by_its_size() -> None:
+    """DOWNLOAD_MAXSIZE, or the request's own, as in Scrapy."""
+    words = b"".join(b"%d " % number for number in range(200_000))
+    for settings, meta in (({"DOWNLOAD_MAXSIZE": 100_000}, {}), ({}, {"download_maxsize": 100_000})):
+        crawler = new_crawler(**settings)
+        with pytest.raises(IgnoreRequest, match="DOWNLOAD_MAXSIZE"):
+            unpack(gzip.compress(words), "gzip", crawler, **meta)
+        assert counts(crawler) == {"decompressed-size": 1}
+
+
+def test_small_body_may_grow_as_it_likes() -> None:
+    """A MiB of blanks hurts nobody."""
+    crawler = new_crawler(BIGCRAWL_DECOMPRESSION_RATIO_MAX=2)
+    assert len(unpack(gzip.compress(b" " * FREE_BYTES), "gzip", crawler).body) == FREE_BYTES
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip, gzip", "gzip,gzip,gzip,br"])
+def test_body_packed_too_often_is_refused(encoding: str) -> None:
+    """Not one round of it is unpacked; twice is what some proxies do."""
+    crawler = new_crawler()
+    twice = gzip.compress(gzip.compress(b"<p>page</p>"))
+    assert unpack(twice, "gzip, gzip", crawler).body == b"<p>page</p>"
+    with pytest.raises(IgnoreRequest, match="BIGCRAWL_ENCODINGS_MAX"):
+        unpack(gzip.compress(twice), encoding, crawler)
+    assert counts(crawler) == {"encodings": 1}
+
+
+def test_refused_body_is_no_page_that_was_fetched() -> None:
+    """Its URL ends as too large, where a page's would end as `status:200`."""
+    crawler = new_crawler()
+    frontier = Scheduler.from_crawler(crawler)
+    request, held = Request(URL), held_url(1)
+    frontier._started[request] = held
+    held.outcome = "status:200"
+    packed = Response(URL, body=gzip.compress(BLANKS), headers={"Content-Encoding": "gzip"})
+    with pytest.raises(IgnoreRequest):
+        CompressionMiddleware.from_crawler(crawler).process_response(request, packed)
+    assert held.outcome == "error:too-large"
+
+
+def test_what_is_overridden_is_there() -> None:
+    """A release of Scrapy that unpacks elsewhere would leave its own limit in force, and no other."""
+    assert callable(HttpCompressionMiddleware._handle_encoding)
+    assert callable(HttpCompressionMiddleware._split_encodings)
