@@ -6,6 +6,7 @@
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random
+#   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
@@ -29,7 +30,7 @@ STAMP := $(VENV)/.installed
 CORPORA := build/corpora
 
 .DELETE_ON_ERROR:
-.PHONY: help venv crawl test check lint check-system test-fault clean
+.PHONY: help venv crawl test check lint check-system test-fault test-hostile clean
 .PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-speed
 
 help:
@@ -66,6 +67,10 @@ check-system: $(STAMP)
 	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q $(PYTEST_ARGS) \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
 	@$(PY) -m pytest -q -m system $(PYTEST_ARGS) $(TESTS)
+
+test-hostile: $(STAMP)
+	@scripts/install_system
+	@BIGCRAWL_TEST_HOSTS=350 $(PY) -m pytest -q -m system $(PYTEST_ARGS) tests/system/test_hostile.py
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)

@@ -29,7 +29,7 @@ from bigcrawl.extensions.tally import Tally
 from bigcrawl.middlewares.alone import canonical_of, claim_place, throttle_of
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
-from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, robots_url
+from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, authority_of, host_of, join
 
@@ -67,6 +67,7 @@ class RobotsMiddleware:
         self._fetch = RobotsFetch(crawler, {_MARK: self._mark})
         self._tally = Tally(crawler)
         self._asked: dict[str, asyncio.Task[KeptRules]] = {}
+        self._kept_min_ms = policy.robots_kept_min_ms
         self._has_queue = has_polite_queue(crawler)
         self._has_told_of_meta = False
 
@@ -99,8 +100,7 @@ class RobotsMiddleware:
         authority = authority_of(canonical)
         known = self._cache.known(authority, self._clock.monotonic_ms()) or await self._learned(authority)
         self._tell_delay(host_of(canonical), known)
-        # The server reads the URL as the spider spelled it, or as it is meant.
-        if known.rules.is_allowed(canonical) and known.rules.is_allowed(request.url):
+        if known.rules.is_allowed(request.url):
             return None
         if known.is_unreachable:
             return self._put_off(request, host_of(canonical), known)
@@ -120,7 +120,9 @@ class RobotsMiddleware:
             fetched = await self._follow(robots_url(authority))
         finally:
             del self._asked[authority]
-        return self._cache.put(authority, fetched.status, fetched.body, self._clock.monotonic_ms(), random.random())
+        expires_in_ms = kept_ms(fetched.cache_control, fetched.age, least_ms=self._kept_min_ms)
+        now_ms = self._clock.monotonic_ms()
+        return self._cache.put(authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms)
 
     async def _follow(self, url: str) -> Fetched:
         """Fetch a URL and what it redirects to."""

@@ -31,10 +31,10 @@ from bigcrawl.config import read_config
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.middlewares.alone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.politeness.dns_shared import shared_dns
-from bigcrawl.politeness.host_rests import FAILURE_FIRST_MS, HostRests
-from bigcrawl.politeness.retry_after import retry_after_ms
+from bigcrawl.politeness.host_rests import HostRests
 from bigcrawl.politeness.server_gaps import ServerGaps
 from bigcrawl.politeness.throttle_policy import DelayPolicy
 from bigcrawl.scheduler.outcome import error_outcome
@@ -55,10 +55,10 @@ LOOK_MS = 500
 """How often a request that waits looks whether the crawl is being stopped."""
 
 FAILURES_MAX = 8
-"""So many failures in a row retire a host: with back-off from ten seconds on they take half an hour."""
+"""So many failures in a row retire a host where BIGCRAWL_HOST_FAILURES_MAX is not set: half an hour, not a day.
 
-_ASKS_FOR_REST = frozenset({429, 503})
-_FAILURES = frozenset({"error:dns", "error:timeout", "error:refused", "error:connection"})
+The frontier keeps a retired host's URLs and ends without them; here the crawl has to wait for them.
+"""
 
 
 class HostRetiredError(IgnoreRequest):
@@ -76,17 +76,17 @@ class _Turn:
 class ThrottleMiddleware:
     """See the module."""
 
-    failure_first_ms = FAILURE_FIRST_MS
-
     def __init__(self, crawler: Crawler, policy: PolitenessConfig, clock: Clock | None = None) -> None:
         self._crawler = crawler
         self._clock = clock or SystemClock()
+        is_set = crawler.settings.get("BIGCRAWL_HOST_FAILURES_MAX") is not None
+        self._failures_max = policy.host_failures_max if is_set else FAILURES_MAX
         self._rests = HostRests(
-            DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor),
+            DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms),
             connections=policy.host_connections,
-            failures_max=FAILURES_MAX,
-            failure_first_ms=self.failure_first_ms,
+            backoff=BackoffPolicy(policy.backoff_first_ms, policy.backoff_longest_ms, failures_max=self._failures_max),
         )
+        self._retry_after_max_ms = policy.retry_after_max_ms
         self._connections = policy.host_connections
         self._gaps = ServerGaps(policy.server_delay_ms) if policy.server_delay_ms else None
         self._put_back = PutBack(crawler)
@@ -137,7 +137,7 @@ class ThrottleMiddleware:
         """Judge the server by its answer."""
         host = self._host_to_judge(request)
         if host is not None:
-            if response.status in _ASKS_FOR_REST:
+            if response.status in OVERLOADED:
                 self._note_failure(host, self._asked_ms(response))
             else:
                 self._rests.answer(host)
@@ -146,8 +146,8 @@ class ThrottleMiddleware:
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Judge the server by its silence."""
         host = self._host_to_judge(request)
-        if host is not None and error_outcome(exception) in _FAILURES:
-            self._note_failure(host, None)
+        if host is not None and is_failure(error_outcome(exception)):
+            self._note_failure(host, 0)
 
     def request_left_downloader(self, request: Request) -> None:
         """The fetch is over, whatever other middlewares make of it."""
@@ -205,7 +205,7 @@ class ThrottleMiddleware:
                 turn = self._turns[request] = _Turn(host, now_ms)
                 return turn
         self._tally.inc_value("bigcrawl/alone/retired")
-        raise HostRetiredError(f"{request.url} is not fetched: its host failed {FAILURES_MAX} times in a row")
+        raise HostRetiredError(f"{request.url} is not fetched: its host failed {self._failures_max} times in a row")
 
     async def _until_end(self, host: str) -> None:
         """Wait until a fetch of a busy host ends, or for a while."""
@@ -254,18 +254,19 @@ class ThrottleMiddleware:
         self._fetched.discard(request)
         return host_of_url(request.url)
 
-    def _asked_ms(self, response: Response) -> int | None:
-        value = response.headers.get(b"Retry-After") or b""
-        return retry_after_ms(value.decode("latin-1"), self._clock.now_ms())
+    def _asked_ms(self, response: Response) -> int:
+        names = (b"Retry-After", b"Date")
+        value, date = ((response.headers.get(name) or b"").decode("latin-1") for name in names)
+        return retry_after_ms(value, date, self._clock.now_ms(), self._retry_after_max_ms)
 
-    def _note_failure(self, host: str, asked_ms: int | None) -> None:
+    def _note_failure(self, host: str, asked_ms: int) -> None:
         rest_ms = self._rests.fail(host, self._clock.monotonic_ms(), random.random(), asked_ms)
         self._tally.inc_value("bigcrawl/alone/back_off")
         logger.debug("%(host)s rests for %(rest).0f s", {"host": host, "rest": rest_ms / 1000})
         if self._rests.is_retired(host):
             logger.warning(
                 "%(host)s failed %(failures)d times in a row and is not asked again by this process",
-                {"host": host, "failures": FAILURES_MAX},
+                {"host": host, "failures": self._failures_max},
             )
 
 

@@ -16,13 +16,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bigcrawl.politeness.backoff_policy import BackoffPolicy
 from bigcrawl.politeness.throttle_policy import host_delay_ms, retry_backoff_ms
 
 if TYPE_CHECKING:
     from bigcrawl.politeness.throttle_policy import DelayPolicy
-
-FAILURE_FIRST_MS = 10_000
-"""The rest after a first failure: long enough for most hiccups, short enough for a page's few retries."""
 
 HOSTS_KEPT = 100_000
 """Hosts that are remembered, some 250 bytes each; more only while more than that rest at a time."""
@@ -50,18 +48,13 @@ class HostRests:
         policy: DelayPolicy,
         *,
         connections: int = 1,
-        failures_max: int = 0,
-        failure_first_ms: int = FAILURE_FIRST_MS,
+        backoff: BackoffPolicy | None = None,
         hosts_kept: int = HOSTS_KEPT,
     ) -> None:
-        """Keep at most `connections` fetches of a host; `failures_max` 0 retires none.
-
-        The rest after a first failure is `failure_first_ms`, doubled with each further one.
-        """
+        """Keep at most `connections` fetches of a host; of `backoff` a `failures_max` of 0 retires none."""
         self._policy = policy
         self._connections = connections
-        self._failures_max = failures_max
-        self._failure_first_ms = failure_first_ms
+        self._backoff = backoff or BackoffPolicy()
         self._hosts_kept = hosts_kept
         self._hosts: OrderedDict[str, _Host] = OrderedDict()  # the one touched last stands last
 
@@ -87,7 +80,7 @@ class HostRests:
     def is_retired(self, host: str) -> bool:
         """Whether the host failed so often in a row that it is not worth asking again."""
         kept = self._hosts.get(host)
-        return kept is not None and 0 < self._failures_max <= kept.failures
+        return kept is not None and 0 < self._backoff.failures_max <= kept.failures
 
     def start(self, host: str, now_ms: int) -> None:
         """A fetch of the host begins; only of one that is due."""
@@ -120,23 +113,23 @@ class HostRests:
         """Let the host rest at least until then."""
         self._rest(self._touched(host), due_ms)
 
-    def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int | None = None) -> int:
+    def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
         """Note that the host's server, not the page, has failed or asked to be left alone.
 
         Args:
             host: the host.
             now_ms: now.
             jitter: from 0 to 1, drawn by the caller.
-            retry_after_ms: what the server asked for, capped by the caller; None: back-off decides.
+            retry_after_ms: what the server asked for, capped by the caller, 0 for nothing; back-off begins with it.
 
         Returns:
             For how long the host rests now, in ms.
         """
         kept = self._touched(host)
         kept.failures += 1
-        wait_ms = retry_after_ms
-        if wait_ms is None:
-            wait_ms = retry_backoff_ms(kept.failures, jitter, first_ms=self._failure_first_ms)
+        first_ms = retry_after_ms or self._backoff.first_ms
+        longest_ms = max(self._backoff.longest_ms, retry_after_ms)
+        wait_ms = retry_backoff_ms(kept.failures, jitter, first_ms=first_ms, longest_ms=longest_ms)
         self._rest(kept, now_ms + wait_ms)
         return kept.due_ms - now_ms
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.robots_policy import decide
+from bigcrawl.politeness.robots_policy import KEPT_MS, decide
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 
 if TYPE_CHECKING:
@@ -82,7 +82,15 @@ class RobotsCache:
         self._kept.move_to_end(authority)
         return kept
 
-    def put(self, authority: str, status: int | None, body: bytes, now_ms: int, jitter: float) -> KeptRules:
+    def put(
+        self,
+        authority: str,
+        status: int | None,
+        body: bytes,
+        now_ms: int,
+        jitter: float,
+        expires_in_ms: int = KEPT_MS,
+    ) -> KeptRules:
         """Keep what the answer to a request for the authority's robots.txt means.
 
         Args:
@@ -91,10 +99,11 @@ class RobotsCache:
             body: of that answer, decompressed.
             now_ms: now.
             jitter: from 0 to 1, drawn by the caller.
+            expires_in_ms: for how long an answer is kept, see `kept_ms`.
         """
         earlier = self._kept.get(authority)
         attempts = (earlier.attempts if earlier else 0) + 1
-        verdict = decide(status, body, self._agent, attempts=attempts, jitter=jitter)
+        verdict = decide(status, body, self._agent, attempts=attempts, jitter=jitter, expires_in_ms=expires_in_ms)
         expires_ms = now_ms + verdict.expires_in_ms
         if verdict.reason != "unreachable":
             return self._keep(authority, KeptRules(verdict.rules, expires_ms, verdict.reason))
@@ -107,13 +116,9 @@ class RobotsCache:
     def _keep(self, authority: str, kept: KeptRules) -> KeptRules:
         earlier = self._kept.pop(authority, None)
         if earlier is not None:
-            self._chars -= _chars(earlier)
+            self._chars -= earlier.rules.chars
         self._kept[authority] = kept
-        self._chars += _chars(kept)
+        self._chars += kept.rules.chars
         while len(self._kept) > self._entries_max or (self._chars > self._chars_max and len(self._kept) > 1):
-            self._chars -= _chars(self._kept.popitem(last=False)[1])
+            self._chars -= self._kept.popitem(last=False)[1].rules.chars
         return kept
-
-
-def _chars(kept: KeptRules) -> int:
-    return sum(map(len, kept.rules.lines))

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.paces import Paces
     from bigcrawl.scheduler.spaces import Spaces
 
-WAIT_MS_MAX = (
-    1_000  # a start granted further ahead does not hold a place in the node, nor does a name that takes longer
-)
+WAIT_MS_MAX = 1_000  # a start granted further ahead, or a name that takes longer, does not hold a place in the node
 LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
 LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
@@ -112,6 +110,7 @@ class Doors:
         if self.spaces is not None and self.spaces.are_kept:
             return None
         if self._is_proxys(host):
+            self._identify()
             return ""
         if self._policy.server_delay_ms:
             return None
@@ -127,6 +126,7 @@ class Doors:
         if self.aside is not None and self.aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
         if self._is_proxys(host):
+            self._identify()
             return ""
         await self._take_turn(host)
         try:
@@ -257,10 +257,15 @@ class Doors:
             raise Closed(reason="refused-address")
         if self.aside is not None and any(map(self.aside.refuses_address, found)):
             raise Closed(is_aside=True)
-        if not self._policy.contact and addresses.refusal(found[0]) is None:
+        if addresses.refusal(found[0]) is None:
+            self._identify()
+        return found[0]
+
+    def _identify(self) -> None:
+        """Ask no public address, or a proxy for what may be one, for a crawl that does not say whose it is."""
+        if not self._policy.contact:
             self.on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)
-        return found[0]
 
 
 def _nothing(_: ConfigError) -> None:

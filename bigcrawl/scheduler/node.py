@@ -530,7 +530,8 @@ class Node:
         return STEER_SLOWED_S if self.speed.limits else STEER_S
 
     def _wake_engine(self) -> None:
-        self.handout.wake_engine()
+        if self._tasks:  # while the node joins, the engine is not open yet
+            self.handout.wake_engine()
 
     async def _refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()

@@ -66,6 +66,8 @@ FLUSH_TRIES = 100  # five seconds; Redis may be away
 CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
 CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
 JOIN_TRIES_MAX = 3
+# A redirect of a URL to itself: it was answered, and what its request carries of retries is older.
+REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 
 
 class Scheduler(BaseScheduler):
@@ -399,8 +401,6 @@ class Scheduler(BaseScheduler):
         held = self._tried_again(request, meta)
         if held is not None:
             self._try_again(held, request)
-            if held.outcome.startswith("status:3"):
-                held.retry_delay_ms = 0  # it was answered, by a redirect to itself; what it carries of retries is older
             return True
         checked = is_start or not request.dont_filter or self._is_redirect(meta)
         url, _ = encode_request(
@@ -454,7 +454,7 @@ class Scheduler(BaseScheduler):
         held.next_try = pack_member(held.seq, url, attempts)
         if host_failed:
             held.next_order = order_of(priority, held.seq)
-        elif (request._meta or {}).get("retry_times"):
+        elif (request._meta or {}).get("retry_times") and held.outcome not in REDIRECTED:
             jitter = (held.fields.key & 0xFF) / 256
             held.retry_delay_ms = retry_backoff_ms(
                 attempts, jitter, first_ms=RETRY_FIRST_MS, longest_ms=RETRY_LONGEST_MS

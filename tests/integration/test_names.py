@@ -151,6 +151,7 @@ def test_names_that_only_a_proxy_knows(tmp_path: Path, monkeypatch: pytest.Monke
             "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 0,
             "BIGCRAWL_DNS_SERVERS": web.name_server,
             "BIGCRAWL_SERVER_DELAY": 0.2,
+            "BIGCRAWL_CONTACT": "tests@bigcrawl.org",
             "BIGCRAWL_HOST_DELAY": 0.1,
             "BIGCRAWL_PARTITIONS": 4,
         }

@@ -47,8 +47,8 @@ if ARGV[8] ~= '' then
 end
 local snoozes = 0 -- changes that the owner is to look at
 -- The host has failed: its back-off from now, or never_ms when it is retired; 0 when this failure is counted already.
-local function fail(host, taken_ms, failed_ms, word)
-  if failed_ms and taken_ms < tonumber(failed_ms) then
+local function fail(host, taken_ms, word)
+  if taken_ms < tonumber(redis.call('HGET', KEYS[7] .. host, 'failed') or '0') then
     return 0
   end
   local first_ms, longest_ms, longer, failures_max, why = string.match(word, '^(%d+) (%d+) (%d+) (%d+) (%S+)')
@@ -70,7 +70,7 @@ for i = 9, #ARGV, 6 do
   if record then
     local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
     local health = ARGV[i + 5]
-    local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures', 'failed')
+    local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures')
     local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
     if health == '+' then
       if said[2] then
@@ -80,7 +80,7 @@ for i = 9, #ARGV, 6 do
         said_ms = is_well and 0 or said_ms
       end
     elseif health ~= '' then
-      wait_ms = fail(host, tonumber(taken_ms), said[3], health)
+      wait_ms = fail(host, tonumber(taken_ms), health)
       order = string.match(health, ' (%-?%d+)$') or order
     end
     -- Taken-at lies ahead when the URL comes back before its host was due.

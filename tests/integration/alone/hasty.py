@@ -1,4 +1,4 @@
-"""Seconds of their kind; the middlewares with a back-off so short that a test sees the end of it."""
+"""Seconds of their kind; that of robots.txt with a back-off so short that a test sees the end of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from bigcrawl.pipelines.warc import WarcPipeline
 
 
 class HastyThrottle(ThrottleMiddleware):
-    """Doubles from 10 ms."""
-
-    failure_first_ms = 10
+    """A project's own, beside bigcrawl's."""
 
 
 class HastyRobots(RobotsMiddleware):

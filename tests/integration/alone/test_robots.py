@@ -14,8 +14,9 @@ PATIENT = {
     "DOWNLOADER_MIDDLEWARES": {
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
         "tests.integration.alone.hasty.HastyRobots": 100,
-        "tests.integration.alone.hasty.HastyThrottle": 950,
+        **THROTTLE,
     },
+    "BIGCRAWL_BACKOFF": 0.01,
     "SCHEDULER_PRIORITY_QUEUE": QUEUE,
     "BIGCRAWL_HOST_DELAY": 0,
     "BIGCRAWL_SERVER_DELAY": 0,

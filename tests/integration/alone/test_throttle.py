@@ -126,15 +126,17 @@ def test_stopped_crawl_does_not_wait_for_a_resting_host_and_goes_on_later(tmp_pa
     assert "Traceback" not in project.log
 
 
-def test_host_that_never_answers_is_retired(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("failures_max", "failures"), [({}, 8), ({"BIGCRAWL_HOST_FAILURES_MAX": 3}, 3)], ids=["unset", "set"]
+)
+def test_host_that_never_answers_is_retired(tmp_path: Path, failures_max: dict, failures: int) -> None:
     """After so many failures in a row the rest of its URLs end at once, counted, and the log says so once."""
-    hasty = "tests.integration.alone.hasty.HastyThrottle"
-    settings = {**QUEUED, "DOWNLOADER_MIDDLEWARES": {hasty: 950}, "RETRY_ENABLED": False}
+    settings = {**QUEUED, "BIGCRAWL_BACKOFF": 0.01, "RETRY_ENABLED": False, **failures_max}
     with PlainProject(tmp_path, **settings) as project:
         urls = [f"http://127.0.0.9:9/{n}" for n in range(12)]
         log = project.run(*urls)
     ends = list(project.items.values())
-    assert ends.count("DownloadConnectionRefusedError") == 8
-    assert ends.count("HostRetiredError") == 4
-    assert project.stat("bigcrawl/alone/retired") == 4
+    assert ends.count("DownloadConnectionRefusedError") == failures
+    assert ends.count("HostRetiredError") == 12 - failures
+    assert project.stat("bigcrawl/alone/retired") == 12 - failures
     assert log.count("is not asked again by this process") == 1

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from bigcrawl.politeness.backoff_policy import BackoffPolicy
 from bigcrawl.politeness.host_rests import HostRests
 from bigcrawl.politeness.throttle_policy import DelayPolicy
 
@@ -84,22 +85,24 @@ def test_back_off_doubles_and_an_answer_ends_it() -> None:
 
 
 def test_server_that_says_how_long_is_believed() -> None:
-    """Retry-After takes the place of back-off, also where it is shorter; it never shortens a rest."""
+    """Back-off begins with Retry-After, also where it is shorter, and doubles from there; no rest is shortened."""
     rests = HostRests(POLICY)
-    assert rests.fail("a", 0, 0.5, retry_after_ms=3_000) == 3_000
-    assert rests.fail("a", 1_000, 0.5, retry_after_ms=500) == 2_000
+    assert rests.fail("a", 0, 0.0, retry_after_ms=3_000) == 3_000
+    assert rests.fail("a", 3_000, 0.0, retry_after_ms=3_000) == 6_000
+    assert rests.fail("a", 4_000, 0.0, retry_after_ms=500) == 5_000
+    assert rests.fail("b", 0, 0.0, retry_after_ms=9_000_000) == 9_000_000
 
 
 def test_failures_in_a_row_retire_a_host() -> None:
     """So many as are set, no fewer; an answer that comes after all brings it back; 0 retires none."""
-    rests = HostRests(POLICY, failures_max=3)
+    rests = HostRests(POLICY, backoff=BackoffPolicy(failures_max=3))
     for expected in (False, False, True):
         rests.fail("a", 0, 0.0)
         assert rests.is_retired("a") is expected
     assert not rests.is_retired("b")
     rests.answer("a")
     assert not rests.is_retired("a")
-    forgiving = HostRests(POLICY)
+    forgiving = HostRests(POLICY, backoff=BackoffPolicy(failures_max=0))
     for _ in range(100):
         forgiving.fail("a", 0, 0.0)
     assert not forgiving.is_retired("a")

@@ -22,6 +22,14 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
     assert cache.known(SITE, KEPT_MS) is None
 
 
+def test_caller_says_how_long_an_answer_is_kept() -> None:
+    """An answer's own time counts for 2xx and 4xx; a server that errs is asked again by back-off."""
+    cache = RobotsCache("bot")
+    assert cache.put(SITE, 200, RULES, 0, 0.0, 5_000).expires_ms == 5_000
+    assert cache.put(SITE, 404, b"", 0, 0.0, 5_000).expires_ms == 5_000
+    assert cache.put("http://b.example", 500, b"", 0, 0.0, 5_000).expires_ms == 10_000
+
+
 @pytest.mark.parametrize("status", [None, 429, 500, 503])
 def test_out_of_reach_forbids_all_with_back_off(status: int | None) -> None:
     """Asked again soon, twice, and then less and less often; an answer ends it."""

@@ -49,11 +49,17 @@ def test_line_that_is_named_forbids_the_url_alone(lines: list[str], path: str) -
         assert not Rules((line,)).is_allowed(url)
 
 
+def octets_of(line: str) -> int:
+    """Of a line's pattern in the one spelling; its stars and the dollar at its end are one each."""
+    pattern = line.partition(" ")[2]
+    return len(spelled(pattern.removesuffix("$"), is_pattern=True)) + pattern.endswith("$")
+
+
 @given(lines=LINES, path=PATHS)
 def test_longest_pattern_that_matches_alone_decides_of_all(lines: list[str], path: str) -> None:
     """Of the lines that match alone, one with most octets decides, an Allow before a Disallow (§2.2.2)."""
     matching = [line for line in lines if Matcher([line]).deciding_line(path)]
-    best = max(matching, key=lambda line: (len(spelled(line.partition(" ")[2])), line.startswith("A")), default="Allow")
+    best = max(matching, key=lambda line: (octets_of(line), line.startswith("A")), default="Allow")
     assert Matcher(lines).is_allowed(path) is best.startswith("Allow")
 
 

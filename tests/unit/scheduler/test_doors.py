@@ -225,7 +225,7 @@ def test_url_that_comes_back_early_has_not_been_tried_again(tmp_path: Path, redi
 
 
 def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Path, redis_url: str) -> None:
-    """They pass at once, known or not; an address in a URL is checked as ever."""
+    """They pass at once, known or not; an address in a URL is checked as ever. A nameless crawl asks for none."""
 
     async def story(entrance: Entrance) -> None:
         entrance.doors.resolves_here = "near.example".__eq__
@@ -235,7 +235,14 @@ def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Pat
         with pytest.raises(Closed, match="refused-address"):
             await entrance.doors.address("10.0.0.1")
 
-    run(tmp_path, redis_url, story, server_delay=5, allow_private_addresses=False, allow_addresses="192.0.2.0/24")
+    async def nameless(entrance: Entrance) -> None:
+        entrance.doors.resolves_here = "near.example".__eq__
+        with pytest.raises(Closed, match="for 10000 ms"):
+            await entrance.doors.address("far.example")
+
+    closed = {"server_delay": 5, "allow_private_addresses": False, "allow_addresses": "192.0.2.0/24"}
+    run(tmp_path, redis_url, story, contact="tests@bigcrawl.org", **closed)
+    run(tmp_path, redis_url, nameless, **closed)
 
 
 def test_names_that_a_proxy_resolves_keep_their_spaces(tmp_path: Path, redis_url: str) -> None:
@@ -248,7 +255,7 @@ def test_names_that_a_proxy_resolves_keep_their_spaces(tmp_path: Path, redis_url
         assert entrance.doors.known_address("far.no.example") is None
         assert await entrance.doors.address("far.no.example") == ""
 
-    run(tmp_path, redis_url, story)
+    run(tmp_path, redis_url, story, contact="me@uni-somewhere.de")
 
 
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:

@@ -118,7 +118,7 @@ def test_digest_tells_start_requests_apart_by_spider_and_arguments() -> None:
     assert start_digest(Spider("a", seeds="x")) == start_digest(Spider("a", seeds="x"))
 
 
-@pytest.mark.parametrize(("outcome", "waits"), [("status:301", False), ("status:503", True)])
+@pytest.mark.parametrize(("outcome", "waits"), [("status:301", False), ("status:500", True)])
 def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, waits: bool) -> None:
     """Scrapy carries a URL's retries along with its redirects; only a try that failed makes the host wait."""
     frontier = new_scheduler(tmp_path)
