@@ -32,11 +32,15 @@ from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
+from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.scheduler.blacklist import parse_entries
 from bigcrawl.scheduler.budget import make_policy
 from bigcrawl.scheduler.budget_rules import parse_rules
+from bigcrawl.scheduler.delay_rules import parse_delays
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.registry import mark_failed
 from bigcrawl.scheduler.scheduler import Scheduler
+from bigcrawl.scheduler.spaces import group_function
 
 if TYPE_CHECKING:
     from typing import Self
@@ -82,6 +86,10 @@ class Addon:
             config = read_config(settings)
             make_policy(config.budget, EMPTY_COUNTS)
             parse_rules(config.budget.rules)
+            parse_entries(config.pace.blacklist)
+            parse_delays(config.pace.delay_rules)
+            group_function(config.pace.group)
+            parse_speed(config.pace.speed, config.pace.time_zone)
             if config.crawl.warc_dir is not None:
                 usable_directory(config.crawl.warc_dir)
         except ConfigError as error:

@@ -163,6 +163,19 @@ class DnsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PaceConfig:
+    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts."""
+
+    speed: str
+    time_zone: str
+    blacklist: tuple[str, ...]
+    pld_delay_ms: int
+    group: str | None
+    group_delay_ms: int
+    delay_rules: Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
@@ -174,6 +187,7 @@ class Config:
     dns: DnsConfig
     traps: TrapConfig
     progress_ms: int
+    pace: PaceConfig
 
 
 def read_config(settings: Mapping[str, Any]) -> Config:
@@ -267,7 +281,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     )
     progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
     dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
-    return Config(crawl, frontier, budget, politeness, limits, dns, traps, progress_ms)
+    return Config(crawl, frontier, budget, politeness, limits, dns, traps, progress_ms, _pace(value))
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
@@ -304,6 +318,18 @@ def _dns(value: Mapping[str, Any]) -> DnsConfig:
         shared_answers=value["BIGCRAWL_DNS_SHARED"],
         pld_names=value["BIGCRAWL_DNS_PLD_NAMES"],
         is_proxys=value["BIGCRAWL_DNS"] == "proxy",
+    )
+
+
+def _pace(value: Mapping[str, Any]) -> PaceConfig:
+    return PaceConfig(
+        speed=value["BIGCRAWL_SPEED"],
+        time_zone=value["BIGCRAWL_TIME_ZONE"],
+        blacklist=tuple(value["BIGCRAWL_BLACKLIST"] or ()),
+        pld_delay_ms=_ms(value["BIGCRAWL_PLD_DELAY"]),
+        group=value["BIGCRAWL_GROUP"] or None,
+        group_delay_ms=_ms(value["BIGCRAWL_GROUP_DELAY"]),
+        delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
 
 
@@ -409,7 +435,7 @@ def _convert(setting: Setting, raw: object) -> Any:
     if setting.type is dict:
         return _table(raw)
     if setting.type is list:
-        return _texts(raw)
+        return _list(setting, raw)
     return str(raw).strip()
 
 
@@ -421,12 +447,35 @@ def _table(raw: Any) -> dict[str, dict[str, object]]:
     return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
 
 
-def _texts(raw: Any) -> list[str]:
-    """Several texts: a sequence of them, or one with commas between."""
-    parts = raw.split(",") if isinstance(raw, str) else raw
-    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+def _list(setting: Setting, raw: Any) -> list[str]:
+    """Several texts: a sequence of them, that in JSON, or a text: one with commas between, or the name of a file."""
+    if isinstance(raw, str):
+        raw = _list_of_text(setting, raw.strip())
+    if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
         _refuse()
-    return [part.strip() for part in parts if part.strip()]
+    return [item.strip() for item in raw if item.strip()]
+
+
+def _list_of_text(setting: Setting, text: str) -> Any:
+    if text.startswith("["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            if setting.has_file:
+                raise
+            # An address of IPv6 with a port begins like that as well.
+    if setting.has_file:
+        return _lines_of(setting, text) if text else []
+    return text.split(",")
+
+
+def _lines_of(setting: Setting, path: str) -> list[str]:
+    """The lines of a file, without empty ones and what follows a `#` at their beginning or behind a blank."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{setting.name} is {path!r}, a file that cannot be read: {error}") from None
+    return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in text.splitlines()]
 
 
 def _refuse() -> Any:
@@ -439,7 +488,9 @@ def _wanted(setting: Setting) -> str:
     if setting.type is dict:
         return 'a table of tables, such as {"example.com": {"budget": 500}}, or that in JSON'
     if setting.type is list:
-        return "a list of texts, or one text with commas between them"
+        if setting.has_file:
+            return 'a list such as ["example.com"], that in JSON, or the name of a file with one entry a line'
+        return "a list of texts, that in JSON, or one text with commas between them"
     kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
     bounds = ""
     if setting.low is not None and setting.high is not None:

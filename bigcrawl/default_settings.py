@@ -16,7 +16,7 @@ class Setting:
     """One row: `default` None means unset; `low` and `high` are inclusive; `choices` closes a str.
 
     A dict is a table of tables of text, numbers and the like, in JSON where it comes as text; a list is one of texts,
-    with commas between them where it comes as text.
+    in JSON or with commas between them where it comes as text; with `has_file`, that text is the name of a file.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Setting:
     high: float | None = None
     choices: tuple[str, ...] = ()
     fixed: bool = False
+    has_file: bool = False
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -317,6 +318,36 @@ SETTINGS: tuple[Setting, ...] = (
         86_400,
     ),
     Setting(
+        "BIGCRAWL_PLD_DELAY",
+        0.0,
+        float,
+        "Pause between the starts of two fetches from one pay-level domain, over all its hosts and all nodes. 0: none.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_GROUP",
+        None,
+        str,
+        "Import path of a function (host, URL) -> text or None: URLs of one group keep BIGCRAWL_GROUP_DELAY.",
+    ),
+    Setting(
+        "BIGCRAWL_GROUP_DELAY",
+        1.0,
+        float,
+        "Pause between the starts of two fetches from one group, over all nodes.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_DELAY_RULES",
+        None,
+        dict,
+        "Delays set by hand for hosts and pay-level domains: delay, pld_delay.",
+    ),
+    Setting(
         "BIGCRAWL_CRAWL_DELAY_MAX",
         60.0,
         float,
@@ -381,6 +412,25 @@ SETTINGS: tuple[Setting, ...] = (
         "failures",
         0,
         1_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_BLACKLIST",
+        None,
+        list,
+        "Hosts, pay-level domains, patterns and ranges of addresses that are not fetched: a list, or a file of them.",
+        has_file=True,
+    ),
+    Setting(
+        "BIGCRAWL_SPEED",
+        "",
+        str,
+        "Pages and bytes a second of the whole crawl, by time of day and weekday; empty: no limit.",
+    ),
+    Setting(
+        "BIGCRAWL_TIME_ZONE",
+        "UTC",
+        str,
+        "The time zone that times of day are of, a name such as Europe/Berlin.",
     ),
     Setting(
         "BIGCRAWL_ROBOTS",

@@ -205,8 +205,20 @@ SCRAPY_STATS: tuple[Stat, ...] = (
 
 CRAWL_COUNTERS: tuple[Stat, ...] = (
     # --- sent and merged
-    Stat("appended", "counter", "batches", "Batches that the inbox took.", "append_batch.lua, park_urls.lua"),
-    Stat("appended_urls", "counter", "URLs", "URLs in those batches.", "append_batch.lua, park_urls.lua"),
+    Stat(
+        "appended",
+        "counter",
+        "batches",
+        "Batches that the inbox took.",
+        "append_batch.lua, park_urls.lua, set_aside_urls.lua",
+    ),
+    Stat(
+        "appended_urls",
+        "counter",
+        "URLs",
+        "URLs in those batches.",
+        "append_batch.lua, park_urls.lua, set_aside_urls.lua",
+    ),
     Stat(
         "folded",
         "mark",
@@ -237,7 +249,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "withheld",
         "gauge",
         "URLs",
-        "URLs on disk beside those: no budget lets them go, or their host is retired. Not waited for.",
+        "URLs on disk beside those: no budget lets them go, the blacklist covers them, or their host is retired. "
+        "Not waited for.",
         "trim_partition.lua, awaken_host.lua",
     ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
@@ -310,6 +323,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "tries",
         "Tries that were repeated, by what they had ended in: `retried:status:503`, `retried:error:timeout`.",
         "scheduler/handout.py",
+    ),
+    Stat(
+        "set_aside",
+        "counter",
+        "URLs",
+        "Times that a URL which was about to be fetched went back to disk, because the blacklist covers it.",
+        "set_aside_urls.lua",
     ),
     Stat(
         "ended",

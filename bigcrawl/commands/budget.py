@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--pages", type=int, metavar="N", help="URLs of it that pass in all")
     add("--bytes", type=int, metavar="N", help="bytes of its bodies that are fetched in all")
     add("--depth", type=int, metavar="N", help="hops from a start URL")
-    add("--unset", action="store_true", help="take its rule away, that of the settings too")
+    add("--unset", action="store_true", help="take its rule away, that of the settings too; or the speed by hand")
 
 
 def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.blacklist import entries_of
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.whereabouts import find_hot, look_at_host, look_at_partition, trace_inbox
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import Rules, read_record
+from bigcrawl.scheduler.blacklist import Blacklist
 from bigcrawl.scheduler.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.survey import id_order
@@ -87,7 +89,10 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> A
 
 async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
-        return said_of(await look_up(crawl, crawl.place_of(url)), crawl.partitions, config.traps)
+        place = crawl.place_of(url)
+        said = said_of(await look_up(crawl, place), crawl.partitions, config.traps)
+        blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
+        return {**said, "blacklisted": blacklist.of_canonical(place.host, place.url)}
 
 
 async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
@@ -224,6 +229,8 @@ def explanation_text(data: dict[str, Any]) -> str:
     }
     if data["shape"] or data["trap"]:
         rows["trap"] = _trap_text(data)
+    if data.get("blacklisted"):
+        rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}: it is kept and not fetched"
     if not data["inbox_is_whole"]:
         rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
     return "\n".join([data["url"], *(f"  {name:<10}{text}" for name, text in rows.items())])

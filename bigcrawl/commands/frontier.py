@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from bigcrawl.commands import budget
+from bigcrawl.commands import budget, delay
 from bigcrawl.commands.again import forget, retry
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.awaken import awaken
+from bigcrawl.commands.blacklist import blacklist
 from bigcrawl.commands.explain import explain
+from bigcrawl.commands.speed import speed
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
 from bigcrawl.config import read_config
@@ -70,6 +72,9 @@ ACTIONS: Final[dict[str, Action]] = {
     "retry": Action("URL...", 1, URLS_MAX, retry),
     "awaken": Action("HOST...", 1, URLS_MAX, awaken),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
+    "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, blacklist),
+    "delay": Action("NAME [--delay S] [--pld-delay S] [--unset]", 1, 1, delay.delay),
+    "speed": Action("[SPEED | --unset]", 0, 50, speed),
 }
 
 
@@ -89,6 +94,7 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         budget.add_options(parser)
+        delay.add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the answer; exit status 1 with one line when there is nothing to ask, or something is damaged."""

@@ -23,6 +23,11 @@ Crawl keys share the crawl's tag; gates and the clock stand above all crawls, ga
     bigcrawl:{<crawl>}:beats             zset    last beat ms -> node
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> how the in-degrees of its PLDs are spread
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
+    bigcrawl:{<crawl>}:control           hash    what was said to a running crawl: speed, blacklisted
+    bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or addresses -> 1; 0: not that of the settings
+    bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
+    bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of the delays set for it by hand
+    bigcrawl:{<crawl>}:space:<name>      string  next allowed start ms in a PLD or a user's group
     bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
     bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
     bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom
@@ -102,6 +107,26 @@ class CrawlKeys:
     @property
     def rules(self) -> str:
         return self._prefix + "rules"
+
+    @property
+    def control(self) -> str:
+        return self._prefix + "control"
+
+    @property
+    def blacklist(self) -> str:
+        return self._prefix + "blacklist"
+
+    @property
+    def delays(self) -> str:
+        return self._prefix + "delays"
+
+    @property
+    def space(self) -> str:
+        return self._prefix + "space:"
+
+    @property
+    def speed(self) -> str:
+        return self._prefix + "speed"
 
     def answer(self, cell: int) -> str:
         return f"{self._prefix}answer:{cell}"

@@ -104,6 +104,15 @@ RETIRED_MS = 10**15
 """A host that is due so long after today, or later, is retired: it is never due."""
 
 
+class Starts(NamedTuple):
+    """Start times that were granted; microseconds of server time, `granted` of them from `first_us` on."""
+
+    now_us: int
+    first_us: int
+    step_us: int
+    granted: int
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionView:
     """How a partition stands at `now_ms`, server time."""
@@ -446,6 +455,53 @@ def pass_gate(address: str, gap_ms: int, earliest_ms: int, now_ms: int = 0) -> C
         "pass_gate",
         (gate_key(address),),
         (now_ms, gap_ms, earliest_ms),
+        lambda reply: (int(reply[0]), int(reply[1])),
+    )
+
+
+def grant_starts(
+    keys: CrawlKeys,
+    *,
+    page_us: int,
+    bytes_us: int,
+    debt_us: int,
+    wanted: int,
+    share: int,
+    given_back: int,
+    horizon_ms: int,
+    now_ms: int = 0,
+) -> Call[Starts]:
+    """Get start times of the crawl's speed; `page_us` and `bytes_us` are microseconds a start, 0 without a limit."""
+    return Call(
+        "grant_starts",
+        (keys.speed,),
+        (now_ms, page_us, bytes_us, debt_us, wanted, share, given_back, horizon_ms),
+        lambda reply: Starts(*map(int, reply)),
+    )
+
+
+def set_aside_urls(
+    keys: PartitionKeys, who: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
+) -> Call[int]:
+    """Put taken URLs, (seq, batch of the one) each, back into the inbox; how many were still taken."""
+    flat = tuple(value for url in urls for value in url)
+    return Call(
+        "set_aside_urls",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
+        (now_ms, who.node, who.epoch, connections, *flat),
+        _owned(keys),
+    )
+
+
+def pass_spaces(
+    keys: CrawlKeys, spaces: Sequence[tuple[str, int]], ahead_ms: int, granted_ms: int = 0, now_ms: int = 0
+) -> Call[tuple[int, int]]:
+    """Reserve a start in all of some spaces, (name, gap ms) each: (now_ms, granted ms), server time."""
+    flat = tuple(value for space in spaces for value in space)
+    return Call(
+        "pass_spaces",
+        (keys.space,),
+        (now_ms, ahead_ms, granted_ms, *flat),
         lambda reply: (int(reply[0]), int(reply[1])),
     )
 

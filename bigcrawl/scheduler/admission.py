@@ -11,9 +11,10 @@ Three sources, until `room` is used up; 2 and 3 again while they admit anything:
 of others wait behind them (PolyBot §3.5 refills for want of ready hosts, not of URLs).
 
 Bounds. 2 stops when the step has parked more than twice what it admitted and 64: a URL is parked at
-most once, and a step rewrites no more than that. 2 is only reached when every parked host holds at
-least `host_hot_low` hot URLs, so no more hosts are parked than that many shares of the hot set, and in any
-case at most `parked_hosts_max`: beyond it a front queue waits at the first URL that would need one more.
+most once, and a step rewrites no more than that, and 20,000 that were blacklisted meanwhile. 2 is only
+reached when every parked host holds at least `host_hot_low` hot URLs, so no more hosts are parked than
+that many shares of the hot set, and in any case at most `parked_hosts_max`: beyond it a front queue waits
+at the first URL that would need one more.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 # 2 may park this many URLs for nothing before it gives up for the step.
 _PARKED_FREE = 64
 _PARKED_PER_ADMITTED = 2
+# Queued URLs of what is blacklisted now that one step moves aside: some 50 ms.
+_WITHHELD_MAX = 20_000
 
 _MAGIC = b"BCADMITB"
 _VERSION = 1
@@ -100,8 +103,11 @@ class Admission:
         hot: Mapping[str, int],
         limits: PartitionLimits,
         away: Mapping[str, int] | None = None,
+        withholds: Callable[[QueuedUrl], bool] | None = None,
     ) -> None:
         self._away = away or {}
+        self._withholds = withholds
+        self._withheld = 0
         self._turns = turns
         self._refill = refill
         self._parked = parked
@@ -133,7 +139,7 @@ class Admission:
 
     def _refill_parked(self, room: int, bound: int) -> None:
         """Fill parked hosts up to `bound` hot URLs, in turns of equal shares."""
-        while len(self._chosen) < room:
+        while len(self._chosen) < room and self._withheld < _WITHHELD_MAX:
             hosts = [host for host in self._parked.hosts if self._host_room(host, bound) > 0]
             if not hosts:
                 return
@@ -148,7 +154,7 @@ class Admission:
     def _read_front(self, room: int) -> None:
         parked, chosen = self._parked, self._chosen
         front = self._turns.front
-        while len(chosen) < room and self._may_park():
+        while len(chosen) < room and self._may_park() and self._withheld < _WITHHELD_MAX:
             level = front.choose_level()
             if level is None:
                 if not self._refill():
@@ -156,6 +162,9 @@ class Admission:
                 front = self._turns.front
                 continue
             queue = front.queues[level]
+            if self._withholds is not None and self._withholds(queue.peek()):
+                self._withhold(queue.pop())
+                continue
             host = queue.peek().host
             waits = host in parked
             no_more_hosts = parked.host_count >= self._limits.parked_hosts_max
@@ -170,14 +179,29 @@ class Admission:
     def _may_park(self) -> bool:
         return self._newly_parked <= _PARKED_FREE + _PARKED_PER_ADMITTED * len(self._chosen)
 
+    def _withhold(self, url: QueuedUrl) -> None:
+        """A blacklisted URL that was queued before it was: it waits with what is over budget."""
+        self._withheld += 1
+        if not self._is_admitted_already(url):
+            self._turns.withhold([url], reread=False)
+
     def _admit(self, url: QueuedUrl) -> None:
-        if url.key in self._already:
-            self._already[url.key] -= 1
-            if not self._already[url.key]:
-                del self._already[url.key]
+        if self._withholds is not None and self._withholds(url):
+            self._withhold(url)
+            return
+        if self._is_admitted_already(url):
             return
         self._chosen.append(url)
         self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1
+
+    def _is_admitted_already(self, url: QueuedUrl) -> bool:
+        """Whether Redis has it from a batch beyond the manifest; asked once for each."""
+        if url.key not in self._already:
+            return False
+        self._already[url.key] -= 1
+        if not self._already[url.key]:
+            del self._already[url.key]
+        return True
 
 
 def encode_admit_batch(batch: AdmitBatch) -> bytes:

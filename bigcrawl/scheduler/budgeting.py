@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.turns import Turns
 
     PldOf = Callable[[str], str]
+    Withholds = Callable[[QueuedUrl], bool]
 
 # A step re-reads no more URLs than this when it is starved, some 40 ms,
 REREAD_STARVED_MAX = 8_192
@@ -69,7 +70,9 @@ class Budgeting:
         budgets: Budgets | None,
         pld_of: PldOf | None,
         traps: TrapRules = NO_TRAPS,
+        withholds: Withholds | None = None,
     ) -> None:
+        self._withholds = withholds
         self._tables = tables
         self._turns = turns
         self._budgets = budgets
@@ -91,6 +94,7 @@ class Budgeting:
         Returns:
             which in-degrees have risen.
         """
+        urls = self._let_through(urls, reread=False)
         if self._budgets is None and self._turns.is_plain:
             self._turns.append(urls)
         elif len(urls) or len(linked):
@@ -117,11 +121,21 @@ class Budgeting:
         if not turns.over.is_rereading:
             turns.begin_reread()
         urls = turns.next_over_budget(limit)
-        if urls:
-            self._place(urls, _NOBODY, reread=True)
+        if passing := self._let_through(urls, reread=True):
+            self._place(passing, _NOBODY, reread=True)
         if not turns.over.is_rereading:
             turns.end_reread()
         return len(urls)
+
+    def _let_through(self, urls: Sequence[QueuedUrl], *, reread: bool) -> Sequence[QueuedUrl]:
+        """Withhold what is blacklisted; returns the others."""
+        if self._withholds is None:
+            return urls
+        verdicts = [self._withholds(url) for url in urls]
+        if not any(verdicts):
+            return urls
+        self._turns.withhold([url for url, held in zip(urls, verdicts, strict=True) if held], reread=reread)
+        return [url for url, held in zip(urls, verdicts, strict=True) if not held]
 
     def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> Risen | None:
         """Place URLs by account, after in-degrees have risen: of the same PLDs mostly, so all is looked up at once."""

@@ -17,6 +17,8 @@ from bigcrawl.politeness import addresses
 from bigcrawl.politeness.addresses import AddressGuard, server_of
 from bigcrawl.politeness.dns_cache import DnsError, literal_address
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.spaces import in_the_node, late_ms, with_margin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.aside import Aside
+    from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
+    from bigcrawl.scheduler.spaces import Spaces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead, or a name that takes longer, does not hold a place in the node
 LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
@@ -45,13 +50,17 @@ UNIDENTIFIED = (
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
-    """The door stays shut: for good (`reason`), or for `retry_ms`; `failure` is what of the host has failed, if any."""
+    """The door stays shut: for good (`reason`), for `retry_ms`, or for as long as the blacklist says (`is_aside`).
 
-    def __init__(self, reason: str = "", retry_ms: int = 0, failure: str = "") -> None:
-        super().__init__(reason or f"for {retry_ms} ms")
+    `failure` is what of the host has failed, if any.
+    """
+
+    def __init__(self, reason: str = "", retry_ms: int = 0, failure: str = "", *, is_aside: bool = False) -> None:
+        super().__init__(reason or ("blacklisted" if is_aside else f"for {retry_ms} ms"))
         self.reason = reason
         self.retry_ms = retry_ms
         self.failure = failure
+        self.is_aside = is_aside
 
 
 class Doors:
@@ -62,8 +71,17 @@ class Doors:
     """
 
     def __init__(
-        self, policy: PolitenessConfig, client: RedisClient, dns: DnsCache, clock: Clock, paces: Paces
+        self,
+        policy: PolitenessConfig,
+        client: RedisClient,
+        dns: DnsCache,
+        clock: Clock,
+        paces: Paces,
+        spaces: Spaces | None = None,
+        crawl: str = "",
     ) -> None:
+        self.spaces = spaces
+        self._keys = CrawlKeys(crawl)
         self._policy = policy
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._paces = paces
@@ -74,6 +92,8 @@ class Doors:
         """Shares look-ups out over PLDs; None: whoever asks has his name looked up."""
         self.resolves_here: Callable[[str], bool] | None = None
         """Whether a host's name is resolved by this node, not by a proxy; None: all are."""
+        self.aside: Aside | None = None
+        self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of the crawls' time
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # look-ups that had failed when a URL last ended
         self._grants: OrderedDict[str, int] = OrderedDict()
         self.on_unidentified: Callable[[ConfigError], None] = _nothing
@@ -87,6 +107,8 @@ class Doors:
         Raises:
             Closed: the address is refused.
         """
+        if self.spaces is not None and self.spaces.are_kept:
+            return None
         if self._is_proxys(host):
             self._identify()
             return ""
@@ -99,8 +121,10 @@ class Doors:
         """Resolve and check the host's addresses, and return the one to connect to; empty where that is a proxy's.
 
         Raises:
-            Closed: refused, or there is none, or it is not yet its turn to be looked up.
+            Closed: refused, blacklisted, or there is none, or it is not yet its turn to be looked up.
         """
+        if self.aside is not None and self.aside.blacklist.of_host(host):
+            raise Closed(is_aside=True)
         if self._is_proxys(host):
             self._identify()
             return ""
@@ -155,13 +179,50 @@ class Doors:
             return 0
         return self._paces.server_delay_ms(server_of(address), host)
 
+    async def spaced(self, held: HeldUrl, grant: str, earliest_ms: int) -> tuple[int, int]:
+        """Return when a URL's fetch may start by the spaces it belongs to, at most `WAIT_MS_MAX` ahead.
+
+        Args:
+            held: the URL; it learns its spaces.
+            grant: as for `start_ms`; asked for a later start, the one granted before is given up.
+            earliest_ms: on the monotonic clock.
+
+        Returns:
+            The start on the monotonic clock, and by the time of the crawls; the URL's own due time where it has no
+            spaces.
+
+        Raises:
+            Closed: with the time until the granted start.
+            TransientStoreError: Redis is away.
+        """
+        spaces = self.spaces.of(held.host, held.url) if self.spaces is not None and self.spaces.are_kept else ()
+        held.spaces = in_the_node(spaces)
+        if not spaces:
+            return earliest_ms, held.due_server_ms
+        now_ms = self._clock.monotonic_ms()
+        earliest_ms = max(earliest_ms, now_ms)
+        before = self._spaced.pop(grant, None)
+        if before is None or earliest_ms > before[0] + late_ms(spaces):
+            gaps, given_up_ms = with_margin(spaces), before[1] if before else 0
+            call = scripts.pass_spaces(self._keys, gaps, earliest_ms - now_ms, given_up_ms)
+            [(server_ms, start_ms)] = await self._client.run([call])
+            before = (self._clock.monotonic_ms() + start_ms - server_ms, start_ms)
+        self._spaced[grant] = before
+        if len(self._spaced) > GRANTS_MAX:
+            self._spaced.popitem(last=False)
+        wait_ms = before[0] - self._clock.monotonic_ms()
+        if wait_ms > WAIT_MS_MAX:
+            raise Closed(retry_ms=wait_ms)
+        late = max(0, earliest_ms - before[0])
+        return before[0] + late, before[1] + late
+
     async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
         """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.
 
         Args:
             address: of the server, whose gate it shares with its /64 if it is IPv6.
             due_ms: when the host may be fetched, on the monotonic clock.
-            due_server_ms: the same moment on the clock of Redis.
+            due_server_ms: the same moment by the time of the crawls.
             grant: what the start is for; who is sent away comes back under the same name.
             gap_ms: between fetches from the server; 0: it has no gate.
 
@@ -194,6 +255,8 @@ class Doors:
     def _checked(self, found: list[str]) -> str:
         if self._guard.refusal(found):
             raise Closed(reason="refused-address")
+        if self.aside is not None and any(map(self.aside.refuses_address, found)):
+            raise Closed(is_aside=True)
         if addresses.refusal(found[0]) is None:
             self._identify()
         return found[0]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.admission import PartitionLimits
-    from bigcrawl.scheduler.budgeting import Budgets, PldOf
+    from bigcrawl.scheduler.budgeting import Budgets, PldOf, Withholds
     from bigcrawl.scheduler.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.inbox_entry import InboxEntry
     from bigcrawl.scheduler.parked_queues import ParkedQueues
@@ -80,7 +80,8 @@ class State:
         return self._position() != other._position()
 
     def _position(self) -> tuple[object, ...]:
-        return len(self.turns), self.turns.state, len(self.parked), self.already.total()
+        turns = self.turns
+        return len(turns), len(turns.over), turns.state, len(self.parked), self.already.total()
 
     def _check(self) -> None:
         self.tables._check()
@@ -188,14 +189,15 @@ class Fold:
         hot: Mapping[str, int],
         limits: PartitionLimits,
         away: Mapping[str, int] | None = None,
+        withholds: Withholds | None = None,
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place the new URLs, and take up to `room` of all that wait."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, limits.traps)
+        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, limits.traps, withholds)
         risen = budgeting.place_arrivals(self.new, self._linked)
         if risen is not None:
             state.in_degrees = state.in_degrees.moved(*risen)
-        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away)
+        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, withholds)
         chosen = admission.choose(room)
         budgeting.reread_for(len(chosen))
         self.turned = budgeting.turned

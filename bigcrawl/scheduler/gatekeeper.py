@@ -1,5 +1,6 @@
 """May this URL be fetched, and when? (step 10): the order in which a taken URL is asked.
 
+    0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
     3 address    refused: the URL ends; unknown: its host is tried later
@@ -20,9 +21,10 @@ from bigcrawl.scheduler.doors import Closed
 from bigcrawl.scheduler.held import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.aside import Aside
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.robots import KnownRules, Robots
@@ -47,10 +49,21 @@ class Outlet(Protocol):
 
 
 class Gatekeeper:
-    """Asks the five questions; exactly one of the outlet's methods is called for each URL, now or later."""
+    """Asks these questions; one of the outlet's methods is called for each URL, now or later, or it is set aside."""
 
-    def __init__(self, robots: Robots, doors: Doors, clock: Clock, outlet: Outlet, sweeper: Sweeper) -> None:
+    def __init__(
+        self,
+        robots: Robots,
+        doors: Doors,
+        clock: Clock,
+        outlet: Outlet,
+        sweeper: Sweeper,
+        before_robots: Callable[[], Awaitable[None]] | None = None,
+        aside: Aside | None = None,
+    ) -> None:
+        self._aside = aside
         self._robots = robots
+        self._before_robots = before_robots or _at_once
         self._doors = doors
         self._clock = clock
         self._outlet = outlet
@@ -59,6 +72,11 @@ class Gatekeeper:
 
     def __repr__(self) -> str:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
+
+    @property
+    def waiting(self) -> int:
+        """URLs that are being decided over, or wait for their moment."""
+        return len(self._tasks)
 
     def offer(self, held: HeldUrl) -> None:
         """Take a URL that was just taken from its back queue; raises nothing."""
@@ -69,6 +87,9 @@ class Gatekeeper:
             self._outlet.give_back(held, 10 * STORE_RETRY_MS)
 
     def _offer(self, held: HeldUrl) -> None:
+        if self._aside is not None and len(self._aside.blacklist) and self._aside.covers(held):
+            self._aside.put(held)
+            return
         known = self._robots.known(held.authority)
         if known is None:
             self._spawn(self._decide(held), held)
@@ -96,6 +117,10 @@ class Gatekeeper:
     async def _decide(self, held: HeldUrl) -> None:
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
+            await self._before_robots()
+            if held.stage is not Stage.WAITING:
+                return  # given back meanwhile: the node stops
+            held.due_ms, held.due_server_ms = await self._doors.spaced(held, f"robots {held.authority}", held.due_ms)
             held.stage = Stage.ROBOTS
             rest_ms = await self._robots.fetch(held)
             held.said = self._robots.said_of(held.authority)
@@ -104,9 +129,9 @@ class Gatekeeper:
             held.address = await self._doors.address(held.host)
             grant = f"{held.partition}:{held.seq}"
             held.server_delay_ms = self._doors.server_delay_ms(held.address, held.host)
-            held.due_ms = await self._doors.start_ms(
-                held.address, held.due_ms, held.due_server_ms, grant, held.server_delay_ms
-            )
+            due_ms, due_server_ms = await self._doors.spaced(held, grant, held.due_ms)
+            start_ms = await self._doors.start_ms(held.address, due_ms, due_server_ms, grant, held.server_delay_ms)
+            held.due_ms = start_ms if start_ms == due_ms else (await self._doors.spaced(held, grant, start_ms))[0]
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
 
@@ -122,7 +147,9 @@ class Gatekeeper:
         return True
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
-        if closed.reason:
+        if closed.is_aside and self._aside is not None:
+            self._aside.put(held)
+        elif closed.reason:
             self._outlet.give_up(held, closed.reason)
         else:
             held.said = closed.failure
@@ -161,3 +188,7 @@ class Gatekeeper:
     def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
         """Give back a URL whose host may have been asked for its robots.txt."""
         self._outlet.give_back(held, max(delay_ms, self._robots.rest_ms(held.authority)))
+
+
+async def _at_once() -> None:
+    """No robots.txt has to wait for the crawl's speed."""

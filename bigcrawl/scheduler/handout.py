@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.outbox import Outbox
+    from bigcrawl.scheduler.speed import SpeedControl
 
 SERVERS_REMEMBERED = 10_000
 HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
@@ -70,6 +71,7 @@ class Handout:
         self.wake_engine: Callable[[], None] = _nothing
         self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None
         self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
+        self.speed: SpeedControl | None = None
 
     def __repr__(self) -> str:
         return f"<Handout held={len(self.held)} buffered={len(self._buffer)}>"
@@ -90,6 +92,10 @@ class Handout:
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
         """The URL returns to its place; its host rests, and as long as it must after what the URL said of it."""
+        if held.stage is Stage.ROBOTS:
+            self._note_start(held.spaces, self._clock.monotonic_ms())  # not when it began: that may have been late
+            if self._paces.differ:
+                delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         health = self._health(held, held.said) if held.said else ""
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
 
@@ -115,6 +121,9 @@ class Handout:
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
                 continue
+            if self._is_slowed(held, now_ms):
+                self._buffer.appendleft(held)
+                return None
             if self._slow and not held.refusal and not self._slow_may_start(held):
                 continue
             if held.refusal or self._server_may_start(held, now_ms):
@@ -122,6 +131,8 @@ class Handout:
                 if self._slow and held.host in self._slow:
                     held.is_slow = True
                     self._slow_room -= 1
+                if self.speed is not None and self.speed.limits and not held.refusal:
+                    self.speed.note_start()
                 return held
         return None
 
@@ -130,6 +141,8 @@ class Handout:
         held.ended_ms = self._clock.monotonic_ms()
         if self._slow or held.is_slow or held.download_ms > self._slow_after_ms:
             self._note_speed(held)
+        if self.speed is not None and self.speed.limits and not held.refusal:
+            self.speed.note_ended(held.fetched_bytes)
         if held.outcome == ABORTED:
             end = Ended(held.seq, self._rest_ms(held), RETURN)
         elif held.next_try:
@@ -204,26 +217,39 @@ class Handout:
     def _rest_ms(self, held: HeldUrl) -> int:
         asked_ms = self.crawl_delay_ms(held.authority)
         policy = self._delays
-        if self._paces.are_scaled:
+        if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
         download_ms = 0 if held.outcome in FAILURES else held.download_ms  # a failure has its back-off
         return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=download_ms, backoff_ms=held.retry_after_ms)
 
+    def _is_slowed(self, held: HeldUrl, now_ms: int) -> bool:
+        """Whether the crawl's speed makes all fetches wait; the engine is woken when one may start."""
+        speed = self.speed
+        return speed is not None and speed.limits and not held.refusal and not speed.may_start(now_ms)
+
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
-        if not held.server_delay_ms or not held.address:
+        gaps = held.spaces
+        if held.server_delay_ms and held.address:
+            gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
+        if not gaps:
             return True
-        server = server_of(held.address)
-        wait_ms = self._started_ms.get(server, 0) + held.server_delay_ms - now_ms
+        started_ms = self._started_ms
+        wait_ms = max(started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps)
         if wait_ms > 0 and self.call_later is not None:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
             return False
-        self._started_ms[server] = now_ms
-        self._started_ms.move_to_end(server)
-        if len(self._started_ms) > SERVERS_REMEMBERED:
-            self._started_ms.popitem(last=False)
+        self._note_start(gaps, now_ms)
         return True
+
+    def _note_start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> None:
+        started_ms = self._started_ms
+        for name, _ in gaps:
+            started_ms[name] = now_ms
+            started_ms.move_to_end(name)
+            if len(started_ms) > SERVERS_REMEMBERED:
+                started_ms.popitem(last=False)
 
 
 def _remember(hosts: OrderedDict[str, int], host: str, key: int) -> None:

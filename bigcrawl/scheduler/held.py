@@ -44,7 +44,7 @@ class HeldUrl:
     partition: int
     host: str
     due_ms: int  # monotonic clock
-    due_server_ms: int  # the clock of Redis
+    due_server_ms: int  # the time of the crawls
     member: bytes
     fields: Member
     url: str
@@ -62,6 +62,7 @@ class HeldUrl:
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
     server_delay_ms: int = 0  # between starts of fetches from that address
+    spaces: tuple[tuple[str, int], ...] = ()  # that it keeps: name, gap ms
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.outcomes`
@@ -136,6 +137,14 @@ class HeldUrls:
             self._heard = 0
         while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
             self._lately.popleft()
+
+    def drop(self, held: HeldUrl) -> bool:
+        """Forget a URL that goes another way than by its end; False when it is not held any more."""
+        key = (held.partition, held.seq)
+        if self._held.get(key) is not held:
+            return False
+        del self._held[key]
+        return True
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:
         """Forget everything of a partition that is another node's now; return what was dropped."""

@@ -4,6 +4,7 @@
     fold   steps of owned partitions, their files in a worker thread
     beat   about once a second: heartbeat, how the owned partitions stand, their leases; waits for no file
     watch  about once a second: who should own what, is the crawl finished?
+    steer  a few times a second: what was said to the running crawl, and permits to start fetches
 
 `offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
 survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line in
@@ -23,7 +24,9 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.aside import Aside
 from bigcrawl.scheduler.budget import NO_POLICY
+from bigcrawl.scheduler.control import Control
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
@@ -41,6 +44,8 @@ from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.same_content import SameContent
 from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.snoozed import tend_snoozed
+from bigcrawl.scheduler.spaces import Spaces
+from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.scheduler.sweep import Sweeper
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
@@ -68,6 +73,8 @@ WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
 FOLD_S = 0.1  # between two looks for partitions whose step is due
 FOLD_STARVED_S = 0.02
 RETRY_S = 0.5  # after Redis did not answer
+STEER_S = 0.2  # between two looks for what may have to be asked
+STEER_SLOWED_S = 0.04
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
 CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
@@ -100,27 +107,27 @@ class Node:
         self._on_fatal = on_fatal
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
-        has_budgets = config.budget.policy != NO_POLICY  # else nobody asks for in-degrees, nor for traps
-        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if has_budgets else None
-        self.same_content = self._make_same_content() if has_budgets else None
+        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if self._has_budgets else None
+        self.same_content = self._make_same_content() if self._has_budgets else None
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
-        self._paces = Paces(config)
+        self._paces = Paces(config, self.pld_of)
         self.handout = Handout(config, clock, self.outbox, self._paces)
         self.membership = Membership(config, self.node_id)
         self._reputation = Reputation(config, client, self.pld_of)
-        files = UnhurriedFiles(self._may_rest)
-        self.ownership = Ownership(
-            config, client, self.membership, self.handout, clock, self._worker, files, self._reputation, self._paces
-        )
+        self.ownership = self._make_ownership()
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
         self._doors = self._make_doors()
-        self.robots = Robots(config, client, self._doors, clock, fetch, self.partition_of_host)
+        self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
+        self._aside = self._doors.aside = self._make_aside()
+        self._control = self._make_control()
+        self.robots = Robots(config, client, self._doors, clock, self.speed.paced(fetch), self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
-        self._gatekeeper = Gatekeeper(self.robots, self._doors, clock, self.handout, self.sweeper)
-        self._exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self._gatekeeper)
-        self._exchange.bytes_account = self._reputation.bytes_account
+        self._gatekeeper = Gatekeeper(
+            self.robots, self._doors, clock, self.handout, self.sweeper, self.speed.turn, self._aside
+        )
+        self._exchange = self._make_exchange()
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -143,16 +150,58 @@ class Node:
         self._unfolded = 0  # URLs in the inboxes of owned partitions
         self._rate_samples: deque[tuple[int, int]] = deque()
 
+    @property
+    def _has_budgets(self) -> bool:
+        """Else nobody asks for in-degrees, nor for traps."""
+        return self.config.budget.policy != NO_POLICY
+
     def _make_same_content(self) -> SameContent | None:
         traps = self.config.traps
         return SameContent(traps.same_share, self.pld_of) if traps.share else None
 
+    def _make_ownership(self) -> Ownership:
+        return Ownership(
+            self.config,
+            self._client,
+            self.membership,
+            self.handout,
+            self._clock,
+            self._worker,
+            UnhurriedFiles(self._may_rest),
+            self._reputation,
+            self._paces,
+        )
+
     def _make_doors(self) -> Doors:
-        doors = Doors(self.config.politeness, self._client, self._dns, self._clock, self._paces)
+        config = self.config
+        spaces = Spaces(config.pace, self._paces, self.pld_of)
+        doors = Doors(config.politeness, self._client, self._dns, self._clock, self._paces, spaces, config.crawl.name)
         doors.on_unidentified = self._on_fatal
-        doors.resolves_here = local_names(self.config.dns)
-        doors.lookups = Lookups(self.config, self._clock, self.pld_of, self._budget_of)
+        doors.resolves_here = local_names(config.dns)
+        doors.lookups = Lookups(config, self._clock, self.pld_of, self._budget_of)
         return doors
+
+    def _make_aside(self) -> Aside:
+        return Aside(self._client, self.handout.held, self.ownership, self.config.politeness.host_connections)
+
+    def _make_control(self) -> Control:
+        return Control(
+            self.config,
+            self._client,
+            self._clock,
+            self.speed,
+            self._aside,
+            self.pld_of,
+            self._reputation.note_blacklist,
+            self._paces,
+        )
+
+    def _make_exchange(self) -> Exchange:
+        exchange = Exchange(
+            self.config, self._client, self._clock, self.ownership, self.handout, self.outbox, self._gatekeeper
+        )
+        exchange.bytes_account = self._reputation.bytes_account
+        return exchange
 
     def __repr__(self) -> str:
         return f"<Node {self.node_id} {self.ownership!r} {self.handout!r} {self.outbox!r}>"
@@ -170,7 +219,7 @@ class Node:
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._loop(work), name=f"bigcrawl-{work.__name__}")
-            for work in (self._pump, self._fold, self._beat, self._watch)
+            for work in (self._pump, self._fold, self._beat, self._watch, self._steer)
         ]
 
     async def join(self) -> None:
@@ -183,6 +232,8 @@ class Node:
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
+        if await self._control.hear_due():
+            await self._refresh_budgets()
         await self.ownership.rebalance()
         seen = await self.survey()
         self.pages_before = self._pages_surveyed = seen.pages
@@ -417,6 +468,8 @@ class Node:
             await self._finish.take_back()
             self._said_too_soon = False
         await self.outbox.flush(self._client)
+        if await self._aside.flush():
+            self.wake()  # the hosts' next URLs go the same way
 
     async def _fold(self) -> float:
         if self._restarted or self._doubtful:
@@ -460,17 +513,35 @@ class Node:
             self.pages_before = self._pages_surveyed = (await self.survey()).pages
             self._pages_counted = counted
         offered = self.outbox.offered
-        if self._is_idle() and await self._finish.look():
+        # What was blacklisted may be wanted again by now: a crawl is not finished before it was asked.
+        if self._is_idle() and not await self._control.hear() and await self._finish.look():
             self.finished = offered == self.outbox.offered
             self._said_too_soon = not self.finished
             self.handout.wake_engine()
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
+    async def _steer(self) -> float:
+        if self._restarted:
+            return RETRY_S
+        if await self._control.hear_due():
+            self.wake()
+        if self.speed.wants(self.handout.buffered):
+            await self.speed.ask(self.handout.buffered, len(self.membership.reports))
+        return STEER_SLOWED_S if self.speed.limits else STEER_S
+
+    def _wake_engine(self) -> None:
+        if self._tasks:  # while the node joins, the engine is not open yet
+            self.handout.wake_engine()
+
     async def _refresh_budgets(self) -> None:
         now_ms = self._clock.monotonic_ms()
         if now_ms >= self._reputation.stale_ms:
-            await self.ownership.refresh_budgets()
-            self._reputation.stale_ms = now_ms + REFRESH_MS
+            self._reputation.stale_ms = now_ms + REFRESH_MS  # unless somebody says otherwise meanwhile
+            try:
+                await self.ownership.refresh_budgets()
+            except BigcrawlError:
+                self._reputation.stale_ms = now_ms
+                raise
 
     def _is_idle(self) -> bool:
         quiet = not len(self.handout.held) and not self.outbox.waiting
@@ -561,6 +632,8 @@ class Node:
         if self.is_crowded or self._fold.__name__ in self._troubled:
             return 0  # what cannot be folded, on a full disk for instance, must not pile up in Redis
         room = self.config.frontier.in_process_max - len(self.handout.held)
+        if self.speed.limits:
+            room = min(room, self.speed.room(self.handout.buffered + self._gatekeeper.waiting))
         if self.config.crawl.pages_max:
             room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
         return max(0, room)

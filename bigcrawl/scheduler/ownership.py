@@ -168,6 +168,7 @@ class Ownership:
             connections = self._config.politeness.host_connections
             mine = OwnedPartition(keys, who, opened[partition], self._hot_each, connections)
             await mine.bring_up(self._client, claim)
+            mine.disk.withholds = self._reputation.withholds
             mine.due_ms = self._clock.monotonic_ms()
             mine.durable_ms = self._clock.monotonic_ms()
             self.owned[partition] = mine
@@ -215,6 +216,7 @@ class Ownership:
         if await self._reputation.refresh(self.owned.values()):
             for mine in self.owned.values():
                 mine.disk.budgets = self._reputation.budgets
+                mine.disk.withholds = self._reputation.withholds
                 # What had no budget may have one now; where anything else waits, steps come by themselves.
                 mine.inbox_moved = mine.inbox_moved or mine.withheld > 0
 

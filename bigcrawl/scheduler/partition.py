@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.exceptions import CorruptionError
-    from bigcrawl.scheduler.budgeting import Budgets, PldOf
+    from bigcrawl.scheduler.budgeting import Budgets, PldOf, Withholds
     from bigcrawl.scheduler.epochs import EpochDirectory
     from bigcrawl.scheduler.traps import Turned
     from bigcrawl.scheduler.turns import TurnState
@@ -102,6 +102,8 @@ class Partition:
         self._budgets = budgets
         self._pld_of = pld_of
         # What the last step asked for budgets; nothing is asked before the first.
+        self.withholds: Withholds | None = None  # of what is blacklisted; another object asks the queues again
+        self._asked_withholds: Withholds | None = None
         self._asked: object = self
         self._state = State(
             Tables.restore(own, manifest.tables),
@@ -353,7 +355,7 @@ class Partition:
         with store_errors(self._directory):
             fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
             work, budgets = self._state.fork(), self._budgets
-            if budgets is not self._asked:
+            if budgets is not self._asked or self.withholds is not self._asked_withholds:
                 work.turns.wake()
             fold = Fold(work, self._own.set_aside)
             fold.forget(fresh)
@@ -361,12 +363,12 @@ class Partition:
             if budgets is not None:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
-            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away)
+            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away, self.withholds)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.turned)
             if fresh or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
-            self._asked = budgets
+            self._asked, self._asked_withholds = budgets, self.withholds
             return step
 
     def _commit_step(self, step: Step, work: State, inbox_id: str) -> None:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 BATCH_VERSION = 1
 
 # `QueuedUrl.flags`, a bit each.
-TRAP_SHIFT = 2  # from here on the marks of `bigcrawl.url.shape`
 UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
+TRAP_SHIFT = 2  # from here on the marks of `bigcrawl.url.shape`
+RANGES_SHIFT = 32  # from here on the mark of the blacklist's ranges, 24 bits
 
 # isal level 1 packs a batch of URLs at about 1 us a URL; higher levels win little on text this short.
 _COMPRESSION_LEVEL = 1

@@ -15,6 +15,7 @@ import numpy as np
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.allowances import make_budgets
+from bigcrawl.scheduler.blacklist import NOTHING
 from bigcrawl.scheduler.budget import NO_POLICY, make_policy
 from bigcrawl.scheduler.budget_rules import merge_rules, parse_rules, read_live_rules
 from bigcrawl.scheduler.codec import look_at_address
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.allowances import Budgets
+    from bigcrawl.scheduler.blacklist import Blacklist
     from bigcrawl.scheduler.budget_rules import Rule
     from bigcrawl.scheduler.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition import Partition
+    from bigcrawl.scheduler.queued_url import QueuedUrl
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +71,9 @@ class Reputation:
         self.budgets: Budgets | None = None
         self._book = RuleBook({}, pld_of)
         self._limits_bytes = False
+        self._blacklist: Blacklist = NOTHING
+        self._new_blacklist: Blacklist = NOTHING
+        self._withholds: Callable[[QueuedUrl], bool] | None = None
 
     def __repr__(self) -> str:
         return f"<Reputation {self._counts!r} {self.budgets!r}>"
@@ -80,6 +86,16 @@ class Reputation:
         """Redis was restarted and may have forgotten what was published last: the next look tells all of it."""
         self._published.clear()
         self.stale_ms = 0
+
+    def note_blacklist(self, blacklist: Blacklist) -> None:
+        """Partitions are to withhold what this covers; the next look tells them."""
+        self._new_blacklist = blacklist
+        self.stale_ms = 0
+
+    @property
+    def withholds(self) -> Callable[[QueuedUrl], bool] | None:
+        """What partitions ask whether a URL stays on disk; None where nothing does. One object for a blacklist."""
+        return self._withholds
 
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
         """Publish what these partitions count and read what all do; True when budgets are others now.
@@ -123,9 +139,12 @@ class Reputation:
         return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
 
     def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:
-        before = (self._counts, self._live)
-        if (counts, rules) == before:
-            return False
+        is_same_list = self._new_blacklist is self._blacklist
+        self._blacklist = self._new_blacklist
+        if not is_same_list:
+            self._withholds = self._blacklist.withholds if len(self._blacklist) else None
+        if (counts, rules) == (self._counts, self._live):
+            return not is_same_list
         self._counts, self._live = counts, rules
         self.budgets = self._new_budgets()
         return True

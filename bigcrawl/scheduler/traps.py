@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bigcrawl.scheduler.queued_url import TRAP_SHIFT
+from bigcrawl.scheduler.queued_url import RANGES_SHIFT, TRAP_SHIFT
 from bigcrawl.url.shape import KINDS
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ RECORD: Final = np.dtype(
 """Of a PLD: new URLs of this window, those marked, and by kind; the same of the last one; 1 if it caught the PLD;
 pages of a window that had the content of others, 0 where they are few."""
 
+_FLAGS: Final = (1 << RANGES_SHIFT) - 1  # those above are not of shapes
 _NOW: Final = ("urls", "marked", *KINDS)
 
 
@@ -145,7 +146,7 @@ class Traps:
         """
         if not self._rules.share or not urls:
             return None
-        marks = np.array([url.flags for url in urls], dtype=np.int64) >> TRAP_SHIFT
+        marks = (np.array([url.flags for url in urls], dtype=np.int64) & _FLAGS) >> TRAP_SHIFT
         is_marked = marks != 0
         if not len(self._table) and not is_marked.any():
             return None

@@ -217,6 +217,10 @@ class Turns:
                 reread_ever=state.reread_ever + len(turns),
             )
 
+    def withhold(self, urls: Sequence[QueuedUrl], *, reread: bool) -> None:
+        """Put URLs behind what is over budget, whatever their PLD has had; `reread` as for `put`."""
+        self.put(urls, [OVER_BUDGET] * len(urls), [False] * len(urls), reread=reread)
+
     def advance(self) -> bool:
         """Let the next turn with URLs be the current one; return whether the front queues have URLs."""
         if self.front.waiting:

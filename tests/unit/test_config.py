@@ -118,11 +118,22 @@ def test_the_command_line_gives_text() -> None:
 
 def test_several_texts_come_as_a_list_or_with_commas() -> None:
     """The command line has no lists; blanks and empty parts are nothing."""
-    for value in ("10.1.0.0/16, ::1,", ["10.1.0.0/16", " ::1 "], ("10.1.0.0/16", "::1")):
+    for value in ("10.1.0.0/16, ::1,", ["10.1.0.0/16", " ::1 "], ("10.1.0.0/16", "::1"), '["10.1.0.0/16", "::1"]'):
         found = read_config({"BIGCRAWL_ALLOW_ADDRESSES": value}).politeness.allow_addresses
         assert [str(network) for network in found] == ["10.1.0.0/16", "::1/128"]
     assert "a list of texts" in refusal(BIGCRAWL_ALLOW_ADDRESSES=5)
     assert "a list of texts" in refusal(BIGCRAWL_ALLOW_ADDRESSES=[5])
+
+
+def test_a_list_with_commas_in_it_comes_in_a_file(tmp_path: Path) -> None:
+    """A pattern may have commas: the text is a file's name, or JSON; where it is neither, the error says so."""
+    path = tmp_path / "list, of mine"
+    path.write_text("# ours\na.example\nre:/a,b#/  # both\n\n")
+    assert read_config({"BIGCRAWL_BLACKLIST": str(path)}).pace.blacklist == ("a.example", "re:/a,b#/")
+    assert read_config({"BIGCRAWL_BLACKLIST": '["re:/a,b/"]'}).pace.blacklist == ("re:/a,b/",)
+    assert read_config({"BIGCRAWL_BLACKLIST": ""}).pace.blacklist == ()
+    assert "a file that cannot be read" in refusal(BIGCRAWL_BLACKLIST="a.example, b.example")
+    assert "that in JSON, or the name of a file" in refusal(BIGCRAWL_BLACKLIST='["a.example"')
 
 
 @pytest.mark.parametrize("text", ["10.1.0.0/33", "example.com", "10.1", "1.2.3.4/x"])

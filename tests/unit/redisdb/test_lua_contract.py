@@ -36,6 +36,8 @@ ROWS: dict[tuple[str, str], Any] = {
     ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],
     ("reconcile_partition", "rests"): {"host": 4},
     ("park_urls", "members"): [b"1:url"],
+    ("pass_spaces", "spaces"): [("pld example.com", 1)],
+    ("set_aside_urls", "urls"): [(1, b"batch")],
     ("trim_partition", "state"): {"waiting": 5},
 }
 

@@ -12,6 +12,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler import doors as doors_module
 from bigcrawl.scheduler.doors import GRANT_KEPT_MS, LOOKUPS_MAX, UNIDENTIFIED, Closed, Doors
 from bigcrawl.scheduler.paces import Paces
+from bigcrawl.scheduler.spaces import Spaces
 from tests.unit.scheduler.world import connected, make_config, resolve
 
 if TYPE_CHECKING:
@@ -242,6 +243,19 @@ def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Pat
     closed = {"server_delay": 5, "allow_private_addresses": False, "allow_addresses": "192.0.2.0/24"}
     run(tmp_path, redis_url, story, contact="tests@bigcrawl.org", **closed)
     run(tmp_path, redis_url, nameless, **closed)
+
+
+def test_names_that_a_proxy_resolves_keep_their_spaces(tmp_path: Path, redis_url: str) -> None:
+    """With a delay of PLDs they do not pass at once: the start in the PLD has to be asked for."""
+
+    async def story(entrance: Entrance) -> None:
+        entrance.doors.resolves_here = "near.example".__eq__
+        config = make_config(tmp_path, "crawl", pld_delay=1)
+        entrance.doors.spaces = Spaces(config.pace, Paces(config), lambda host: host)
+        assert entrance.doors.known_address("far.no.example") is None
+        assert await entrance.doors.address("far.no.example") == ""
+
+    run(tmp_path, redis_url, story, contact="me@uni-somewhere.de")
 
 
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:

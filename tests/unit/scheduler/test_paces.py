@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.scheduler import paces as paces_module
-from bigcrawl.scheduler.paces import HOSTS_OF_A_SERVER, Paces
+from bigcrawl.scheduler.paces import PLDS_OF_A_SERVER, Paces
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -61,7 +61,19 @@ def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert [made.host_delay_ms(f"h{i}.example") for i in range(4)] == [4_000, 2_000, 2_000, 2_000]
     for i in range(5):
         made.server_delay_ms(f"192.0.2.{i}", "h3.example")
-    for i in range(2 * HOSTS_OF_A_SERVER):
+    for i in range(2 * PLDS_OF_A_SERVER):
         made.server_delay_ms(ADDRESS, f"other{i}.example")
     assert len(made._met) == 2
-    assert len(made._met[ADDRESS]) == HOSTS_OF_A_SERVER
+    assert len(made._met[ADDRESS]) == PLDS_OF_A_SERVER
+
+
+def test_a_pld_counts_once_for_its_server(tmp_path: Path) -> None:
+    """Ten hosts of one large PLD beside a small one: the mean is that of two, as IRLbot has it."""
+    made = Paces(
+        make_config(tmp_path, "crawl", budget=10, server_delay=2, server_delay_min=0.1),
+        lambda host: ".".join(host.split(".")[-2:]),
+    )
+    made.note({f"h{number}.large.example": 30 for number in range(10)} | {"small.test": 10})
+    for number in range(10):
+        made.server_delay_ms(ADDRESS, f"h{number}.large.example")
+    assert made.server_delay_ms(ADDRESS, "small.test") == 1_000

@@ -18,7 +18,7 @@ from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.outcomes import pack_same_content
 from bigcrawl.scheduler.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition_reader import read_partition
-from bigcrawl.scheduler.queued_url import TRAP_SHIFT, QueuedUrl
+from bigcrawl.scheduler.queued_url import RANGES_SHIFT, TRAP_SHIFT, QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
 from bigcrawl.scheduler.traps import WINDOW, TrapRules, divided, standing_text, turned_text
 from bigcrawl.url.key import pld_key
@@ -117,6 +117,14 @@ def test_pld_that_never_looked_like_a_trap_has_no_record(directory: Path) -> Non
     assert not len(partition._state.tables.traps)
     fold(world, partition, [*marked([2000], "odd.example"), *plain(range(3000, 3100), "fair.example")])
     assert len(partition._state.tables.traps) == 1
+
+
+def test_other_marks_are_none_of_a_shape(directory: Path) -> None:
+    """A URL that was set aside for its address carries the mark of the blacklist's ranges."""
+    world, partition = PartitionWorld(), opened(directory)
+    set_aside = [url._replace(flags=1 << RANGES_SHIFT) for url in plain(range(WINDOW), "fair.example")]
+    assert fold(world, partition, set_aside).turned == ()
+    assert not len(partition._state.tables.traps)
 
 
 @pytest.mark.parametrize("limits", [PartitionLimits(10_000, 10_000)])

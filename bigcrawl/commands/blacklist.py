@@ -1,0 +1,92 @@
+"""What `scrapy frontier blacklist add|remove|list` does: where the crawl must not go, changed while it runs.
+
+An entry is a host, a PLD, `*.` and a name, `re:` and a pattern, an address or a range of them. It is in force on every
+node within a second; what it covers is withheld on disk, and comes back when it is removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.blacklist import OFF, ON, in_force, parse_entries
+from bigcrawl.scheduler.control import BLACKLISTED
+from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.survey import FinishCheck
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.config import Config
+
+_WHERE = "scrapy frontier blacklist"
+_VERBS = ("add", "remove", "list")
+
+
+def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Change the list if asked to, then tell it; removing what is not on it makes the exit status 1.
+
+    Raises:
+        ConfigError: no such crawl, or an entry that is none; nothing was changed.
+        TransientStoreError: Redis does not answer.
+    """
+    verb, *written = words
+    if verb not in _VERBS or (verb == "list") == bool(written):
+        raise ConfigError(f"{_WHERE} add WHAT..., remove WHAT..., or list; a host, a PLD, re: and a pattern, addresses")
+    entries = parse_entries(written, _WHERE)
+    with server_of(config) as server:
+        data = asyncio.run(_blacklist(config, server, verb, entries))
+    return Answer(data, blacklist_text(data), 1 if data["unknown"] else 0)
+
+
+async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[str]) -> dict[str, Any]:
+    of_settings = parse_entries(config.pace.blacklist)
+    async with opened(config, server) as crawl:
+        before = await entries_of(crawl)
+        unknown = entries - before if verb == "remove" else frozenset()
+        changed = entries & before if verb == "remove" else entries - before
+        if changed:
+            await _write(crawl, changed, of_settings, add=verb == "add")
+        now = await entries_of(crawl)
+    return {
+        "added": sorted(now - before),
+        "removed": sorted(before - now),
+        "unknown": sorted(unknown),
+        "entries": {entry: "settings" if entry in of_settings else "by hand" for entry in sorted(now)},
+    }
+
+
+async def entries_of(crawl: OpenedCrawl) -> frozenset[str]:
+    """The entries in force, as the given settings and Redis have them."""
+    of_settings = parse_entries(crawl.config.pace.blacklist)
+    live = dict(pairs_of(await crawl.client.command("HGETALL", CrawlKeys(crawl.config.crawl.name).blacklist)))
+    return in_force(of_settings, live)[0]
+
+
+async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool) -> None:
+    """Change entries, and tell the nodes afterwards; a crawl that is finished may have something to do again."""
+    keys = CrawlKeys(crawl.config.crawl.name)
+    rows: list[tuple[str | bytes, ...]] = []
+    for entry in sorted(entries):
+        if add == (entry in of_settings):
+            rows.append(("HDEL", keys.blacklist, entry))
+        else:
+            rows.append(("HSET", keys.blacklist, entry, ON if add else OFF))
+    await crawl.client.commands([*rows, ("HINCRBY", keys.control, BLACKLISTED, "1")])
+    if not add:
+        await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
+
+
+def blacklist_text(data: dict[str, Any]) -> str:
+    """The answer for a person."""
+    lines = [f"added: {entry}" for entry in data["added"]]
+    lines += [f"removed: {entry}" for entry in data["removed"]]
+    lines += [f"not on the blacklist: {entry}" for entry in data["unknown"]]
+    lines += [f"  {entry:<40}{origin}" for entry, origin in data["entries"].items()]
+    return "\n".join(lines) or "the blacklist is empty"

@@ -1,0 +1,109 @@
+"""What `scrapy frontier delay NAME` does: the delays set by hand for a host or a pay-level domain, and others for it.
+
+A rule set here stands in Redis, replaces the settings' rule of that name, and is in force everywhere within a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.budget_rules import BELOW
+from bigcrawl.scheduler.control import DELAYED
+from bigcrawl.scheduler.delay_rules import (
+    NO_DELAYS,
+    DelayBook,
+    DelayRule,
+    delays_in_force,
+    parse_delay,
+    parse_delay_name,
+    parse_delays,
+)
+from bigcrawl.scheduler.owned_partition import pairs_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.config import Config
+
+_WHERE = "scrapy frontier delay"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that set a rule."""
+    add = parser.add_argument_group("of delay: the rule set by hand for a name").add_argument
+    add("--delay", type=float, metavar="S", help="seconds that each host of it rests")
+    add("--pld-delay", type=float, metavar="S", help="seconds between starts in the whole pay-level domain")
+
+
+def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Change the rule if options ask for it, then tell how things are.
+
+    Raises:
+        ConfigError: no such crawl, no such name, or a value that is no delay.
+        TransientStoreError: Redis does not answer.
+    """
+    name = parse_delay_name(words[0], _WHERE)
+    wanted = {key: value for key in ("delay", "pld_delay") if (value := getattr(opts, key, None)) is not None}
+    unset = bool(getattr(opts, "unset", False))
+    if wanted and unset:
+        raise ConfigError("--unset takes the whole rule away; leave it out, or the delays")
+    changes = parse_delay(wanted, _WHERE).written()
+    with server_of(config) as server:
+        data = asyncio.run(_delay(config, server, name, None if unset else changes))
+    return Answer(data, delay_text(data))
+
+
+async def _delay(config: Config, server: str, name: str, changes: dict[str, float] | None) -> dict[str, Any]:
+    of_settings = parse_delays(config.pace.delay_rules)
+    async with opened(config, server) as crawl:
+        rules = await _read(crawl, of_settings)
+        if changes is None:
+            await _set(crawl, name, NO_DELAYS if name in of_settings else None)
+        elif changes:
+            await _set(crawl, name, parse_delay({**rules.get(name, NO_DELAYS).written(), **changes}, _WHERE))
+        rules = await _read(crawl, of_settings)
+        in_force = None if name.startswith(BELOW) else DelayBook(rules, crawl.suffixes.pld).of_host(name)
+    rule, settings = rules.get(name), of_settings.get(name)
+    pace, politeness = config.pace, config.politeness
+    data: dict[str, Any] = {
+        "name": name,
+        "rule": rule.written() if rule else None,
+        "rule_of_settings": settings.written() if settings else None,
+    }
+    if in_force is not None:
+        delay_ms = politeness.host_delay_ms if in_force.delay_ms is None else in_force.delay_ms
+        pld_ms = pace.pld_delay_ms if in_force.pld_delay_ms is None else in_force.pld_delay_ms
+        data |= {"delay": delay_ms / 1000, "pld_delay": pld_ms / 1000}
+    return data
+
+
+async def _read(crawl: OpenedCrawl, of_settings: dict[str, DelayRule]) -> dict[str, DelayRule]:
+    live = dict(pairs_of(await crawl.client.command("HGETALL", CrawlKeys(crawl.config.crawl.name).delays)))
+    return delays_in_force(of_settings, live)[0]
+
+
+async def _set(crawl: OpenedCrawl, name: str, rule: DelayRule | None) -> None:
+    keys = CrawlKeys(crawl.config.crawl.name)
+    row: tuple[str | bytes, ...] = ("HDEL", keys.delays, name)
+    if rule is not None:
+        row = ("HSET", keys.delays, name, rule.to_json())
+    await crawl.client.commands([row, ("HINCRBY", keys.control, DELAYED, "1")])
+
+
+def delay_text(data: dict[str, Any]) -> str:
+    """The answer for a person."""
+    rows = {"rule": _text(data["rule"]), "settings": _text(data["rule_of_settings"])}
+    if "delay" in data:
+        rows["in force"] = f"a host rests {data['delay']:g} s, {data['pld_delay']:g} s between starts in the PLD"
+    return "\n".join([data["name"], *(f"  {name:<10}{text}" for name, text in rows.items())])
+
+
+def _text(written: dict[str, float] | None) -> str:
+    return ", ".join(f"{limit} {value:g} s" for limit, value in (written or {}).items()) or "no rule"

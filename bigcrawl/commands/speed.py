@@ -1,0 +1,81 @@
+"""What `scrapy frontier speed [TEXT]` does: how fast the whole crawl may go now, and another plan for it by hand.
+
+A plan that is set here stands in Redis in the place of the settings', is in force on every node within a second, and
+stays over restarts until `--unset` takes it away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.control import SPEED, Said
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.config import Config
+
+_WHERE = "scrapy frontier speed"
+
+
+def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Set the plan if one is given, then tell what is in force.
+
+    Raises:
+        ConfigError: no such crawl, or a text that is no plan; nothing was changed.
+        TransientStoreError: Redis does not answer.
+    """
+    text = " ".join(words)
+    unset = bool(getattr(opts, "unset", False))
+    if text and unset:
+        raise ConfigError("--unset takes the speed set by hand away; leave it out, or the speed")
+    parse_speed(text, config.pace.time_zone, _WHERE)
+    with server_of(config) as server:
+        data = asyncio.run(_speed(config, server, text, unset=unset))
+    return Answer(data, speed_text(data))
+
+
+async def _speed(config: Config, server: str, text: str, *, unset: bool) -> dict[str, Any]:
+    async with opened(config, server) as crawl:
+        key = CrawlKeys(config.crawl.name).control
+        if text:
+            await crawl.client.command("HSET", key, SPEED, text)
+        elif unset:
+            await crawl.client.command("HDEL", key, SPEED)
+        return await _read(crawl)
+
+
+async def _read(crawl: OpenedCrawl) -> dict[str, Any]:
+    pace = crawl.config.pace
+    said = Said(crawl.client, crawl.config.crawl.name)
+    await said.read()
+    by_hand = said.fields.get(SPEED)
+    plan = parse_speed(pace.speed if by_hand is None else by_hand.decode(), pace.time_zone, "the crawl's speed")
+    now = plan.at(said.now_ms)
+    return {
+        "now": str(now),
+        "pages_per_s": now.pages if now.pages < float("inf") else None,
+        "bytes_per_s": now.body_bytes if now.body_bytes < float("inf") else None,
+        "by_hand": None if by_hand is None else by_hand.decode(),
+        "settings": pace.speed,
+        "time_zone": pace.time_zone,
+    }
+
+
+def speed_text(data: dict[str, Any]) -> str:
+    """The answer for a person."""
+    rows = {
+        "now": data["now"],
+        "by hand": data["by_hand"] if data["by_hand"] is not None else "nothing is set",
+        "settings": data["settings"] or "no limit",
+        "time zone": data["time_zone"],
+    }
+    return "\n".join(["the whole crawl", *(f"  {name:<11}{text}" for name, text in rows.items())])

@@ -1,0 +1,195 @@
+"""How fast the whole crawl may go, by time of day and weekday: `80/s 08:00-18:00 Mon-Fri; 180/s`.
+
+    plan    parts between ";": the first whose times fit is in force; where none fits there is no limit
+    part    rates, times of day, weekdays, in any order, between blanks or commas
+    rate    80/s  0.5/s  30/min     pages, whatever became of them; robots.txt fetches are pages too
+            2MB/s  500KB/s  1GiB/s  bytes of bodies, as they come off the wire
+            unlimited               no limit, for a part that only names an exception
+    time    08:00-18:00             from the first minute on, until before the last; 22:00-06:00 goes over midnight
+    days    Mon-Fri  Sat  Sun       over midnight: the day on which the time begins
+
+A rate of 0 pauses the crawl. Pages and bytes may both be given: the one that is reached first holds.
+Source: PolyBot §4.2, which had 80 pages/s by day and 180 by night. Differs: the plan says what is wanted, and starts
+are paced by it (`grant_starts`); PolyBot varied the number of connections until the measured speed came out right.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+EVERY_DAY: Final = frozenset(range(7))
+RATE_MAX: Final = 1e12
+
+_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
+_PERIODS: Final = {"s": 1, "min": 60, "h": 3600}
+_RATE = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)/(s|min|h)", re.ASCII)
+_TIMES = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})", re.ASCII)
+_DAYS = re.compile(rf"({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))?")
+_MINUTES_OF_A_DAY: Final = 1440
+_UNLIMITED_WORD: Final = "unlimited"
+
+
+class Speed(NamedTuple):
+    """What is allowed a second; infinite where nothing is said."""
+
+    pages: float = math.inf
+    body_bytes: float = math.inf
+
+    @property
+    def is_limited(self) -> bool:
+        return min(self) < math.inf
+
+    @property
+    def is_paused(self) -> bool:
+        return min(self) == 0
+
+    def __str__(self) -> str:
+        if self.is_paused:
+            return "paused"
+        limits = [f"{self.pages:,.4g} pages/s"] if self.pages < math.inf else []
+        limits += [f"{self.body_bytes / 1e6:,.4g} MB/s"] if self.body_bytes < math.inf else []
+        return " and ".join(limits) or _UNLIMITED_WORD
+
+
+UNLIMITED: Final = Speed()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A speed and when it is meant; `begin` and `end` are minutes of the day, `end` the first that is out."""
+
+    speed: Speed
+    begin: int = 0
+    end: int = _MINUTES_OF_A_DAY
+    days: frozenset[int] = EVERY_DAY
+
+    def holds_at(self, weekday: int, minute: int) -> bool:
+        """Whether it is meant at a minute of a day, Monday being 0."""
+        if self.begin < self.end:
+            return weekday in self.days and self.begin <= minute < self.end
+        return (weekday in self.days and minute >= self.begin) or ((weekday - 1) % 7 in self.days and minute < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedPlan:
+    """The parts, in the order in which they are tried, and the time zone that their times are of."""
+
+    text: str
+    parts: tuple[Part, ...]
+    zone: tzinfo
+
+    def at(self, now_ms: int) -> Speed:
+        """The speed at a moment, milliseconds since the epoch."""
+        if not self.parts:
+            return UNLIMITED
+        local = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(self.zone)
+        minute = 60 * local.hour + local.minute
+        return next((part.speed for part in self.parts if part.holds_at(local.weekday(), minute)), UNLIMITED)
+
+
+def parse_speed(text: str, zone: str = "UTC", where: str = "BIGCRAWL_SPEED") -> SpeedPlan:
+    """Return the plan that a text asks for; an empty text is no limit.
+
+    Args:
+        text: see the module.
+        zone: a name such as Europe/Berlin.
+        where: begins each message.
+
+    Raises:
+        ConfigError: what is wrong, and what would be right.
+    """
+    parts = [_part(part.strip(), where) for part in text.split(";") if part.strip()]
+    return SpeedPlan(text.strip(), tuple(parts), zone_of(zone))
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the time zone of a name.
+
+    Raises:
+        ConfigError: this machine knows none of that name.
+    """
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError
+        raise _no_zone(name) from error
+    except KeyError as error:
+        raise _no_zone(name) from error
+
+
+def _no_zone(name: str) -> ConfigError:
+    return ConfigError(
+        f"BIGCRAWL_TIME_ZONE is {name!r}; must be a name of the time zone database that this machine has, e.g. "
+        f"Europe/Berlin (pip install tzdata brings the database)"
+    )
+
+
+def _part(text: str, where: str) -> Part:
+    pages = body_bytes = math.inf
+    times: tuple[int, int] | None = None
+    days: set[int] = set()
+    has_rate = False
+    for word in re.split(r"[\s,]+", text.lower()):
+        if word == _UNLIMITED_WORD:
+            has_rate = True
+        elif found := _RATE.fullmatch(word):
+            number, unit, period = found.groups()
+            if unit not in _UNITS:
+                raise _refusal(where, text, f"{word!r} has the unit {unit!r}")
+            rate = float(number) * _UNITS[unit] / _PERIODS[period]
+            if rate > RATE_MAX:
+                raise _refusal(where, text, f"{word!r} is more than any crawl needs")
+            has_rate = True
+            pages, body_bytes = (min(pages, rate), body_bytes) if not unit else (pages, min(body_bytes, rate))
+        elif found := _TIMES.fullmatch(word):
+            if times is not None:
+                raise _refusal(where, text, "it has two times; make two parts of it")
+            times = _times(found, where, text)
+        elif found := _DAYS.fullmatch(word):
+            days |= _days(found)
+        elif word:
+            raise _refusal(where, text, f"{word!r} is neither a rate, nor a time, nor a day")
+    if not has_rate:
+        raise _refusal(where, text, "it says no rate")
+    begin, end = times or (0, _MINUTES_OF_A_DAY)
+    return Part(Speed(pages, body_bytes), begin, end, frozenset(days) or EVERY_DAY)
+
+
+def _times(found: re.Match[str], where: str, text: str) -> tuple[int, int]:
+    hour, minute, end_hour, end_minute = map(int, found.groups())
+    begin, end = 60 * hour + minute, 60 * end_hour + end_minute
+    if max(minute, end_minute) > 59 or max(begin, end) > _MINUTES_OF_A_DAY or begin in (end, _MINUTES_OF_A_DAY):
+        raise _refusal(where, text, f"{found[0]!r} is no time of a day")
+    return begin, end
+
+
+def _days(found: re.Match[str]) -> set[int]:
+    first, last = DAYS.index(found[1]), DAYS.index(found[2] or found[1])
+    return {(first + day) % 7 for day in range((last - first) % 7 + 1)}
+
+
+def _refusal(where: str, text: str, fault: str) -> ConfigError:
+    return ConfigError(
+        f"{where} has {text!r}: {fault}; must be parts such as 80/s 08:00-18:00 Mon-Fri, or 2MB/s, with ; between them"
+    )

@@ -1,0 +1,40 @@
+-- grant_starts: grant a node start times of fetches, so that all nodes together keep the speed of the crawl.
+-- KEYS[1] hash  speed    pages, bytes: us from which the next start is allowed by either
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] page us: between starts by pages a second, 0 without that limit
+-- ARGV[3] bytes us: between starts by bytes a second, 0 without    ARGV[4] debt us: bytes that came beyond those
+--         charged, as time; negative when they were fewer    ARGV[5] starts wanted    ARGV[6] share of the node
+-- ARGV[7] starts given back, granted earlier and not used    ARGV[8] horizon ms: how far ahead starts are granted
+-- Returns: {now us, first start us, us between starts, starts granted}; there may be none.
+-- Guarantee: starts granted in any time T are at most T / interval, and those of half a second more. What one node
+--            does not want, another gets. Bytes beyond the limit are made up for within a minute.
+-- Lost reply: a repeat wastes the starts that were granted.
+-- Cost: O(1).
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+end
+now = now * 1000
+local page_us, bytes_us = tonumber(ARGV[2]), tonumber(ARGV[3])
+local earliest = now - 500000 -- what was not used is made up for so far back
+local said = redis.call('HMGET', KEYS[1], 'pages', 'bytes')
+local given_back = tonumber(ARGV[7])
+local pages = math.max(tonumber(said[1] or now) - given_back * page_us, earliest)
+local bytes = math.max(tonumber(said[2] or now) - given_back * bytes_us, earliest) + tonumber(ARGV[4])
+bytes = math.min(math.max(bytes, earliest), now + 60000000)
+local first, step = earliest, math.max(page_us, bytes_us)
+if page_us > 0 then
+  first = math.max(first, pages)
+end
+if bytes_us > 0 then
+  first = math.max(first, bytes)
+end
+local ahead = now + tonumber(ARGV[8]) * 1000 - first
+local granted = 0
+if step > 0 and ahead >= 0 then
+  local unused = math.max(0, math.floor((now - first) / step))
+  granted = math.min(tonumber(ARGV[5]), tonumber(ARGV[6]) + unused, math.floor(ahead / step) + 1)
+end
+pages, bytes = pages + granted * page_us, bytes + granted * bytes_us
+redis.call('HSET', KEYS[1], 'pages', string.format('%.0f', pages), 'bytes', string.format('%.0f', bytes))
+return {now, math.floor(first), math.floor(step), granted}

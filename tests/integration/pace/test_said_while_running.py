@@ -1,0 +1,64 @@
+"""What is said to a running crawl of two nodes, another speed or a blacklisted site, holds by the server's log."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.verdicts import assert_complete
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+HEARD_MS = 1_000
+
+
+def say(crawl: Crawl, *words: str) -> int:
+    """Run `scrapy frontier`; when it had said it, ms since the epoch."""
+    command = crawl.command()
+    at = command.index("crawl")
+    settings = [word for word in command if word.startswith("BIGCRAWL_")]
+    options = [word for setting in settings for word in ("-s", setting)]
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
+    subprocess.run([*command[:at], "frontier", *words, *options], env=environment, check=True, capture_output=True)
+    return round(1000 * time.time())
+
+
+def started(web: SimulatedWeb, from_ms: float, to_ms: float = float("inf"), hosts: Sequence[str] = ()) -> int:
+    return sum(from_ms <= x.start_ms < to_ms and (not hosts or x.host in hosts) for x in web.exchanges())
+
+
+@pytest.mark.timeout(180)
+def test_two_nodes_keep_to_another_speed_and_stop_a_site(tmp_path: Path) -> None:
+    """A speed is held within 5 % through a change; a blacklisted site gets nothing after a second, and is not lost."""
+    settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_SPEED": "40/s"}
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=120) as web:
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
+            first.start()
+            wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way", timeout_s=60)
+            second.start()
+            wait_until(lambda: shares(first) == [8, 8], "each node owns half", timeout_s=60)
+            slow_ms = say(first, "speed", "20/s")
+            time.sleep(11)
+            fast_ms = say(first, "speed", "60/s")
+            time.sleep(11)
+            site = web.exchanges()[-1].host
+            stopped_ms = say(first, "blacklist", "add", site)
+            say(first, "speed", "unlimited")
+            assert first.wait(120) == 0
+            assert second.wait(60) == 0
+            assert started(web, slow_ms + HEARD_MS, slow_ms + HEARD_MS + 10_000) == pytest.approx(200, rel=0.05)
+            assert started(web, fast_ms + HEARD_MS, fast_ms + HEARD_MS + 10_000) == pytest.approx(600, rel=0.05)
+            assert started(web, stopped_ms + HEARD_MS, hosts=[site]) == 0
+            say(first, "blacklist", "remove", site)
+            first.start()
+            assert first.wait(120) == 0
+            assert started(web, stopped_ms + HEARD_MS, hosts=[site]) > 0
+        assert_complete(web.report())

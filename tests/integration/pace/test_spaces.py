@@ -1,0 +1,56 @@
+"""Groups and delays set by hand are kept by two nodes, robots.txt included, as the server's log has it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.url.canonical import host_of
+from tests.integration.pace.groups import by_last
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.verdicts import assert_complete
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GROUP_MS, RULED_MS = 300, 600
+ARRIVAL_MS = 30  # by which one request may be longer under way than the next one
+
+
+@pytest.mark.timeout(180)
+def test_two_nodes_keep_groups_and_delays_by_hand(tmp_path: Path) -> None:
+    """Starts in a group are its gap apart whichever host and node; a ruled host rests longer, and nothing is missed."""
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=12, pages=8) as web:
+        ruled = host_of(web.seeds[0])
+        settings = {
+            "BIGCRAWL_HOST_DELAY": 0,
+            "BIGCRAWL_PARTITIONS": 8,
+            "BIGCRAWL_GROUP": "tests.integration.pace.groups.by_last",
+            "BIGCRAWL_GROUP_DELAY": GROUP_MS / 1000,
+            "BIGCRAWL_DELAY_RULES": json.dumps({ruled: {"delay": RULED_MS / 1000}}),
+        }
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
+            first.start()
+            wait_until(lambda: len(web.exchanges()) > 1, "the crawl is under way", timeout_s=60)
+            second.start()
+            assert first.wait(150) == 0
+            assert second.wait(60) == 0
+        assert_complete(web.report())
+        starts: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for exchange in sorted(web.exchanges(), key=lambda x: x.start_ms):
+            group = by_last(exchange.host, exchange.target)
+            if group is not None:
+                starts[group].append((exchange.start_ms, f"{exchange.host}{exchange.target}"))
+        pairs = [pair for times in starts.values() for pair in pairwise(times)]
+        gaps = sorted((later[0] - earlier[0], earlier[1], later[1]) for earlier, later in pairs)
+        assert len(gaps) > 50
+        assert gaps[0][0] >= GROUP_MS - ARRIVAL_MS, gaps[:5]
+        of_ruled = sorted((x.start_ms, x.end_ms) for x in web.exchanges() if x.host == ruled)
+        rests = [later[0] - earlier[1] for earlier, later in pairwise(of_ruled)]
+        assert len(rests) > 5
+        assert min(rests) >= RULED_MS, sorted(rests)[:5]
