@@ -146,12 +146,12 @@ class Robots:
         if held.authority in self._rules:
             return None  # known here and expired: the record is no younger
         key = partition_keys(self._crawl, held.partition).host + held.host
-        value, (now_s, now_us) = await self._client.commands([("HGET", key, _field(held.authority)), ("TIME",)])
+        value = await self._client.command("HGET", key, _field(held.authority))
         try:
             rules, expires_ms = read_record(value or b"")
         except CorruptionError:
             return None
-        left_ms = expires_ms - int(now_s) * 1_000 - int(now_us) // 1_000
+        left_ms = expires_ms - self._client.now_ms()
         known = self._keep(held.authority, Verdict(rules, left_ms, "rules"))
         return known if left_ms > 0 else None
 

@@ -66,8 +66,7 @@ async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition], now
 
 async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: int) -> None:
     seen = [mine.snoozes for mine in moved]
-    [(now_s, _)] = await client.commands([("TIME",)])
-    stale_ms = int(now_s) * 1_000 - STALE_MS
+    stale_ms = client.now_ms() - STALE_MS
     await client.commands([("ZREMRANGEBYSCORE", mine.keys.snoozed, "-inf", stale_ms) for mine in moved])
     rows = await client.commands([("ZRANGE", mine.keys.snoozed, 0, -1, "WITHSCORES") for mine in moved])
     for mine, row in zip(moved, rows, strict=True):
