@@ -1,7 +1,8 @@
 # The project's commands. Each does its own set-up: a virtual environment in .venv, made anew when pyproject.toml changes.
 #
 #   make crawl        the main job: SEEDS="http://a.example/ ..." or SEEDS=file; CONTACT=<your page or mail address>,
-#                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins a finished crawl anew; without SEEDS a small web of its own, offline
+#                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
+#                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
