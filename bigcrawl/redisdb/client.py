@@ -151,10 +151,6 @@ class RedisClient:
         await connection.send_command("INFO", "server")
         reply = await connection.read_response()
         info = dict(line.split(":", 1) for line in _text(reply).splitlines() if ":" in line)
-        if not self._crawl_clock.is_known:
-            await connection.send_command("HGET", CLOCK, "adjust")
-            adjust_ms = int(await connection.read_response() or 0)
-            self._crawl_clock.note(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, sent_ms)
         run_id = info.get("run_id", "")
         if self.run_id is None:
             _check_version(info)
@@ -162,6 +158,10 @@ class RedisClient:
             self.run_id = run_id
         elif run_id != self.run_id:
             raise errors.ConnectionError(f"restarted:{run_id}")
+        if not self._crawl_clock.is_known:
+            await connection.send_command("HGET", CLOCK, "adjust")
+            adjust_ms = int(await connection.read_response() or 0)
+            self._crawl_clock.note(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, sent_ms)
         if self._loaded_on != run_id:
             for name in scripts.names():
                 await connection.send_command("SCRIPT", "LOAD", scripts.source_for_many(name))

@@ -46,7 +46,7 @@ class Ended(NamedTuple):
     report: Report
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
     """Nothing disturbs this crawl but what it crawls."""
     work = tmp_path_factory.mktemp("calm")
@@ -55,24 +55,25 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
         yield Ended(hostile, crawl, hostile.hold())
 
 
-def test_crawl_is_polite_and_complete(calm: Ended) -> None:
-    """No violation of any kind by the server's log; every URL that policy allows was asked for."""
-    assert not calm.report.kinds, str(calm.report)
-    assert len(calm.hostile.expected) > URLS_MIN
+class TestCalm:
+    """One crawl; its web and its name server are gone before the next."""
 
+    def test_crawl_is_polite_and_complete(self, calm: Ended) -> None:
+        """No violation of any kind by the server's log; every URL that policy allows was asked for."""
+        assert not calm.report.kinds, str(calm.report)
+        assert len(calm.hostile.expected) > URLS_MIN
 
-def test_no_exception_is_unhandled(calm: Ended) -> None:
-    """Whatever servers send, the log has no traceback but of fetches that failed."""
-    assert not unhandled(calm.crawl)
+    def test_no_exception_is_unhandled(self, calm: Ended) -> None:
+        """Whatever servers send, the log has no traceback but of fetches that failed."""
+        assert not unhandled(calm.crawl)
 
-
-def test_every_url_that_was_not_fetched_is_accounted_for(calm: Ended) -> None:
-    """Forbidden, unreachable, unresolved, withheld, or never linked to where a right crawler looks: and truly so."""
-    truth = Truth(calm.hostile)
-    accounts = accounts_of(calm.crawl, truth.not_asked_for())
-    states = summary(accounts)
-    assert not wrong(truth, accounts), states
-    assert {"dropped:forbidden", "dropped:unreachable", "withheld"} <= states.keys()
+    def test_every_url_that_was_not_fetched_is_accounted_for(self, calm: Ended) -> None:
+        """Forbidden, unreachable, unresolved, withheld, or never linked to where a right crawler looks: truly so."""
+        truth = Truth(calm.hostile)
+        accounts = accounts_of(calm.crawl, truth.not_asked_for())
+        states = summary(accounts)
+        assert not wrong(truth, accounts), states
+        assert {"dropped:forbidden", "dropped:unreachable", "withheld"} <= states.keys()
 
 
 @pytest.mark.parametrize("whose", ["node", "machine"])
