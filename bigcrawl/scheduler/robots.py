@@ -146,7 +146,7 @@ class Robots:
         if held.authority in self._rules:
             return None  # known here and expired: the record is no younger
         key = partition_keys(self._crawl, held.partition).host + held.host
-        value = await self._client.command("HGET", key, _field(held.authority))
+        [value] = await self._client.commands([("HGET", key, _field(held.authority))])
         try:
             rules, expires_ms = read_record(value or b"")
         except CorruptionError:

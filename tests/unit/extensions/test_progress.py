@@ -16,6 +16,7 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.extensions import progress as progress_module
 from bigcrawl.extensions.progress import Progress
+from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.registry import mark_failed, register
 from bigcrawl.scheduler.survey import Survey
 from tests.unit.scheduler.world import make_config
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 class Frontier:
     """What the extension asks a frontier for."""
+
+    guard = AddressGuard(True)
 
     def __init__(self, tmp_path: Path, answers: list[Survey | Exception]) -> None:
         self.config = make_config(tmp_path, "crawl")

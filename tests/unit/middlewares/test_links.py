@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.registry import register, register_storage
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ PAGE = "http://a.example/dir/"
 
 class Frontier:
     """Notes what the middleware asks of a frontier, in order."""
+
+    guard = AddressGuard(True)
 
     def __init__(self, *, starts: bool = True, has_room: bool = True) -> None:
         self.starts = starts
