@@ -104,7 +104,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "BIGCRAWL_STEP_SECONDS",
-        10.0,
+        20.0,
         float,
         "Longest time discovered URLs wait for their seen check while their partition has other work.",
         "s",
