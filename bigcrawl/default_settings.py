@@ -232,6 +232,15 @@ SETTINGS: tuple[Setting, ...] = (
         1,
         1_000,
     ),
+    Setting(
+        "BIGCRAWL_TRAP_WILDCARD_HOSTS",
+        200,
+        int,
+        "When so many hosts of a domain have been looked up, and DNS has an address for a made-up one, it is a trap.",
+        "hosts",
+        2,
+        1_000_000,
+    ),
     # --- the hot set in Redis
     Setting(
         "BIGCRAWL_HOT_URLS",
