@@ -126,6 +126,7 @@ class TrapConfig:
     segments: int
     hops: int
     parameters: int
+    wildcard_hosts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +279,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         segments=value["BIGCRAWL_TRAP_SEGMENTS"],
         hops=value["BIGCRAWL_TRAP_HOPS"],
         parameters=value["BIGCRAWL_TRAP_PARAMETERS"],
+        wildcard_hosts=value["BIGCRAWL_TRAP_WILDCARD_HOSTS"],
     )
     progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
     dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))

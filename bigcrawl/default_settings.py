@@ -104,7 +104,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "BIGCRAWL_STEP_SECONDS",
-        10.0,
+        20.0,
         float,
         "Longest time discovered URLs wait for their seen check while their partition has other work.",
         "s",
@@ -231,6 +231,15 @@ SETTINGS: tuple[Setting, ...] = (
         "parameters",
         1,
         1_000,
+    ),
+    Setting(
+        "BIGCRAWL_TRAP_WILDCARD_HOSTS",
+        200,
+        int,
+        "When so many hosts of a domain have been looked up, and DNS has an address for a made-up one, it is a trap.",
+        "hosts",
+        2,
+        1_000_000,
     ),
     # --- the hot set in Redis
     Setting(

@@ -49,6 +49,7 @@ from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.scheduler.sweep import Sweeper
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
+from bigcrawl.scheduler.wildcard_dns import WildcardDns
 from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Node:
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if self._has_budgets else None
-        self.same_content = self._make_same_content() if self._has_budgets else None
+        self.same_content, self.wildcards = self._make_trap_signs(dns)
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
         self._paces = Paces(config, self.pld_of)
         self.handout = Handout(config, clock, self.outbox, self._paces)
@@ -155,9 +156,11 @@ class Node:
         """Else nobody asks for in-degrees, nor for traps."""
         return self.config.budget.policy != NO_POLICY
 
-    def _make_same_content(self) -> SameContent | None:
+    def _make_trap_signs(self, dns: DnsCache) -> tuple[SameContent | None, WildcardDns | None]:
         traps = self.config.traps
-        return SameContent(traps.same_share, self.pld_of) if traps.share else None
+        if not (self._has_budgets and traps.share):
+            return None, None
+        return SameContent(traps.same_share, self.pld_of), WildcardDns(traps.wildcard_hosts, dns.lookup)
 
     def _make_ownership(self) -> Ownership:
         return Ownership(
@@ -178,7 +181,7 @@ class Node:
         doors = Doors(config.politeness, self._client, self._dns, self._clock, self._paces, spaces, config.crawl.name)
         doors.on_unidentified = self._on_fatal
         doors.resolves_here = local_names(config.dns)
-        doors.lookups = Lookups(config, self._clock, self.pld_of, self._budget_of)
+        doors.lookups = Lookups(config, self._clock, self.pld_of, self._budget_of, self.wildcards)
         return doors
 
     def _make_aside(self) -> Aside:
@@ -250,6 +253,8 @@ class Node:
         if self._dns.store is self._answers:
             self._dns.store = None
         await self._answers.close()
+        if self.wildcards is not None:
+            await self.wildcards.close()
 
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.

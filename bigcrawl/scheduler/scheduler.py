@@ -362,6 +362,8 @@ class Scheduler(BaseScheduler):
             node = self.node
             if node is not None and node.same_content is not None and response.status == 200 and response.body:
                 held.remark = node.same_content.note(held.host, response.body)
+                if node.wildcards is not None and node.wildcards.has_verdicts:
+                    held.remark += node.wildcards.take(node.pld_of(held.host))
 
     def was_answered(self, request: Request) -> bool:
         """Whether a handed-out request has an answer, one that could be used."""

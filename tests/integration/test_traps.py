@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.crawls import Crawl
+from tests.support.named_web import NamedWeb
 from tests.support.processes import no_strays_below
 
 if TYPE_CHECKING:
@@ -85,3 +86,29 @@ def test_same_page_under_many_urls_is_told_and_explained(tmp_path: Path) -> None
         found = crawl.asked("explain", f"{url}/same/5")
         assert (found["outcome"]["name"], found["shape"]) == ("status:200", [])
         assert (found["trap"]["same"], found["trap"]["budget_divided_by"]) == (63, 5)
+
+
+def test_domain_that_answers_for_every_name_is_found_out(tmp_path: Path) -> None:
+    """By one look-up of a name that no page has; a domain with as many hosts, all of them real, is not."""
+    hosts = [f"h{number}.{domain}.example" for domain in ("farm", "honest") for number in range(6)]
+    names = {host: "127.0.0.1" for host in hosts if "honest" in host} | {"*.farm.example": "127.0.0.1"}
+    pages = {f"{host}{path}": f'<a href="/more">{host}{path}</a>' for host in hosts for path in ("/", "/more")}
+    with no_strays_below(tmp_path), NamedWeb(["127.0.0.1"], names, pages) as web:
+        settings = {
+            "BIGCRAWL_DNS_SERVERS": web.name_server,
+            "BIGCRAWL_HOST_DELAY": 0.1,
+            "BIGCRAWL_PARTITIONS": 2,
+            "BIGCRAWL_TRAP_WILDCARD_HOSTS": 4,
+        }
+        with Crawl(tmp_path / "crawl", [web.url(host) for host in hosts], settings) as crawl:
+            assert crawl.run(60) == 0
+            log = crawl.log.read_text()
+            assert "Traceback" not in log
+            assert log.count("farm.example is taken for a trap: DNS has an address for any name of it") == 1
+            assert "honest.example is taken" not in log
+            asked = {name for name in web.zone.asked if name not in hosts}
+            assert sorted(name.partition(".")[2] for name in asked) == ["farm.example", "honest.example"]
+            trap = frontier(crawl, "explain", web.url(hosts[0]))["trap"]
+            assert (trap["is_caught"], trap["is_wildcard"], trap["budget_divided_by"]) == (True, True, 5)
+            assert frontier(crawl, "explain", web.url(hosts[-1]))["trap"] is None
+            assert "any name of it" in frontier(crawl, "budget", "farm.example")["trap"]
