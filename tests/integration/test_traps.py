@@ -108,7 +108,7 @@ def test_domain_that_answers_for_every_name_is_found_out(tmp_path: Path) -> None
             assert "honest.example is taken" not in log
             asked = {name for name in web.zone.asked if name not in hosts}
             assert sorted(name.partition(".")[2] for name in asked) == ["farm.example", "honest.example"]
-            trap = frontier(crawl, "explain", web.url(hosts[0]))["trap"]
+            trap = crawl.asked("explain", web.url(hosts[0]))["trap"]
             assert (trap["is_caught"], trap["is_wildcard"], trap["budget_divided_by"]) == (True, True, 5)
-            assert frontier(crawl, "explain", web.url(hosts[-1]))["trap"] is None
-            assert "any name of it" in frontier(crawl, "budget", "farm.example")["trap"]
+            assert crawl.asked("explain", web.url(hosts[-1]))["trap"] is None
+            assert "any name of it" in crawl.asked("budget", "farm.example")["trap"]
