@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import redis
 
+from bigcrawl.commands.opened_crawl import server_of
 from tests.support.crawls import Crawl
 from tests.support.explained import explained
 from tests.support.processes import no_strays_below, wait_until
@@ -79,6 +81,13 @@ def well(path: str) -> Answer:
     return 200, {}
 
 
+def let_time_pass(crawl: Crawl, host: str, ms: int) -> None:
+    """Since a host has failed: awakened, it is not asked before a minute is over."""
+    with server_of(crawl.config()) as server, redis.Redis.from_url(server) as client:
+        [record] = client.scan_iter(f"bigcrawl:{{{crawl.name}:p*}}:host:{host}")
+        client.hincrby(record, "failed", -ms)
+
+
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int) -> None:
@@ -137,6 +146,7 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             assert crawl.run(60) == 0, "a restart does not forget it"
             assert explained(crawl, kept[:1])[kept[0]]["host_state"] == "retired"
 
+            let_time_pass(crawl, "127.0.21.3", 60_000)
             with serving("127.0.21.3", well, port) as back:
                 assert crawl.frontier("awaken", "127.0.21.3").stdout == "awakened: 127.0.21.3\n"
                 assert crawl.frontier("awaken", "127.0.21.3", check=False).returncode == 1
