@@ -435,6 +435,9 @@ class Node:
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     async def _rest(self, rest_s: float, work: Callable[[], Awaitable[float]]) -> None:
+        if work == self._watch:
+            await self._rest_until_idle(rest_s)
+            return
         if work != self._pump:
             await asyncio.sleep(rest_s)
             return
@@ -444,6 +447,11 @@ class Node:
             await self._wake.wait()
             alarm.cancel()
         self._wake.clear()
+
+    async def _rest_until_idle(self, rest_s: float) -> None:
+        while rest_s > 0:
+            await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
+            rest_s = 0 if self._is_idle() else rest_s - WATCH_IDLE_S
 
     async def _pump(self) -> float:
         self._poll_ended()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,15 +55,6 @@ def serving() -> Iterator[str]:
             thread.join()
 
 
-def frontier(crawl: Crawl, *words: str) -> dict[str, Any]:
-    named = [word for word in crawl.command()[4:] if word == "-s" or ("=" in word and "BIGCRAWL" in word)]
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-    command = [sys.executable, "-m", "scrapy", "frontier", *words, "--json", *named]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 @pytest.mark.timeout(120)
 def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
     """By the log once, in the stats, by `explain` and `budget`; and the crawl goes on in it, more slowly."""
@@ -78,12 +65,12 @@ def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
         assert "Traceback" not in log
         assert log.count("127.0.0.1 is taken for a trap and its budget divided by 5: ") == 1
         assert "'bigcrawl/traps/calendar': " in log
-        found = frontier(crawl, "explain", f"{url}/calendar/2031/5")
+        found = crawl.asked("explain", f"{url}/calendar/2031/5")
         assert found["shape"] == ["calendar"]
         assert found["trap"]["is_caught"]
         assert found["trap"]["budget_divided_by"] == 5
         assert found["trap"]["kinds"]["calendar"] >= 250
-        budget = frontier(crawl, "budget", "127.0.0.1")
+        budget = crawl.asked("budget", "127.0.0.1")
         assert budget["trap"].startswith("divided by 5, unless it is set by hand: ")
 
 
@@ -96,7 +83,7 @@ def test_same_page_under_many_urls_is_told_and_explained(tmp_path: Path) -> None
         log = crawl.log.read_text()
         assert log.count("127.0.0.1 is taken for a trap: about 63 of its last 64 pages had the content of others") == 1
         assert "\npages (any status)                   200" in log
-        found = frontier(crawl, "explain", f"{url}/same/5")
+        found = crawl.asked("explain", f"{url}/same/5")
         assert (found["outcome"]["name"], found["shape"]) == ("status:200", [])
         assert (found["trap"]["same"], found["trap"]["budget_divided_by"]) == (63, 5)
 
@@ -121,7 +108,7 @@ def test_domain_that_answers_for_every_name_is_found_out(tmp_path: Path) -> None
             assert "honest.example is taken" not in log
             asked = {name for name in web.zone.asked if name not in hosts}
             assert sorted(name.partition(".")[2] for name in asked) == ["farm.example", "honest.example"]
-            trap = frontier(crawl, "explain", web.url(hosts[0]))["trap"]
+            trap = crawl.asked("explain", web.url(hosts[0]))["trap"]
             assert (trap["is_caught"], trap["is_wildcard"], trap["budget_divided_by"]) == (True, True, 5)
-            assert frontier(crawl, "explain", web.url(hosts[-1]))["trap"] is None
-            assert "any name of it" in frontier(crawl, "budget", "farm.example")["trap"]
+            assert crawl.asked("explain", web.url(hosts[-1]))["trap"] is None
+            assert "any name of it" in crawl.asked("budget", "farm.example")["trap"]

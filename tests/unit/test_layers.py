@@ -13,7 +13,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 # A module may import from lower layers and, where the layer says so, from its own.
 # A new top-level name of the package gets its place here first.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"clock", "config", "contact", "default_settings", "exceptions", "items", "signals", "stats"}),
+    frozenset(
+        {"clock", "config", "contact", "default_settings", "exceptions", "items", "setting_values", "signals", "stats"}
+    ),
     frozenset({"directives", "drum", "redisdb", "simweb", "url", "warc"}),
     frozenset({"links", "politeness"}),
     frozenset({"scheduler"}),

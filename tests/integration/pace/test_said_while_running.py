@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -24,12 +22,7 @@ HEARD_MS = 1_000
 
 def say(crawl: Crawl, *words: str) -> int:
     """Run `scrapy frontier`; when it had said it, ms since the epoch."""
-    command = crawl.command()
-    at = command.index("crawl")
-    settings = [word for word in command if word.startswith("BIGCRAWL_")]
-    options = [word for setting in settings for word in ("-s", setting)]
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-    subprocess.run([*command[:at], "frontier", *words, *options], env=environment, check=True, capture_output=True)
+    crawl.frontier(*words)
     return round(1000 * time.time())
 
 
