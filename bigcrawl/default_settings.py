@@ -274,8 +274,7 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_ROBOTS_BYTES",
         64 << 20,
         int,
-        "Robots rules of all hosts together that stay in Redis, packed; of hosts beyond, robots.txt is fetched again "
-        "when another node takes them over.",
+        "Robots rules of all hosts together that stay in Redis, packed; those of hosts beyond are on disk alone.",
         "bytes",
         1 << 20,
         1 << 33,

@@ -260,6 +260,7 @@ class Node:
         if self._dns.store is self._answers:
             self._dns.store = None
         await self._answers.close()
+        await self.robots.close()
         if self.wildcards is not None:
             await self.wildcards.close()
 
