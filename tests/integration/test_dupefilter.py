@@ -16,8 +16,6 @@ from tests.support.processes import spawn, wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = 400
-
 # Every page links to the same pages, in part: most links are duplicates.
 SPIDER = """
 import scrapy
@@ -42,9 +40,9 @@ class Linked(scrapy.Spider):
 
 
 class Pages:
-    """A server of `PAGES` pages that counts what it is asked for."""
+    """A server of so many pages that counts what it is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         self.asked: Counter[str] = Counter()
         pages = self
 
@@ -52,7 +50,7 @@ class Pages:
             def do_GET(self) -> None:
                 pages.asked[self.path] += 1
                 number = int(self.path[1:])
-                links = [(number * 7 + step) % PAGES for step in range(1, 13)]
+                links = [(number * 7 + step) % count for step in range(1, 13)]
                 body = "".join(f'<a href="/{link}#here">x</a>' for link in links).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html")
@@ -106,17 +104,18 @@ class Job:
 
 def test_a_job_that_is_stopped_and_resumed_requests_each_page_once(tmp_path: Path) -> None:
     """Stopped twice as Ctrl-C does and run to its end, no page is asked for twice and none is left out."""
-    with Pages() as pages:
+    count = 200
+    with Pages(count) as pages:
         job = Job(tmp_path, pages.origin)
         job.run_until(lambda: len(pages.asked) > 60, signal.SIGINT)
         first = len(pages.asked)
-        assert first < PAGES
+        assert first < count
         job.run_until(lambda: len(pages.asked) > first + 60, signal.SIGINT)
-        assert len(pages.asked) < PAGES
+        assert len(pages.asked) < count
         log = job.run_until(lambda: False, None)
     # The seed is not filtered, and so asked for by each start.
     assert pages.asked.pop("/0") >= 1
-    assert set(pages.asked) == {f"/{number}" for number in range(1, PAGES)}
+    assert set(pages.asked) == {f"/{number}" for number in range(1, count)}
     assert max(pages.asked.values()) == 1
     assert "'dupefilter/filtered'" in log
     assert (tmp_path / "job" / "requests.drum" / "MANIFEST").exists()
@@ -128,7 +127,7 @@ def test_a_killed_job_forgets_few_requests(tmp_path: Path) -> None:
     """After kill -9 the filter still knows all requests but those that came last, fewer than a record of its log."""
     from bigcrawl.drum.key_set import LOG_KEYS, KeySet
 
-    with Pages() as pages:
+    with Pages(400) as pages:
         job = Job(tmp_path, pages.origin)
         job.run_until(lambda: len(pages.asked) > 300, signal.SIGKILL)
         asked = len(pages.asked)
