@@ -118,9 +118,9 @@ class Node:
         self.ownership = self._make_ownership()
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
+        self._aside = self._make_aside()
         self._doors = self._make_doors()
         self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
-        self._aside = self._doors.aside = self._make_aside()
         self._control = self._make_control()
         self.robots = Robots(config, client, self._doors, clock, self.speed.paced(fetch), self.partition_of_host)
         self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
@@ -177,12 +177,19 @@ class Node:
 
     def _make_doors(self) -> Doors:
         config = self.config
-        spaces = Spaces(config.pace, self._paces, self.pld_of)
-        doors = Doors(config.politeness, self._client, self._dns, self._clock, self._paces, spaces, config.crawl.name)
-        doors.on_unidentified = self._on_fatal
-        doors.resolves_here = local_names(config.dns)
-        doors.lookups = Lookups(config, self._clock, self.pld_of, self._budget_of, self.wildcards)
-        return doors
+        return Doors(
+            config.politeness,
+            self._client,
+            self._dns,
+            self._clock,
+            self._paces,
+            Spaces(config.pace, self._paces, self.pld_of),
+            config.crawl.name,
+            lookups=Lookups(config, self._clock, self.pld_of, self._budget_of, self.wildcards),
+            resolves_here=local_names(config.dns),
+            aside=self._aside,
+            on_unidentified=self._on_fatal,
+        )
 
     def _make_aside(self) -> Aside:
         return Aside(self._client, self.handout.held, self.ownership, self.config.politeness.host_connections)

