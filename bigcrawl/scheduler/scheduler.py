@@ -40,7 +40,7 @@ from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.tries import Tries
 from bigcrawl.url.canonical import UrlError
-from bigcrawl.url.key import url_keys
+from bigcrawl.url.key import UrlKey, url_key_array
 from bigcrawl.url.shape import Shapes, kinds_of
 
 if TYPE_CHECKING:
@@ -245,16 +245,16 @@ class Scheduler(BaseScheduler):
         encode = links_encoder(links, depth, self._marks)
         if links.meta:
             self._heed_meta(links.meta)
-        keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
+        urls = list(dict.fromkeys(urls))
+        keys = url_key_array(urls)
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
-        fresh = node.outbox.not_recent(keyed)
         offered = 0
-        for key in fresh:
+        for at in node.outbox.not_recent(keys):
             try:
-                queued = encode(key, keyed[key])
+                queued = encode(UrlKey(int(keys[at])), urls[at])
             except (ValueError, IndexError):  # said to be canonical, and no URL at all
-                self._drop("url", keyed[key])
+                self._drop("url", urls[at])
                 continue
             node.offer(queued)
             offered += 1
