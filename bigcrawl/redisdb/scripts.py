@@ -151,13 +151,15 @@ class PartitionView:
 _new_tuple = tuple.__new__
 
 
-def _owned(partition: PartitionKeys) -> Callable[[Any], int]:
-    def parse(reply: Any) -> int:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {partition.partition} has another owner")
-        return int(reply)
+def _owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Read a reply, unless it says that another node owns the partition."""
 
-    return parse
+    def parse_owned(reply: Any) -> T:
+        if (reply[0] if isinstance(reply, list) else reply) == -1:
+            raise OwnershipLostError(f"partition {partition.partition} has another owner")
+        return parse(reply)
+
+    return parse_owned
 
 
 def append_batch(
@@ -212,8 +214,6 @@ def admit_urls(
     flat = tuple(value for url in urls for value in url)
 
     def parse(reply: int) -> bool:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
         if reply == -2:
             raise ContractError(f"partition {keys.partition}: admit batch {number} offered before an earlier one")
         return bool(reply)
@@ -222,7 +222,7 @@ def admit_urls(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
         (now_ms, who.node, who.epoch, number, packed_keys, connections, *flat),
-        parse,
+        _owned(keys, parse),
     )
 
 
@@ -259,18 +259,12 @@ def drop_urls(
     keys: PartitionKeys, who: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
 ) -> Call[int]:
     """End URLs that wait in a host's back queue; how many were there. `urls` are (member, outcome) of each."""
-
-    def parse(reply: Any) -> int:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
-        return int(reply)
-
     flat = [value for row in urls for value in row]
     return Call(
         "drop_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (who.node, who.epoch, host, counter, *flat),
-        parse,
+        _owned(keys, int),
     )
 
 
@@ -290,8 +284,6 @@ def reconcile_partition(
     """
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:
-        if reply[0] == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
         return int(reply[0]), int(reply[1]), int(reply[2])
 
     flat = [value for row in (*held, *ended, *rests.items()) for value in row]
@@ -299,7 +291,7 @@ def reconcile_partition(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
         (now_ms, who.node, who.epoch, delay_ms, len(held), len(ended), *flat),
-        parse,
+        _owned(keys, parse),
     )
 
 
@@ -338,17 +330,11 @@ def look_partition(
 
 def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[bool]:
     """Move URLs of a host from its back queue to the inbox, as a batch; False, and nothing moved, when one is gone."""
-
-    def parse(reply: int) -> bool:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
-        return bool(reply)
-
     return Call(
         "park_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (who.node, who.epoch, host, batch, *members),
-        parse,
+        _owned(keys, bool),
     )
 
 
@@ -366,7 +352,7 @@ def trim_partition(
         "trim_partition",
         (keys.owner, keys.state, keys.inbox, keys.batches),
         (who.node, who.epoch, inbox_id, batch_number, *flat),
-        _owned(keys),
+        _owned(keys, int),
     )
 
 
@@ -415,7 +401,7 @@ def set_aside_urls(
         "set_aside_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
         (now_ms, who.node, who.epoch, connections, *flat),
-        _owned(keys),
+        _owned(keys, int),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from bigcrawl.commands.opened_crawl import server_of
 from tests.support.crawls import Crawl
 from tests.support.explained import explained
 from tests.support.processes import no_strays_below, wait_until
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,15 +62,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(address: str, answer: Callable[[str], Answer], port: int = 0) -> Iterator[Host]:
-    host = Host(address, answer, port)
-    thread = threading.Thread(target=host.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with at_work(Host(address, answer, port)) as host:
         yield host
-    finally:
-        host.shutdown()
-        host.server_close()
-        thread.join()
 
 
 def paths() -> list[str]:

@@ -6,7 +6,6 @@ import gzip
 import re
 import socketserver
 from contextlib import contextmanager
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from fastwarc.warc import ArchiveIterator
 
 from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,14 +82,8 @@ class Origin(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    with Origin(("127.0.0.1", 0), Hostile) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with at_work(Origin(("127.0.0.1", 0), Hostile)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
 
 
 def stored(directory: Path) -> dict[str, tuple[str | None, bytes]]:

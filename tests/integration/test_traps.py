@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import pytest
 from tests.support.crawls import Crawl
 from tests.support.named_web import NamedWeb
 from tests.support.processes import no_strays_below
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,15 +44,8 @@ class Calendar(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Calendar) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with at_work(ThreadingHTTPServer(("127.0.0.1", 0), Calendar)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
 @pytest.mark.timeout(120)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -21,6 +20,7 @@ from scrapy.utils.misc import load_object
 
 from bigcrawl import __version__
 from bigcrawl.addon import Addon
+from tests.support.serving import at_work
 from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
@@ -84,12 +84,8 @@ class Page(BaseHTTPRequestHandler):
 
 @contextmanager
 def page() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with at_work(HTTPServer(("127.0.0.1", 0), Page)) as server:
         yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
 
 
 def installed(project: dict[str, Any] | None = None) -> BaseSettings:
