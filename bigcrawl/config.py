@@ -25,9 +25,6 @@ from bigcrawl.exceptions import ConfigError
 T = TypeVar("T")
 
 PREFIX = "BIGCRAWL_"
-SLOW_FETCHES = 4
-"""Slow hosts have one in so many of a node's fetches at a time, so that however many there are the others go on."""
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -109,7 +106,6 @@ class PolitenessConfig:
     retry_after_max_ms: int
     host_failures_max: int
     slow_after_ms: int
-    slow_fetches_max: int
     contact: str
     mail: str
 
@@ -164,7 +160,10 @@ class DnsConfig:
 
 @dataclass(frozen=True, slots=True)
 class PaceConfig:
-    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts."""
+    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts.
+
+    A node fetches `fetches_max` pages at a time, or fewer in a crowd, down to `fetches_min`.
+    """
 
     speed: str
     time_zone: str
@@ -172,6 +171,8 @@ class PaceConfig:
     pld_delay_ms: int
     group: str | None
     group_delay_ms: int
+    fetches_min: int
+    fetches_max: int
     delay_rules: Mapping[str, Mapping[str, object]]
 
 
@@ -226,6 +227,8 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
         lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
     )
+    has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # of Scrapy's
+    fetches = frontier.in_process_max if has_no_limit else concurrency
     budget = BudgetConfig(
         policy=value["BIGCRAWL_BUDGET_POLICY"],
         base=value["BIGCRAWL_BUDGET"],
@@ -255,7 +258,6 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         retry_after_max_ms=_ms(value["BIGCRAWL_RETRY_AFTER_MAX"]),
         host_failures_max=value["BIGCRAWL_HOST_FAILURES_MAX"],
         slow_after_ms=_ms(value["BIGCRAWL_SLOW_SECONDS"]),
-        slow_fetches_max=max(1, concurrency // SLOW_FETCHES),
         agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),
         contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),
         mail=find_mail(contact, agent),
@@ -281,7 +283,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     )
     progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
     dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
-    return Config(crawl, frontier, budget, politeness, limits, dns, traps, progress_ms, _pace(value))
+    return Config(crawl, frontier, budget, politeness, limits, dns, traps, progress_ms, _pace(value, fetches))
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
@@ -321,7 +323,7 @@ def _dns(value: Mapping[str, Any]) -> DnsConfig:
     )
 
 
-def _pace(value: Mapping[str, Any]) -> PaceConfig:
+def _pace(value: Mapping[str, Any], fetches: int) -> PaceConfig:
     return PaceConfig(
         speed=value["BIGCRAWL_SPEED"],
         time_zone=value["BIGCRAWL_TIME_ZONE"],
@@ -329,6 +331,8 @@ def _pace(value: Mapping[str, Any]) -> PaceConfig:
         pld_delay_ms=_ms(value["BIGCRAWL_PLD_DELAY"]),
         group=value["BIGCRAWL_GROUP"] or None,
         group_delay_ms=_ms(value["BIGCRAWL_GROUP_DELAY"]),
+        fetches_min=value["BIGCRAWL_FETCHES_MIN"] or fetches,
+        fetches_max=fetches,
         delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
 
