@@ -155,6 +155,8 @@ class Scheduler(BaseScheduler):
         )
         node.handout.wake_engine = self._probe.wake
         node.handout.call_later = asyncio.get_running_loop().call_later
+        node.handout.crowd.on_change = self._note_limit
+        self._note_limit(node.handout.crowd.limit)
         return node
 
     async def _start_embedded(self) -> str:
@@ -354,6 +356,7 @@ class Scheduler(BaseScheduler):
             held.outcome = f"status:{response.status}"
             held.fetched_bytes += len(response.body)
             held.download_ms = download_ms
+            self._note_answered(held, download_ms)
             if response.status in OVERLOADED:
                 held.retry_after_ms = self._retry_after_ms(response)
             node = self.node
@@ -372,6 +375,7 @@ class Scheduler(BaseScheduler):
         held = self._started.get(request)
         if held is not None and not held.outcome:
             held.outcome = f"status:{response.status}"
+            self._note_answered(held)
 
     def note_too_large(self, request: Request) -> None:
         """The body of a handed-out request's answer is not unpacked: no spider sees it."""
@@ -385,8 +389,21 @@ class Scheduler(BaseScheduler):
         if held is not None:
             held.outcome = error_outcome(error)
             held.download_ms = download_ms
+            self._note_answered(held)
 
     # --- inside
+
+    def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
+        """A fetch is over; how long the answer took, if there was one."""
+        if self.node is not None:
+            handout = self.node.handout
+            handout.note_answered(held)
+            if took_ms is not None:
+                handout.crowd.note(held.host, took_ms)
+
+    def _note_limit(self, fetches: int) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.set_value("bigcrawl/fetches/limit", fetches)
 
     def _enqueue(self, request: Request) -> bool:
         node = self.node
