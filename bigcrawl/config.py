@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SLOW_FETCHES = 4
-"""Slow hosts have one in so many of a node's fetches at a time, so that however many there are the others go on."""
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -107,7 +104,6 @@ class PolitenessConfig:
     retry_after_max_ms: int
     host_failures_max: int
     slow_after_ms: int
-    slow_fetches_max: int
     contact: str
     mail: str
 
@@ -163,7 +159,10 @@ class DnsConfig:
 
 @dataclass(frozen=True, slots=True)
 class PaceConfig:
-    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts."""
+    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts.
+
+    A node fetches `fetches_max` pages at a time, or fewer in a crowd, down to `fetches_min`.
+    """
 
     speed: str
     time_zone: str
@@ -171,6 +170,8 @@ class PaceConfig:
     pld_delay_ms: int
     group: str | None
     group_delay_ms: int
+    fetches_min: int
+    fetches_max: int
     delay_rules: Mapping[str, Mapping[str, object]]
 
 
@@ -202,16 +203,18 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     refuse_unknown(settings)
     value = read_values(settings)
     concurrency = int(settings.get("CONCURRENT_REQUESTS") or 16)
+    frontier = _frontier(value, concurrency)
+    has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # of Scrapy's
     return Config(
         _crawl(value),
-        _frontier(value, concurrency),
+        frontier,
         _budget(value),
-        _politeness(settings, value, concurrency),
+        _politeness(settings, value),
         _limits(value),
         replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False")),
         _traps(value),
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
-        _pace(value),
+        _pace(value, frontier.in_process_max if has_no_limit else concurrency),
     )
 
 
@@ -263,7 +266,7 @@ def _budget(value: Mapping[str, Any]) -> BudgetConfig:
     )
 
 
-def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any], concurrency: int) -> PolitenessConfig:
+def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any]) -> PolitenessConfig:
     host_delay_ms = _ms(_host_delay(settings, value["BIGCRAWL_HOST_DELAY"]))
     server_delay_ms = _ms(value["BIGCRAWL_SERVER_DELAY"])
     return PolitenessConfig(
@@ -286,7 +289,6 @@ def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any], concurren
         retry_after_max_ms=_ms(value["BIGCRAWL_RETRY_AFTER_MAX"]),
         host_failures_max=value["BIGCRAWL_HOST_FAILURES_MAX"],
         slow_after_ms=_ms(value["BIGCRAWL_SLOW_SECONDS"]),
-        slow_fetches_max=max(1, concurrency // SLOW_FETCHES),
         agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),
         contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),
         mail=find_mail(contact, agent),
@@ -342,7 +344,7 @@ def _dns(value: Mapping[str, Any]) -> DnsConfig:
     )
 
 
-def _pace(value: Mapping[str, Any]) -> PaceConfig:
+def _pace(value: Mapping[str, Any], fetches: int) -> PaceConfig:
     return PaceConfig(
         speed=value["BIGCRAWL_SPEED"],
         time_zone=value["BIGCRAWL_TIME_ZONE"],
@@ -350,6 +352,8 @@ def _pace(value: Mapping[str, Any]) -> PaceConfig:
         pld_delay_ms=_ms(value["BIGCRAWL_PLD_DELAY"]),
         group=value["BIGCRAWL_GROUP"] or None,
         group_delay_ms=_ms(value["BIGCRAWL_GROUP_DELAY"]),
+        fetches_min=value["BIGCRAWL_FETCHES_MIN"] or fetches,
+        fetches_max=fetches,
         delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
 

@@ -554,6 +554,16 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # --- fetching
     Setting(
+        "BIGCRAWL_FETCHES_MIN",
+        4,
+        int,
+        "Pages that a node fetches at a time at least, where a crowded link or CPU makes all answers take longer; "
+        "CONCURRENT_REQUESTS without a crowd. 0: always that many.",
+        "fetches",
+        0,
+        100_000,
+    ),
+    Setting(
         "BIGCRAWL_IN_PROCESS_MAX",
         0,
         int,

@@ -91,6 +91,13 @@ SCRAPY_STATS: tuple[Stat, ...] = (
     ),
     # --- fetched
     Stat(
+        "bigcrawl/fetches/limit",
+        "gauge",
+        "fetches",
+        "Pages that this node fetches at a time at most, those that hang not counted; it falls in a crowd.",
+        "scheduler/scheduler.py",
+    ),
+    Stat(
         "bigcrawl/limits/{reason}",
         "counter",
         "answers",

@@ -60,6 +60,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             name: {
                 "partitions": seen.owners[name],
                 "held": report.get("held", 0),
+                "fetches_max": report.get("fetches_max", 0),
                 "outbox": report.get("outbox", 0),
                 "pages_per_s": report.get("rate", 0.0),
             }
@@ -108,7 +109,7 @@ def status_text(status: dict[str, Any]) -> str:
     for name, node in status["nodes"].items():
         lines.append(
             f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
-            f"{node['pages_per_s']:.1f} pages/s"
+            f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
         )
     lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
     return "\n".join(lines)

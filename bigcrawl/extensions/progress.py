@@ -91,8 +91,16 @@ class Progress:
         return (
             f"{seen.pages} pages, {rate:.1f} pages/s; hosts: {seen.hosts_ready} ready, {seen.hosts_waiting} waiting, "
             f"{seen.hosts_busy} busy; URLs: {seen.waiting} waiting, {seen.counts['seen']} seen; "
-            f"{seen.counts['bytes'] / 1e6:.1f} MB"
+            f"{seen.counts['bytes'] / 1e6:.1f} MB{self._crowd()}"
         )
+
+    def _crowd(self) -> str:
+        """A word on this node, where it fetches less at a time than it might."""
+        frontier = frontier_of(self._crawler)
+        assert frontier is not None
+        assert frontier.node is not None
+        crowd = frontier.node.handout.crowd
+        return f"; crowded: {crowd}" if crowd.is_crowded else ""
 
     def _say(self, line: str) -> None:
         if self._live:

@@ -17,6 +17,7 @@ from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.held import HeldUrls, Stage
 from bigcrawl.scheduler.outcomes import rule_hash
 from bigcrawl.scheduler.paces import Paces
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.speed import SpeedControl
 
 SERVERS_REMEMBERED = 10_000
+SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
 HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
 NEVER_SLOW_MS = 1 << 62
 SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
@@ -60,13 +62,15 @@ class Handout:
         self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
         self._slow: OrderedDict[str, int] = OrderedDict()
         self._slow_after_ms = policy.slow_after_ms or NEVER_SLOW_MS
-        self._slow_room = policy.slow_fetches_max
+        self._slow_fetching = 0
+        self._fetching = 0
         self._paces = paces or Paces(config)
         self._clock = clock
         self._outbox = outbox
         self._buffer: deque[HeldUrl] = deque()
         self._started_ms: OrderedDict[str, int] = OrderedDict()
         self.held = HeldUrls()
+        self.crowd = Crowd(config.pace, clock)
         self.lease_ends_ms = 0  # monotonic; nothing is handed out after it
         self.wake_engine: Callable[[], None] = _nothing
         self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None
@@ -101,7 +105,7 @@ class Handout:
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
-        self._leave_slow(held)
+        self._leave(held)
         held.detail = rule_hash(rule) if rule else 0
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             held.stage = Stage.WAITING
@@ -115,7 +119,7 @@ class Handout:
     def pop(self) -> HeldUrl | None:
         """The next URL to fetch, or None; O(1)."""
         now_ms = self._clock.monotonic_ms()
-        if now_ms >= self.lease_ends_ms:
+        if now_ms >= self.lease_ends_ms or self._fetching >= self.crowd.fetches_max:
             return None
         for _ in range(len(self._buffer)):
             held = self._buffer.popleft()
@@ -128,16 +132,25 @@ class Handout:
                 continue
             if held.refusal or self._server_may_start(held, now_ms):
                 held.stage = Stage.STARTED
+                held.fetching_since_ms = now_ms
+                self._fetching += 1
                 if self._slow and held.host in self._slow:
                     held.is_slow = True
-                    self._slow_room -= 1
+                    self._slow_fetching += 1
                 if self.speed is not None and self.speed.limits and not held.refusal:
                     self.speed.note_start()
                 return held
         return None
 
+    def note_answered(self, held: HeldUrl) -> None:
+        """The fetch is over, however it went: there is room for another one."""
+        if held.fetching_since_ms >= 0:
+            held.fetching_since_ms = -1
+            self._fetching -= 1
+
     def end_fetched(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
+        self.note_answered(held)
         held.ended_ms = self._clock.monotonic_ms()
         if self._slow or held.is_slow or held.download_ms > self._slow_after_ms:
             self._note_speed(held)
@@ -192,7 +205,7 @@ class Handout:
         return failure_word(self._backoff, said, self._dice(), held.retry_after_ms, held.next_order)
 
     def _note_speed(self, held: HeldUrl) -> None:
-        self._leave_slow(held)
+        self._leave(held)
         if held.outcome == ABORTED:
             return
         if held.download_ms > self._slow_after_ms:
@@ -200,16 +213,17 @@ class Handout:
         else:
             self._slow.pop(held.host, None)
 
-    def _leave_slow(self, held: HeldUrl) -> None:
+    def _leave(self, held: HeldUrl) -> None:
+        self.note_answered(held)
         if held.is_slow:
             held.is_slow = False
-            self._slow_room += 1
+            self._slow_fetching -= 1
 
     def _slow_may_start(self, held: HeldUrl) -> bool:
         """Whether a URL may be started, as far as slow hosts go: they have a share of the fetches, and no more."""
         if held.host not in self._slow:
             return True
-        if self._slow_room <= 0:
+        if self._slow_fetching >= max(1, self.crowd.shared // SLOW_FETCHES):
             self.give_back(held, SLOW_WAIT_MS)
             return False
         return True

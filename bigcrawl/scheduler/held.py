@@ -59,6 +59,7 @@ class HeldUrl:
     next_order: int | None = None  # the next try's place in its host's queue, where that is not the old one
     said: str = ""  # of its host, when it was not fetched: `ANSWERS`, or why it failed
     is_slow: bool = False  # it has one of the fetches of slow hosts
+    fetching_since_ms: int = -1  # monotonic; -1: it is not being fetched, or is answered
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
     server_delay_ms: int = 0  # between starts of fetches from that address

@@ -20,7 +20,7 @@ from bigcrawl.url.key import pld_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# Pairs remembered as told: some 10 MB, and a page's worth of them is mostly among those of its site's other pages.
+# Places for pairs that were told: 0.5 MB, and a page's worth of them is mostly among those of its site's other pages.
 RECENT_EDGES = 1 << 16
 
 ORIGINS_CACHED = 1 << 15  # schemes and hosts with the keys of their PLDs: some 5 MB
@@ -62,9 +62,8 @@ class LinkGraph:
             self._add(source, targets)
 
     def _add(self, source: int, targets: Iterable[int]) -> None:
-        pairs = {(source * 31 + target) & _MASK: target for target in targets}
-        for pair in self._recent.new(pairs):
-            target = pairs[pair]
+        is_new = self._recent.is_new
+        for target in [target for target in targets if is_new((source * 31 + target) & _MASK)]:
             self._waiting.setdefault(target % self._partitions, bytearray()).extend(_EDGE.pack(source, target))
 
     def take(self, partition: int) -> bytes:

@@ -542,6 +542,8 @@ class Node:
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
     async def _steer(self) -> float:
+        if self.handout.crowd.look(self.handout.held):
+            self._wake_engine()
         if self._restarted:
             return RETRY_S
         if await self._control.hear_due():
@@ -573,6 +575,7 @@ class Node:
             "token": self.membership.token,
             "capacity": 1.0,
             "held": len(self.handout.held),
+            "fetches_max": self.handout.crowd.limit,
             "outbox": self.outbox.waiting,
             "pages": self._exchange.pages,
             "rate": round(self._rate(), 1),

@@ -40,7 +40,7 @@ from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.tries import Tries
 from bigcrawl.url.canonical import UrlError
-from bigcrawl.url.key import url_keys
+from bigcrawl.url.key import UrlKey, url_key_array
 from bigcrawl.url.shape import Shapes, kinds_of
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ class Scheduler(BaseScheduler):
         )
         node.handout.wake_engine = self._probe.wake
         node.handout.call_later = asyncio.get_running_loop().call_later
+        node.handout.crowd.on_change = self._note_limit
+        self._note_limit(node.handout.crowd.limit)
         return node
 
     async def _start_embedded(self) -> str:
@@ -245,16 +247,16 @@ class Scheduler(BaseScheduler):
         encode = links_encoder(links, depth, self._marks)
         if links.meta:
             self._heed_meta(links.meta)
-        keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
+        urls = list(dict.fromkeys(urls))
+        keys = url_key_array(urls)
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
-        fresh = node.outbox.not_recent(keyed)
         offered = 0
-        for key in fresh:
+        for at in node.outbox.not_recent(keys):
             try:
-                queued = encode(key, keyed[key])
+                queued = encode(UrlKey(int(keys[at])), urls[at])
             except (ValueError, IndexError):  # said to be canonical, and no URL at all
-                self._drop("url", keyed[key])
+                self._drop("url", urls[at])
                 continue
             node.offer(queued)
             offered += 1
@@ -354,6 +356,7 @@ class Scheduler(BaseScheduler):
             held.outcome = f"status:{response.status}"
             held.fetched_bytes += len(response.body)
             held.download_ms = download_ms
+            self._note_answered(held, download_ms)
             if response.status in OVERLOADED:
                 held.retry_after_ms = self._retry_after_ms(response)
             node = self.node
@@ -372,6 +375,7 @@ class Scheduler(BaseScheduler):
         held = self._started.get(request)
         if held is not None and not held.outcome:
             held.outcome = f"status:{response.status}"
+            self._note_answered(held)
 
     def note_too_large(self, request: Request) -> None:
         """The body of a handed-out request's answer is not unpacked: no spider sees it."""
@@ -385,8 +389,21 @@ class Scheduler(BaseScheduler):
         if held is not None:
             held.outcome = error_outcome(error)
             held.download_ms = download_ms
+            self._note_answered(held)
 
     # --- inside
+
+    def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
+        """A fetch is over; how long the answer took, if there was one."""
+        if self.node is not None:
+            handout = self.node.handout
+            handout.note_answered(held)
+            if took_ms is not None:
+                handout.crowd.note(held.host, took_ms)
+
+    def _note_limit(self, fetches: int) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.set_value("bigcrawl/fetches/limit", fetches)
 
     def _enqueue(self, request: Request) -> bool:
         node = self.node

@@ -13,10 +13,12 @@ from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
+from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.extensions import progress as progress_module
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.politeness.addresses import AddressGuard
+from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.registry import mark_failed, register
 from bigcrawl.scheduler.survey import Survey
 from tests.unit.scheduler.world import make_config
@@ -35,7 +37,8 @@ class Frontier:
         self.answers = answers
         self.asked = asyncio.Event()
         self.last_survey: Survey | None = Survey(4, counts=Counter({"status:200": 7, "appended_urls": 9}))
-        self.node = SimpleNamespace(pages_before=3, survey=self.survey)
+        self.crowd = Crowd(self.config.pace, ManualClock())
+        self.node = SimpleNamespace(pages_before=3, survey=self.survey, handout=SimpleNamespace(crowd=self.crowd))
 
     async def survey(self) -> Survey:
         answer = self.answers.pop(0)
@@ -87,6 +90,15 @@ def test_line_tells_pages_rate_hosts_and_urls(
         "13 pages, 5.0 pages/s; hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting, 50 seen; 13.0 MB",
         "23 pages, 5.0 pages/s; hosts: 1 ready, 2 waiting, 3 busy; URLs: 40 waiting, 50 seen; 23.0 MB",
     ]
+
+
+def test_line_tells_of_a_crowd_while_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many pages are fetched at a time, and how many there might be; nothing where it is all of them."""
+    frontier = Frontier(tmp_path, [])
+    progress = new_progress(frontier)
+    assert progress._line(seen(13)).endswith("; 13.0 MB")
+    monkeypatch.setattr(Crowd, "is_crowded", True)
+    assert progress._line(seen(13)).endswith("; 13.0 MB; crowded: 16 of 16 fetches at a time")
 
 
 def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

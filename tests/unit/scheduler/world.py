@@ -35,6 +35,7 @@ QUIET = {
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
     "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
     "BIGCRAWL_WARC_DIR": "",
+    "BIGCRAWL_FETCHES_MIN": 0,
 }
 
 

@@ -1,0 +1,107 @@
+"""A crawl through a link that may be full, in simulated time: hosts take a time of their own, then share the link.
+
+Nothing here is measured: the same seed gives the same crawl.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.politeness.fetch_limit import FetchLimit
+
+TICK_MS = 10
+LOOK_MS = 200
+NEVER_MS = 1 << 40
+HOSTS = 2_000
+
+
+@dataclass(eq=False, slots=True)
+class Fetch:
+    """One under way: when the host begins to answer, and what is left of its page, in mean pages."""
+
+    start_ms: int
+    answers_ms: int
+    left: float
+    host: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the fetches that ended in a stretch of the crawl."""
+
+    pages: int = 0
+    took_ms: int = 0
+    timeouts: int = 0
+
+    @property
+    def mean_ms(self) -> float:
+        return self.took_ms / max(1, self.pages)
+
+
+def quick(dice: Random) -> int:
+    """A third of a second, mostly between 0.15 and 0.6."""
+    return round(300 * dice.lognormvariate(0, 0.6))
+
+
+class CrowdWorld:
+    """A node that always has pages to fetch, with a limit that adapts or a fixed one.
+
+    Attributes:
+        link: mean pages a second that the link, or the CPU, carries.
+        host_ms: how long a host takes, without the link.
+        dead: share of the fetches that never get an answer.
+    """
+
+    def __init__(self, limit: FetchLimit | int, link: float = 1e6, *, timeout_ms: int = 60_000, seed: int = 1) -> None:
+        self.link = link
+        self.host_ms: Callable[[Random], int] = quick
+        self.dead = 0.0
+        self.timeout_ms = timeout_ms
+        self.now_ms = 0
+        self._limit = limit
+        self._dice = Random(seed)
+        self._fetches: list[Fetch] = []
+
+    def run(self, seconds: float) -> Tally:
+        """Crawl on for a while."""
+        tally = Tally()
+        for _ in range(round(1000 * seconds / TICK_MS)):
+            self.now_ms += TICK_MS
+            self._begin()
+            self._move(tally)
+            if self.now_ms % LOOK_MS == 0 and not isinstance(self._limit, int):
+                self._limit.look(self.now_ms, len(self._fetches) - self._hanging(self._limit))
+        return tally
+
+    def _begin(self) -> None:
+        limit = self._limit
+        room = limit if isinstance(limit, int) else min(limit.most, limit.limit + self._hanging(limit))
+        while len(self._fetches) < room:
+            waits_ms = NEVER_MS if self._dice.random() < self.dead else self.host_ms(self._dice)
+            host = str(self._dice.randrange(HOSTS))
+            size = self._dice.lognormvariate(-0.25, 0.7)  # one, in the mean
+            self._fetches.append(Fetch(self.now_ms, self.now_ms + waits_ms, size, host))
+
+    def _move(self, tally: Tally) -> None:
+        sending = [fetch for fetch in self._fetches if fetch.answers_ms <= self.now_ms]
+        share = self.link * TICK_MS / 1000 / max(1, len(sending))
+        for fetch in sending:
+            fetch.left -= share
+        for fetch in [fetch for fetch in self._fetches if fetch.left <= 0]:
+            took_ms = self.now_ms - fetch.start_ms
+            tally.pages += 1
+            tally.took_ms += took_ms
+            self._fetches.remove(fetch)
+            if not isinstance(self._limit, int):
+                self._limit.note(fetch.host, took_ms, self.now_ms)
+        alive = [fetch for fetch in self._fetches if fetch.start_ms > self.now_ms - self.timeout_ms]
+        tally.timeouts += len(self._fetches) - len(alive)
+        self._fetches = alive
+
+    def _hanging(self, limit: FetchLimit) -> int:
+        return sum(fetch.start_ms < self.now_ms - limit.hanging_ms for fetch in self._fetches)
