@@ -32,8 +32,8 @@ Scrapy's engine touches (`scheduler`, `handout`, `outbox`) is memory only.
 ordinary Requests. `middlewares.links` takes the batches; Requests come through `Scheduler.enqueue_request`.
 Either way `codec` makes a `QueuedUrl` of each: the 64-bit key of its canonical form, its host, a priority,
 and a body that the frontier never looks into. What cannot be crawled or stored ends here, counted
-(`bigcrawl/dropped/...`). A retry, or a redirect of a URL to itself, is recognised here and does not go on:
-it becomes the next try of the URL in process (see 12).
+(`bigcrawl/dropped/...`). A retry, or a redirect of a URL to itself, is recognised here (`tries`) and does not go
+on: it becomes the next try of the URL in process (see 12).
 
 *Canonical to inbox (2 to 3).* The PLD of the host, by the crawl's own copy of the public-suffix list, gives
 the partition. `outbox` drops what it sent lately, gathers the rest by partition, and the pump sends it as
