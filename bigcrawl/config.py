@@ -108,6 +108,7 @@ class PolitenessConfig:
     backoff_longest_ms: int
     retry_after_max_ms: int
     host_failures_max: int
+    last_failures_max: int
     slow_after_ms: int
     slow_fetches_max: int
     contact: str
@@ -254,6 +255,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         backoff_longest_ms=_ms(max(value["BIGCRAWL_BACKOFF_MAX"], value["BIGCRAWL_BACKOFF"])),
         retry_after_max_ms=_ms(value["BIGCRAWL_RETRY_AFTER_MAX"]),
         host_failures_max=value["BIGCRAWL_HOST_FAILURES_MAX"],
+        last_failures_max=value["BIGCRAWL_LAST_FAILURES_MAX"],
         slow_after_ms=_ms(value["BIGCRAWL_SLOW_SECONDS"]),
         slow_fetches_max=max(1, concurrency // SLOW_FETCHES),
         agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),

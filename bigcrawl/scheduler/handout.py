@@ -17,6 +17,7 @@ from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.scheduler.codec import lowered, order_of
 from bigcrawl.scheduler.held import HeldUrls, Stage
 from bigcrawl.scheduler.outcomes import rule_hash
 from bigcrawl.scheduler.paces import Paces
@@ -96,6 +97,9 @@ class Handout:
             self._note_start(held.spaces, self._clock.monotonic_ms())  # not when it began: that may have been late
             if self._paces.differ:
                 delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
+        if held.said not in ("", ANSWERS):
+            # Behind the host's others, as a page that failed: the next one tells whether it was the host.
+            held.next_order = order_of(lowered(held.fields.priority), held.seq)
         health = self._health(held, held.said) if held.said else ""
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
 
@@ -158,6 +162,15 @@ class Handout:
     def is_failing(self, host: str, key: int) -> bool:
         """Whether the last that this node has heard of a host is a failure of another URL than that of the key."""
         return self._failing.get(host, key) != key
+
+    def fails(self, host: str) -> bool:
+        """Whether the last that this node has heard of a host is a failure."""
+        return host in self._failing
+
+    def retire_after(self, failures_max: int) -> None:
+        """Let so many failures in a row retire a host from now on, 0: none."""
+        if failures_max != self._backoff.failures_max:
+            self._backoff = replace(self._backoff, failures_max=failures_max)
 
     def return_unstarted(self) -> None:
         """Give back every URL that the engine has not started."""

@@ -6,9 +6,11 @@ the fetch is as polite as any page: the host is busy meanwhile, and nobody else 
     known, young         -> used
     in the host record   -> used: another node or an earlier run fetched it
     else                 -> fetched. 2xx, 4xx: kept for a day, or as Cache-Control has it. No answer, 5xx, 429: the last
-                            good copy, for `STALE_MS` beyond its time in the host record, holds on; without one all is
-                            forbidden, and after `ATTEMPTS_MAX` in a row the host's URLs end as unreachable. Either
-                            way it is asked again with back-off.
+                            good copy, for `STALE_MS` beyond its time in the host record, holds on, and is asked
+                            again with back-off. Without one all is forbidden, and the host has failed: it backs off, is
+                            snoozed and retired like any other, and its URLs wait. Only where the host itself is well,
+                            so that one authority alone is out of reach (https where there is only http), do that
+                            authority's URLs end, as unreachable, after `ALONE_MAX` more tries.
 
 A redirect to another host borrows that host, so that its delay and its one connection hold for it too.
 """
@@ -33,7 +35,6 @@ from bigcrawl.politeness.robots_policy import (
     read_record,
     robots_url,
 )
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
@@ -53,8 +54,7 @@ if TYPE_CHECKING:
 RULES_CACHED = 20_000  # parsed rules a node keeps; 1-2 KB each
 RULES_CHARS_MAX = 16 << 20  # of all of them: a few hundred of the longest there may be; in memory some times that
 STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their time, should the server err then
-ATTEMPTS_MAX = 3
-ATTEMPT_FIRST_MS = 10_000  # then doubled: a host that is gone ends its URLs within a minute, a restart is waited for
+ALONE_MAX = 2  # failures in a row, each after an answer of its host: it is the authority that is out of reach
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
 BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
@@ -79,15 +79,18 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownRules:
-    """Rules with their end on the monotonic clock; `attempts` counts fetches in a row without an answer.
+    """Rules with their end on the monotonic clock; past it they are the last good copy, unless they are "unreachable".
 
-    Past their end they are the last good copy, unless `reason` is "unreachable".
+    Attributes:
+        attempts: fetches in a row without an answer.
+        alone: those of them, the last ones, before which the host had answered elsewhere.
     """
 
     rules: Rules
     expires_ms: int
     reason: str
     attempts: int = 0
+    alone: int = 0
 
 
 IGNORED = KnownRules(Rules.allow_all(), 1 << 62, "ignored")
@@ -120,6 +123,8 @@ class Robots:
         self._chars = 0  # of `_rules`
         self._under_way: set[str] = set()
         self.fetched = 0
+        self.host_fails: Callable[[str], bool] = _always
+        """Whether the last that is known of a host is a failure."""
         self.tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] | None = None
         """Called with the URL of a robots.txt and those of the sitemaps in it, before its rules are kept for all."""
 
@@ -190,7 +195,7 @@ class Robots:
         )
         if verdict.reason == "unreachable":
             if earlier is None or earlier.reason == "unreachable":
-                return self._keep_unreachable(held.authority, verdict, attempts)
+                return self._keep_unreachable(held, verdict, earlier, attempts)
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
             self._keep(held.authority, verdict, attempts)
         else:
@@ -205,14 +210,13 @@ class Robots:
             urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
             await self.tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
-    def _keep_unreachable(self, authority: str, verdict: Verdict, attempts: int) -> int:
-        """Forbid all for now: a little while, and after the last attempt as long as the verdict says."""
-        last = attempts >= ATTEMPTS_MAX
-        self._keep(authority, Verdict(verdict.rules, verdict.expires_in_ms if last else 0, verdict.reason), attempts)
-        if last:
-            return self._policy.host_delay_ms
-        wait_ms = retry_backoff_ms(attempts, random.random(), first_ms=ATTEMPT_FIRST_MS)
-        return max(self._policy.host_delay_ms, wait_ms)
+    def _keep_unreachable(self, held: HeldUrl, verdict: Verdict, earlier: KnownRules | None, attempts: int) -> int:
+        """Let the host back off, which is all its URLs'; an authority that alone is away is closed for a while."""
+        is_alone = earlier is not None and not self.host_fails(held.host)
+        alone = earlier.alone + 1 if earlier is not None and is_alone else 0
+        closed_ms = verdict.expires_in_ms if alone >= ALONE_MAX else 0
+        self._keep(held.authority, Verdict(verdict.rules, closed_ms, verdict.reason), attempts, alone)
+        return self._policy.host_delay_ms
 
     def said_of(self, authority: str) -> str:
         """What the last fetch of its rules says of the authority's host: that it answers, or why it failed."""
@@ -304,9 +308,9 @@ class Robots:
             ]
         )
 
-    def _keep(self, authority: str, verdict: Verdict, attempts: int = 0) -> KnownRules:
+    def _keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
-        known = KnownRules(verdict.rules, expires_ms, verdict.reason, attempts)
+        known = KnownRules(verdict.rules, expires_ms, verdict.reason, attempts, alone)
         self._chars += known.rules.chars
         if before := self._rules.pop(authority, None):
             self._chars -= before.rules.chars
@@ -315,6 +319,11 @@ class Robots:
             _, oldest = self._rules.popitem(last=False)
             self._chars -= oldest.rules.chars
         return known
+
+
+def _always(host: str) -> bool:
+    """Nobody knows of answers of the host."""
+    return True
 
 
 def _field(authority: str) -> str:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from tests.support.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 
-NOWHERE, WITHHELD = "nowhere", "withheld"
+NOWHERE, WITHHELD, RETIRED = "nowhere", "withheld", "retired"
 
 
 class Account(NamedTuple):
-    """What the crawl says of a URL: the name of its outcome, `withheld`, `nowhere`, or where else it is."""
+    """What the crawl says of a URL: the name of its outcome, `withheld`, `retired` where its host is, or where it is."""
 
     url: str
     state: str
@@ -60,7 +60,9 @@ def _state(said: dict[str, Any]) -> str:
     """A URL on disk when the crawl has ended is there because a rule holds it."""
     if said["where"] == "ended":
         return str(said["outcome"]["name"])
-    return WITHHELD if said["where"] == "disk" else str(said["where"])
+    if said["where"] != "disk":
+        return str(said["where"])
+    return RETIRED if said["host_state"] == "retired" else WITHHELD
 
 
 class Truth:
@@ -99,7 +101,7 @@ class Truth:
         host = host_of(url)
         target = url.partition(f":{self._port}")[2]
         match state:
-            case "dropped:forbidden" | "dropped:unreachable":
+            case "dropped:forbidden" | "retired":
                 return not self._web.allows(host, target) or not self._hostile.followed[url].required
             case "withheld":
                 return self._web.is_endless(host, target)
