@@ -8,6 +8,7 @@ No exception leaves `pop`, and nothing here waits.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import OrderedDict, deque
 from dataclasses import replace
@@ -70,7 +71,8 @@ class Handout:
         self.held = HeldUrls()
         self.lease_ends_ms = 0  # monotonic; nothing is handed out after it
         self.wake_engine: Callable[[], None] = _nothing
-        self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None
+        self.break_off: Callable[[], None] = _nothing  # gives up what is under way
+        self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] = _call_later
         self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
         self.speed: SpeedControl | None = None
 
@@ -116,11 +118,16 @@ class Handout:
 
     # --- the engine's side
 
+    @property
+    def has_lease(self) -> bool:
+        """Whether this node may put anything on the wire; not when it slept, or heard nothing of Redis for so long."""
+        return self._clock.monotonic_ms() < self.lease_ends_ms
+
     def pop(self) -> HeldUrl | None:
         """The next URL to fetch, or None; O(1)."""
         now_ms = self._clock.monotonic_ms()
         if now_ms >= self.lease_ends_ms:
-            return None
+            return None  # as `has_lease`
         for _ in range(len(self._buffer)):
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
@@ -245,16 +252,23 @@ class Handout:
         gaps = held.spaces
         if held.server_delay_ms and held.address:
             gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
-        if not gaps:
-            return True
-        started_ms = self._started_ms
-        wait_ms = max(started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps)
-        if wait_ms > 0 and self.call_later is not None:
+        wait_ms = self._start(gaps, now_ms)
+        if wait_ms > 0:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
-            return False
+        return not wait_ms
+
+    def start_aside(self, gaps: tuple[tuple[str, int], ...]) -> int:
+        """Start a fetch that is not handed out: 0, or for how many ms it must wait; gaps are (name, ms) each."""
+        return self._start(gaps, self._clock.monotonic_ms())
+
+    def _start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> int:
+        started_ms = self._started_ms
+        wait_ms = max((started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps), default=0)
+        if wait_ms > 0:
+            return wait_ms
         self._note_start(gaps, now_ms)
-        return True
+        return 0
 
     def _note_start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> None:
         started_ms = self._started_ms
@@ -273,7 +287,11 @@ def _remember(hosts: OrderedDict[str, int], host: str, key: int) -> None:
 
 
 def _nothing() -> None:
-    """Before the engine is there, there is nothing to wake."""
+    """Before the engine is there, there is nothing to wake, and nothing under way."""
+
+
+def _call_later(delay_s: float, call: Callable[[HeldUrl], None], held: HeldUrl) -> object:
+    return asyncio.get_running_loop().call_later(delay_s, call, held)
 
 
 def _no_delay(authority: str) -> int | None:

@@ -187,6 +187,7 @@ class Node:
             self.config, self._client, self._doors, self._clock, self.speed.paced(fetch), self.partition_of_host
         )
         robots.host_fails = self.handout.fails
+        robots.start = self.handout.start_aside
         self.handout.crawl_delay_ms = robots.crawl_delay_ms
         return robots
 
@@ -502,6 +503,8 @@ class Node:
         return not (self.stopping or self._is_starved())
 
     async def _beat(self) -> float:
+        if not self.handout.has_lease:
+            self.handout.break_off()  # the lease is renewed only when nothing of the time before it can go on
         if self._restarted:
             return RETRY_S
         await self._heartbeat()

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import CorruptionError
+from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.robots_policy import (
     REDIRECTS_MAX,
     Rules,
@@ -39,6 +40,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.held import Stage
 from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
@@ -72,7 +74,10 @@ class Fetched:
 
 
 class Fetch(Protocol):
-    """Fetches one URL through Scrapy's downloader, redirects not followed, no retries; raises nothing."""
+    """Fetches one URL through Scrapy's downloader, redirects not followed, no retries.
+
+    Raises nothing but `Closed`, where this node may not fetch, or had to give up.
+    """
 
     async def __call__(self, url: str) -> Fetched: ...
 
@@ -125,6 +130,8 @@ class Robots:
         self.fetched = 0
         self.host_fails: Callable[[str], bool] = _always
         """Whether the last that is known of a host is a failure."""
+        self.start: Callable[[tuple[tuple[str, int], ...]], int] = _at_once
+        """Asked before each fetch, with the gap to keep: 0 when it starts, else how long it must wait, ms."""
         self.tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] | None = None
         """Called with the URL of a robots.txt and those of the sitemaps in it, before its rules are kept for all."""
 
@@ -181,6 +188,8 @@ class Robots:
     async def _fetch_and_keep(self, held: HeldUrl) -> int:
         url = robots_url(held.authority)
         await self._wait_at_doors(held.host, held.due_ms, held.due_server_ms, url)
+        if held.stage is Stage.ENDED:
+            raise Closed(retry_ms=0)  # its host is another node's by now
         fetched = await self._follow(url, held.host)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
@@ -237,6 +246,10 @@ class Robots:
         gap_ms = self._doors.server_delay_ms(address, host)
         start_ms = await self._doors.start_ms(address, due_ms, due_server_ms, grant, gap_ms)
         await asyncio.sleep(max(0, start_ms - self._clock.monotonic_ms()) / 1000)
+        # The start before it may have been late.
+        gaps = ((server_of(address), gap_ms),) if gap_ms else ()
+        while wait_ms := self.start(gaps):  # noqa: ASYNC110 - another start may have come first
+            await asyncio.sleep(wait_ms / 1000)
 
     async def _follow(self, url: str, host: str) -> Fetched:
         """Fetch a URL of a host that is ours now, and what it redirects to."""
@@ -249,8 +262,21 @@ class Robots:
             url = target
             if host_of(url) != host:
                 return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1)
-            await asyncio.sleep(self._policy.host_delay_ms / 1000)
+            if not await self._wait_for_hop(host, url):
+                return Fetched(None)
         return fetched
+
+    async def _wait_for_hop(self, host: str, url: str) -> bool:
+        """Wait until the host that is ours may be asked again; False when its server has no time for it soon."""
+        await asyncio.sleep(self._policy.host_delay_ms / 1000)
+        try:
+            await self._wait_at_doors(host, self._clock.monotonic_ms(), 0, url)
+        except Closed as closed:
+            if closed.reason or closed.is_aside or closed.retry_ms > BORROW_AHEAD_MS_MAX:
+                return False
+            await asyncio.sleep(closed.retry_ms / 1000)
+            await self._wait_at_doors(host, self._clock.monotonic_ms(), 0, url)
+        return True
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
         """Follow redirects over other hosts, each borrowed for its fetch."""
@@ -319,6 +345,11 @@ class Robots:
             _, oldest = self._rules.popitem(last=False)
             self._chars -= oldest.rules.chars
         return known
+
+
+def _at_once(gaps: tuple[tuple[str, int], ...]) -> int:
+    """Nobody else starts fetches."""
+    return 0
 
 
 def _always(host: str) -> bool:

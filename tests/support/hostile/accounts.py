@@ -30,7 +30,7 @@ NOWHERE, WITHHELD, RETIRED = "nowhere", "withheld", "retired"
 
 
 class Account(NamedTuple):
-    """What the crawl says of a URL: the name of its outcome, `withheld`, `retired` where its host is, or where it is."""
+    """What the crawl says of a URL: the name of its outcome, `withheld`, `retired` if its host is, or where it is."""
 
     url: str
     state: str

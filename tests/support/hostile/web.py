@@ -110,10 +110,7 @@ class HostileWeb:
             report,
             server_too_soon=tuple(crowded(exchanges, _server_of, SERVER_DELAY_MS)),
             pld_too_soon=tuple(crowded(exchanges, self._pld_of, PLD_DELAY_MS)),
-            host_too_soon=tuple(
-                gap for gap in report.host_too_soon if not (_is_noticed_late(gap) or _was_woken(gap, asleep_ms))
-            ),
-            retry_after_ignored=tuple(gap for gap in report.retry_after_ignored if not _was_woken(gap, asleep_ms)),
+            host_too_soon=tuple(gap for gap in report.host_too_soon if not _is_noticed_late(gap)),
             # What another host's robots.txt redirects to is no page.
             robots_not_first=tuple(fetch for fetch in report.robots_not_first if "/robots/kind-" not in fetch.url),
         )
@@ -170,14 +167,6 @@ def _given_up(each: Exchange, asleep_ms: tuple[int, int]) -> Exchange:
     if not each.start_ms <= asleep_ms[0] < each.end_ms:
         return each
     return replace(each, end_ms=min(each.end_ms, each.start_ms + FETCH_DEADLINE_S * 1000))
-
-
-def _was_woken(gap: Gap, asleep_ms: tuple[int, int] | None) -> bool:
-    """Whether the earlier request was on its way when its node was stopped, and went out as the node woke up.
-
-    Another node owns the host by then, and cannot know of it.
-    """
-    return asleep_ms is not None and 0 <= gap.earlier.start_ms - asleep_ms[1] <= LATE_MS
 
 
 def _is_noticed_late(gap: Gap) -> bool:

@@ -228,6 +228,18 @@ def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
     assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
 
 
+def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
+    """Another node owns its host now: what waits here for the engine, or for its time, goes nowhere."""
+    buffered, waiting, mine = desk.taken(1), desk.taken(2), held_url(3, partition=1)
+    desk.handout.held.add(mine)
+    desk.handout.admit(buffered)
+    desk.handout.held.drop_partition(0)
+    desk.handout.admit(waiting)
+    desk.handout.admit(mine)
+    assert desk.handout.pop() is mine
+    assert desk.handout.pop() is None
+
+
 def test_nothing_is_handed_out_after_the_lease_and_nothing_is_lost(desk: Desk) -> None:
     """Past the lease pop gives nothing; renewed, it gives what had waited."""
     held = desk.taken()
