@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.addresses import server_of
+from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.politeness.robots_policy import (
     REDIRECTS_MAX,
     Rules,
@@ -71,6 +72,8 @@ class Fetched:
     location: str = ""
     cache_control: str = ""
     age: str = ""
+    retry_after: str = ""
+    date: str = ""
 
 
 class Fetch(Protocol):
@@ -191,6 +194,7 @@ class Robots:
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # its host is another node's by now
         fetched = await self._follow(url, held.host)
+        held.retry_after_ms = self._retry_after_ms(fetched)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         least_ms = self._policy.robots_kept_min_ms
@@ -212,6 +216,13 @@ class Robots:
             self._keep(held.authority, verdict)
         await self._share(held, verdict)
         return self._rest_ms(verdict.rules)
+
+    def _retry_after_ms(self, fetched: Fetched) -> int:
+        """How long the answer asks to be left alone; 0 when it does not."""
+        longest_ms = self._policy.retry_after_max_ms
+        if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
+            return 0
+        return retry_after_ms(fetched.retry_after, fetched.date, self._clock.now_ms(), longest_ms)
 
     async def _tell_sitemaps(self, robots: str, verdict: Verdict) -> None:
         """Tell of sitemaps first: a node that dies before the rules are kept leaves both to the next one."""
@@ -294,15 +305,18 @@ class Robots:
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
         if not await self._borrow(keys, host, ticket):
             return Fetched(None)  # busy all the time, or resting for long
+        rest_ms = self._policy.host_delay_ms
         try:
             now_ms = self._clock.monotonic_ms()
             await self._wait_at_doors(host, now_ms, 0, url)
             self.fetched += 1
-            return await self._fetch(url)
+            fetched = await self._fetch(url)
+            rest_ms = max(rest_ms, self._retry_after_ms(fetched))
+            return fetched
         except Closed:
             return Fetched(None)
         finally:
-            await self._client.run([scripts.return_host(keys, host, ticket, self._policy.host_delay_ms)])
+            await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
         """Wait for the host and its start; False when it is not to be had."""

@@ -70,6 +70,9 @@ class RobotsFetch:
         if not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not come whole", {"url": url})
             return Fetched(None)
-        location, age = ((response.headers.get(name) or b"").decode("latin-1") for name in (b"Location", b"Age"))
+        location, age, retry_after, date = (
+            (response.headers.get(name) or b"").decode("latin-1")
+            for name in (b"Location", b"Age", b"Retry-After", b"Date")
+        )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
-        return Fetched(response.status, response.body, location, cache_control, age)
+        return Fetched(response.status, response.body, location, cache_control, age, retry_after, date)

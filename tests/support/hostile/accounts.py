@@ -102,7 +102,10 @@ class Truth:
         target = url.partition(f":{self._port}")[2]
         match state:
             case "dropped:forbidden" | "retired":
-                return not self._web.allows(host, target) or not self._hostile.followed[url].required
+                expected = self._hostile.followed.get(url)
+                if expected is None:
+                    return self._web.is_endless(host, target)
+                return not self._web.allows(host, target) or not expected.required
             case "withheld":
                 return self._web.is_endless(host, target)
             case "nowhere":

@@ -228,6 +228,26 @@ def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
     assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
 
 
+def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> None:
+    """A robots.txt and a page of one server: whichever comes first, the other waits for the gap after it."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    gap = (("192.0.2.1", 500),)
+    assert desk.handout.start_aside(gap) == 0
+    desk.handout.admit(desk.taken(1, "192.0.2.1"))
+    desk.clock.advance(200)
+    assert desk.handout.pop() is None
+    [(delay_s, admit, held)] = desk.timers
+    assert delay_s == pytest.approx(0.3)
+    desk.clock.advance(300)
+    admit(held)
+    assert desk.handout.pop() is held
+    desk.clock.advance(100)
+    assert desk.handout.start_aside(gap) == 400
+    desk.clock.advance(400)
+    assert desk.handout.start_aside(gap) == 0
+    assert desk.handout.start_aside(()) == 0
+
+
 def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
     """Another node owns its host now: what waits here for the engine, or for its time, goes nowhere."""
     buffered, waiting, mine = desk.taken(1), desk.taken(2), held_url(3, partition=1)

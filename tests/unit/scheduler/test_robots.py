@@ -101,6 +101,57 @@ def test_unreachable_robots_fails_its_host_for_as_long_as_it_takes(
     asyncio.run(scenario())
 
 
+def test_retry_after_of_a_robots_file_is_its_hosts(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A 429 or 503 that asks for time gets it, up to the cap, and no other answer; a lent host rests as long."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, retry_after_max=60) as w:
+            robots = rules_of(w)
+            for answer, asked_ms in (
+                (Fetched(503, retry_after="7"), 7_000),
+                (Fetched(429, retry_after="3600"), 60_000),
+                (Fetched(500, retry_after="7"), 0),
+                (Fetched(503), 0),
+            ):
+                w.web.answers[FILE] = answer
+                held = url_of(HOST)
+                await robots.fetch(held)
+                assert held.retry_after_ms == asked_ms
+            target = f"http://{ELSEWHERE}/rules.txt"
+            w.web.answers |= {FILE: Fetched(301, location=target), target: Fetched(503, retry_after="50")}
+            await robots.fetch(url_of(HOST))
+            now_s, _ = await w.client.command("TIME")
+            record = PartitionKeys(crawl_name, 0).host + ELSEWHERE
+            assert int(await w.client.command("HGET", record, "next")) > (int(now_s) + 45) * 1_000
+
+    asyncio.run(scenario())
+
+
+def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Redis granted a time, but the start before it was late: this one waits; so does what a redirect leads to."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, server_delay=0.01) as w:
+            w.web.answers[FILE] = Fetched(301, location="/rules.txt")
+            robots = rules_of(w)
+            asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
+            waits = [30, 20, 0, 0]
+
+            def start(gaps: tuple[tuple[str, int], ...]) -> int:
+                asked.append((len(w.web.asked), gaps))
+                return waits.pop(0)
+
+            robots.start = start
+            await robots.fetch(url_of(HOST))
+            gaps = (("192.0.2.1", 10),)
+            assert asked == [(0, gaps), (0, gaps), (0, gaps), (1, gaps)]
+            assert len(w.web.asked) == 2
+
+    asyncio.run(scenario())
+
+
 def test_authority_that_alone_is_out_of_reach_is_closed_for_growing_times(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
