@@ -103,6 +103,7 @@ class PolitenessConfig:
     backoff_longest_ms: int
     retry_after_max_ms: int
     host_failures_max: int
+    last_failures_max: int
     slow_after_ms: int
     contact: str
     mail: str
@@ -288,6 +289,7 @@ def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any]) -> Polite
         backoff_longest_ms=_ms(max(value["BIGCRAWL_BACKOFF_MAX"], value["BIGCRAWL_BACKOFF"])),
         retry_after_max_ms=_ms(value["BIGCRAWL_RETRY_AFTER_MAX"]),
         host_failures_max=value["BIGCRAWL_HOST_FAILURES_MAX"],
+        last_failures_max=value["BIGCRAWL_LAST_FAILURES_MAX"],
         slow_after_ms=_ms(value["BIGCRAWL_SLOW_SECONDS"]),
         agent=(agent := str(settings.get("USER_AGENT") or "bigcrawl")),
         contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),

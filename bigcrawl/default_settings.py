@@ -422,6 +422,16 @@ SETTINGS: tuple[Setting, ...] = (
         1_000_000,
     ),
     Setting(
+        "BIGCRAWL_LAST_FAILURES_MAX",
+        5,
+        int,
+        "The same while nothing is left but hosts that fail, so that a crawl ends some minutes after its last page, "
+        "not a day. 0: as ever.",
+        "failures",
+        0,
+        1_000_000,
+    ),
+    Setting(
         "BIGCRAWL_BLACKLIST",
         None,
         list,

@@ -275,7 +275,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "mark",
         "changes",
         "Counts changes of the hosts that are snoozed for a minute or more, or retired; the owner watches it.",
-        "exchange_urls.lua, awaken_host.lua",
+        "exchange_urls.lua, retire_hosts.lua, awaken_host.lua",
     ),
     # --- fetched and ended
     Stat(
@@ -317,8 +317,11 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "scheduler/outcome.py, scheduler/scheduler.py",
         (
             ("forbidden", "robots.txt forbids it"),
-            ("unreachable", "robots.txt was out of reach three times in a row, which forbids the host"),
-            ("unresolved", "DNS says that the host does not exist, or did not answer three times in a row"),
+            (
+                "unreachable",
+                "robots.txt was out of reach time and again while its host answered at another scheme or port",
+            ),
+            ("unresolved", "DNS says that the host does not exist"),
             ("refused-address", "an address that BIGCRAWL_ALLOW_PRIVATE_ADDRESSES guards"),
             ("undecodable", "the spider has no such callback any more, or the stored request is damaged"),
             ("scheme", "no download handler for it"),

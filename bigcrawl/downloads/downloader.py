@@ -62,6 +62,10 @@ class Downloader(ScrapyDownloader):
         """Give up all running fetches; return how many there were."""
         return self.handlers.abort()  # type: ignore[no-any-return]
 
+    def break_off(self) -> int:
+        """Give up the running fetches of the frontier, and go on; return how many there were."""
+        return self.handlers.break_off()  # type: ignore[no-any-return]
+
     async def _fetch_now(self, frontier: Scheduler, request: Request) -> Response | Request:
         try:
             result = await self._chain.run(self._transfer, request)
@@ -94,7 +98,8 @@ class LimitedHandlers:
         self._crawler = crawler
         self._handlers = handlers
         self._deadline_s = crawler.settings.getfloat("BIGCRAWL_FETCH_DEADLINE", 180)
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: dict[asyncio.Task[Any], Request] = {}
+        self._given_up: set[asyncio.Task[Any]] = set()
         self._aborted = False
 
     async def download_request_async(self, request: Request) -> Response:
@@ -117,11 +122,11 @@ class LimitedHandlers:
         refusal = frontier.refusal_of(request)
         if refusal is not None:
             raise refusal
-        if self._aborted:
-            raise FetchAbortedError("the node stops")
+        if self._aborted or not frontier.may_send(request):
+            raise FetchAbortedError("the node stops, or has no lease")
         task = asyncio.current_task()
         assert task is not None
-        self._running.add(task)
+        self._running[task] = request
         try:
             async with asyncio.timeout(self._deadline_s) as limit:
                 return await self._handlers.download_request_async(request)  # type: ignore[no-any-return]
@@ -131,19 +136,30 @@ class LimitedHandlers:
                 raise DownloadTimeoutError(message) from error
             raise
         except asyncio.CancelledError as error:
-            if self._aborted:
-                raise FetchAbortedError("the node stops") from error
+            if task in self._given_up:
+                raise FetchAbortedError("the node stops, or has no lease") from error
             raise
         finally:
-            self._running.discard(task)
+            del self._running[task]
+            self._given_up.discard(task)
 
     def abort(self) -> int:
         """Give up all running fetches, and refuse new ones."""
         self._aborted = True
-        running = list(self._running)
-        for task in running:
+        return self._give_up(list(self._running))
+
+    def break_off(self) -> int:
+        """Give up the running fetches of the frontier."""
+        frontier = frontier_of(self._crawler)
+        if frontier is None:
+            return 0
+        return self._give_up([task for task, request in self._running.items() if frontier.is_bound(request)])
+
+    def _give_up(self, tasks: list[asyncio.Task[Any]]) -> int:
+        self._given_up.update(tasks)
+        for task in tasks:
             task.cancel()
-        return len(running)
+        return len(tasks)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handlers, name)

@@ -144,6 +144,11 @@ class HttpDownloadHandler:
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.is_handed_out(request) and request.errback is None
 
+    def _may_send(self, request: Request) -> bool:
+        """Whether the request may go out now, as far as the frontier knows."""
+        frontier = frontier_of(self._crawler)
+        return frontier is None or frontier.may_send(request)
+
     def _checked_address(self, request: Request) -> str:
         """The address that the frontier checked for this very request; empty where it did not hand it out."""
         frontier = frontier_of(self._crawler)
@@ -190,6 +195,7 @@ class HttpDownloadHandler:
             warnsize=warnsize,
             limits=self._limits,
             may_repeat=not self._can_return(request),
+            may_send=self._may_send,
             truncates=self._truncates(request),
         )
         url = urlparse_cached(request)
@@ -231,6 +237,8 @@ class HttpDownloadHandler:
         request = reception.request
         if reception.error is not None:
             raise reception.error
+        if reception.is_late:
+            raise FetchAbortedError(f"{request.url}: this node had no lease any more when it was to be sent")
         if reception.is_lost:
             _remember(self._lost, urlparse_cached(request).netloc)
             raise FetchAbortedError(f"{request.url}: its connection was lost, and its host's turn is over")

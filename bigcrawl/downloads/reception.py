@@ -57,6 +57,7 @@ class Reception:
         limits: LimitsConfig,
         *,
         may_repeat: bool = True,
+        may_send: Callable[[Request], bool] | None = None,
         truncates: bool = False,
     ) -> None:
         self.request = request
@@ -65,6 +66,7 @@ class Reception:
         self.headers: dict[bytes, list[bytes]] = {}
         self.is_head_whole = False
         self.is_lost = False  # with its connection, before any answer
+        self.is_late = False  # it might not be sent any more
         self.error: Exception | None = None
         self.stopped: StopDownload | None = None
         self.flags: list[str] = []
@@ -74,6 +76,7 @@ class Reception:
         self._maxsize = maxsize
         self._warnsize = warnsize
         self._may_repeat = may_repeat
+        self._may_send = may_send
         self._truncates = truncates
         self._header_bytes_left = limits.header_bytes_max
         self._headers_left = limits.headers_max
@@ -84,13 +87,15 @@ class Reception:
         self._size = 0
 
     def sending(self, *_addresses: object) -> int:
-        """The request is about to be sent: for the second time, when a kept connection turned out to be dead.
+        """The connection is there, and the request is about to be sent: not when that took too long.
 
-        The server may have had it the first time, and the host's delay would not be kept.
+        Nor for the second time, when a kept connection turned out to be dead: the server may have had it the first
+        time, and the host's delay would not be kept.
         """
+        self.is_late = self._may_send is not None and not self._may_send(self.request)
         self.is_lost = self._sent and not self._may_repeat
         self._sent = True
-        return _DO_NOT_SEND if self.is_lost else _SEND
+        return _DO_NOT_SEND if self.is_lost or self.is_late else _SEND
 
     def header(self, line: bytes) -> int | None:
         """Take a line of the head, its end included."""

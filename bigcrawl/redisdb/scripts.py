@@ -338,6 +338,16 @@ def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, membe
     )
 
 
+def retire_hosts(keys: PartitionKeys, who: Identity, failures_max: int, now_ms: int = 0) -> Call[int]:
+    """Retire the snoozed hosts that have failed so often; how many there were."""
+    return Call(
+        "retire_hosts",
+        (keys.owner, keys.state, keys.ready, keys.host, keys.snoozed),
+        (now_ms, who.node, who.epoch, failures_max),
+        _owned(keys, int),
+    )
+
+
 def awaken_host(keys: PartitionKeys, host: str, now_ms: int = 0) -> Call[bool]:
     """Forget that a host has failed: it is due at once; False when it had not failed."""
     return Call("awaken_host", (keys.state, keys.ready, keys.host, keys.snoozed), (now_ms, host), bool)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.spaces import Spaces
 
 WAIT_MS_MAX = 1_000  # a start granted further ahead, or a name that takes longer, does not hold a place in the node
-LOOKUPS_MAX = 3  # a host for which DNS has no answer that often in a row ends its URL
 FAILED_LOOKUPS_KEPT = 10_000
 LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
 LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
@@ -108,7 +107,7 @@ class Doors:
         self._resolves_here = resolves_here
         self._aside = aside
         self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of the crawls' time
-        self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # look-ups that had failed when a URL last ended
+        self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # in a row, when a URL last heard of one
         self._grants: OrderedDict[str, int] = OrderedDict()
         self._on_unidentified = on_unidentified
 
@@ -174,18 +173,14 @@ class Doors:
             raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """Where DNS says that there is no such name, the URL ends; where it says nothing, each has a few look-ups."""
-        before = self._failed_lookups.get(host, 0)
-        tries = error.failures - before if error.failures >= before else error.failures
+        """Where DNS says that there is no such name, the URL ends; where it says nothing, the host has failed, once."""
         if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
-        if tries < LOOKUPS_MAX:
-            return Closed(retry_ms=error.retry_after_ms, failure="dns")
+        is_news = self._failed_lookups.pop(host, 0) != error.failures
         self._failed_lookups[host] = error.failures
-        self._failed_lookups.move_to_end(host)
         if len(self._failed_lookups) > FAILED_LOOKUPS_KEPT:
             self._failed_lookups.popitem(last=False)
-        return Closed(reason="unresolved")
+        return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_news else "")
 
     def server_delay_ms(self, address: str, host: str) -> int:
         """The gap between fetches from a server, before one from this host; 0 where the server is not known."""

@@ -153,7 +153,7 @@ class Gatekeeper:
             self._outlet.give_up(held, closed.reason)
         else:
             held.said = closed.failure
-            self._outlet.give_back(held, closed.retry_ms)
+            self._give_back_asked(held, closed.retry_ms)
 
     def _pace(self, held: HeldUrl) -> None:
         if held.due_ms <= self._clock.monotonic_ms():
@@ -187,7 +187,9 @@ class Gatekeeper:
 
     def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
         """Give back a URL whose host may have been asked for its robots.txt."""
-        self._outlet.give_back(held, max(delay_ms, self._robots.rest_ms(held.authority)))
+        if held.stage is Stage.ROBOTS:
+            delay_ms = max(delay_ms, self._robots.rest_ms(held.authority))
+        self._outlet.give_back(held, delay_ms)
 
 
 async def _at_once() -> None:

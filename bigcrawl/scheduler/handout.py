@@ -8,6 +8,7 @@ No exception leaves `pop`, and nothing here waits.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import OrderedDict, deque
 from dataclasses import replace
@@ -17,6 +18,7 @@ from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.scheduler.codec import lowered, order_of
 from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.held import HeldUrls, Stage
 from bigcrawl.scheduler.outcomes import rule_hash
@@ -73,7 +75,8 @@ class Handout:
         self.crowd = Crowd(config.pace, clock)
         self.lease_ends_ms = 0  # monotonic; nothing is handed out after it
         self.wake_engine: Callable[[], None] = _nothing
-        self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None
+        self.break_off: Callable[[], None] = _nothing  # gives up what is under way
+        self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] = _call_later
         self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
         self.speed: SpeedControl | None = None
 
@@ -100,6 +103,9 @@ class Handout:
             self._note_start(held.spaces, self._clock.monotonic_ms())  # not when it began: that may have been late
             if self._paces.differ:
                 delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
+        if held.said not in ("", ANSWERS):
+            # Behind the host's others, as a page that failed: the next one tells whether it was the host.
+            held.next_order = order_of(lowered(held.fields.priority), held.seq)
         health = self._health(held, held.said) if held.said else ""
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
 
@@ -116,10 +122,17 @@ class Handout:
 
     # --- the engine's side
 
+    @property
+    def has_lease(self) -> bool:
+        """Whether this node may put anything on the wire; not when it slept, or heard nothing of Redis for so long."""
+        return self._clock.monotonic_ms() < self.lease_ends_ms
+
     def pop(self) -> HeldUrl | None:
         """The next URL to fetch, or None; O(1)."""
         now_ms = self._clock.monotonic_ms()
-        if now_ms >= self.lease_ends_ms or self._fetching >= self.crowd.fetches_max:
+        if now_ms >= self.lease_ends_ms:
+            return None  # as `has_lease`
+        if self._fetching >= self.crowd.fetches_max:
             return None
         for _ in range(len(self._buffer)):
             held = self._buffer.popleft()
@@ -171,6 +184,15 @@ class Handout:
     def is_failing(self, host: str, key: int) -> bool:
         """Whether the last that this node has heard of a host is a failure of another URL than that of the key."""
         return self._failing.get(host, key) != key
+
+    def fails(self, host: str) -> bool:
+        """Whether the last that this node has heard of a host is a failure."""
+        return host in self._failing
+
+    def retire_after(self, failures_max: int) -> None:
+        """Let so many failures in a row retire a host from now on, 0: none."""
+        if failures_max != self._backoff.failures_max:
+            self._backoff = replace(self._backoff, failures_max=failures_max)
 
     def return_unstarted(self) -> None:
         """Give back every URL that the engine has not started."""
@@ -246,16 +268,23 @@ class Handout:
         gaps = held.spaces
         if held.server_delay_ms and held.address:
             gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
-        if not gaps:
-            return True
-        started_ms = self._started_ms
-        wait_ms = max(started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps)
-        if wait_ms > 0 and self.call_later is not None:
+        wait_ms = self._start(gaps, now_ms)
+        if wait_ms > 0:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
-            return False
+        return not wait_ms
+
+    def start_aside(self, gaps: tuple[tuple[str, int], ...]) -> int:
+        """Start a fetch that is not handed out: 0, or for how many ms it must wait; gaps are (name, ms) each."""
+        return self._start(gaps, self._clock.monotonic_ms())
+
+    def _start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> int:
+        started_ms = self._started_ms
+        wait_ms = max((started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps), default=0)
+        if wait_ms > 0:
+            return wait_ms
         self._note_start(gaps, now_ms)
-        return True
+        return 0
 
     def _note_start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> None:
         started_ms = self._started_ms
@@ -274,7 +303,11 @@ def _remember(hosts: OrderedDict[str, int], host: str, key: int) -> None:
 
 
 def _nothing() -> None:
-    """Before the engine is there, there is nothing to wake."""
+    """Before the engine is there, there is nothing to wake, and nothing under way."""
+
+
+def _call_later(delay_s: float, call: Callable[[HeldUrl], None], held: HeldUrl) -> object:
+    return asyncio.get_running_loop().call_later(delay_s, call, held)
 
 
 def _no_delay(authority: str) -> int | None:

@@ -148,9 +148,10 @@ class HeldUrls:
         return True
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:
-        """Forget everything of a partition that is another node's now; return what was dropped."""
+        """Forget everything of a partition that is another node's now; return what was dropped: it has ended here."""
         dropped = self.by_partition(partition)
         for held in dropped:
+            held.stage = Stage.ENDED  # whatever it waits for, it is not fetched by this node any more
             del self._held[partition, held.seq]
         self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_heard)
         self._heard = 0

@@ -32,6 +32,7 @@ from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
+from bigcrawl.scheduler.last_hosts import LastHosts
 from bigcrawl.scheduler.link_graph import LinkGraph
 from bigcrawl.scheduler.lookups import Lookups
 from bigcrawl.scheduler.membership import Membership
@@ -122,13 +123,13 @@ class Node:
         self._doors = self._make_doors()
         self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
         self._control = self._make_control()
-        self.robots = Robots(config, client, self._doors, clock, self.speed.paced(fetch), self.partition_of_host)
-        self.handout.crawl_delay_ms = self.robots.crawl_delay_ms
+        self.robots = self._make_robots(fetch)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
         self._gatekeeper = Gatekeeper(
             self.robots, self._doors, clock, self.handout, self.sweeper, self.speed.turn, self._aside
         )
         self._exchange = self._make_exchange()
+        self._last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -190,6 +191,15 @@ class Node:
             aside=self._aside,
             on_unidentified=self._on_fatal,
         )
+
+    def _make_robots(self, fetch: Fetch) -> Robots:
+        robots = Robots(
+            self.config, self._client, self._doors, self._clock, self.speed.paced(fetch), self.partition_of_host
+        )
+        robots.host_fails = self.handout.fails
+        robots.start = self.handout.start_aside
+        self.handout.crawl_delay_ms = robots.crawl_delay_ms
+        return robots
 
     def _make_aside(self) -> Aside:
         return Aside(self._client, self.handout.held, self.ownership, self.config.politeness.host_connections)
@@ -514,6 +524,8 @@ class Node:
         return not (self.stopping or self._is_starved())
 
     async def _beat(self) -> float:
+        if not self.handout.has_lease:
+            self.handout.break_off()  # the lease is renewed only when nothing of the time before it can go on
         if self._restarted:
             return RETRY_S
         await self._heartbeat()
@@ -525,8 +537,10 @@ class Node:
             return RETRY_S
         async with self._folding:
             await self.ownership.rebalance()
-            await tend_snoozed(self._client, list(self.ownership.owned.values()), self._clock.monotonic_ms())
+            owned = list(self.ownership.owned.values())
+            await tend_snoozed(self._client, owned, self._clock.monotonic_ms(), self._aside.blacklist)
             await self._refresh_budgets()
+            await self._last_hosts.look(is_quiet=self._is_quiet())
         if self.start_digest and not self.start_is_done:
             await self._client.run([self._start_call()])
         if self.config.crawl.pages_max:
@@ -535,7 +549,9 @@ class Node:
             self._pages_counted = counted
         offered = self.outbox.offered
         # What was blacklisted may be wanted again by now: a crawl is not finished before it was asked.
-        if self._is_idle() and not await self._control.hear() and await self._finish.look():
+        if self._is_idle() and await self._control.hear():
+            self._look_at_snoozed()
+        elif self._is_idle() and await self._finish.look():
             self.finished = offered == self.outbox.offered
             self._said_too_soon = not self.finished
             self.handout.wake_engine()
@@ -547,10 +563,16 @@ class Node:
         if self._restarted:
             return RETRY_S
         if await self._control.hear_due():
+            self._look_at_snoozed()
             self.wake()
         if self.speed.wants(self.handout.buffered):
             await self.speed.ask(self.handout.buffered, len(self.membership.reports))
         return STEER_SLOWED_S if self.speed.limits else STEER_S
+
+    def _look_at_snoozed(self) -> None:
+        """The blacklist is another one: so may be what is waited for."""
+        for mine in self.ownership.owned.values():
+            mine.snoozes_seen = -1
 
     def _wake_engine(self) -> None:
         if self._tasks:  # while the node joins, the engine is not open yet
@@ -566,6 +588,10 @@ class Node:
                 self._reputation.stale_ms = now_ms
                 raise
 
+    def _is_quiet(self) -> bool:
+        """Whether nothing is on its way from this node to an inbox, and no start requests are under way here."""
+        return not self.outbox.waiting and (self.start_is_done or not self.start_digest)
+
     def _is_idle(self) -> bool:
         quiet = not len(self.handout.held) and not self.outbox.waiting
         return quiet and all(not mine.inbox_moved and not mine.waiting for mine in self.ownership.owned.values())
@@ -580,6 +606,7 @@ class Node:
             "pages": self._exchange.pages,
             "rate": round(self._rate(), 1),
             "partitions": len(self.ownership.owned),
+            "only_failing": self._last_hosts.is_all,
         }
         await self.membership.beat(self._client, report)
 

@@ -8,9 +8,12 @@ from scrapy import exceptions as scrapy_errors
 
 from bigcrawl.scheduler.handout import ABORTED
 
+UNDER_LEASE = "under_lease"
+"""The meta key of requests that were not handed out, and may be sent as long as those that were."""
+
 
 class FetchAbortedError(scrapy_errors.IgnoreRequest):
-    """A fetch was given up because the node stops; its URL goes back to its host's queue."""
+    """A fetch was given up because the node stops, or has no lease; its URL goes back to its host's queue."""
 
 
 class UrlRefusedError(scrapy_errors.IgnoreRequest):

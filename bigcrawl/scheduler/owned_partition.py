@@ -23,7 +23,7 @@ from bigcrawl.scheduler.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.survey import id_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
@@ -56,10 +56,12 @@ class OwnedPartition:
         self.hot: Counter[str] = Counter()  # by host
         self.hot_urls = 0  # URLs of this partition in Redis, taken ones included
         self.away: dict[str, int] = {}  # hosts snoozed or retired: so many of their URLs may be hot
+        self.unawaited: frozenset[str] = frozenset()  # those of them that the crawl does not wait for
+        self._next_tries = 0  # hot URLs of those hosts, one of each: they take no room from others
         self.snoozes = 0  # changes of those hosts, when Redis was last asked
         self.snoozes_seen = -1  # and when `away` was read
         self.away_read_ms = 0  # monotonic
-        self.withheld = 0  # of those on disk: URLs that no budget lets go, or whose host is retired
+        self.withheld = 0  # of those on disk: URLs that no budget lets go, or whose host is unawaited
         self.waiting = 0  # the others, when a step last ended
         self._count_waiting()
         self.draining = False
@@ -88,7 +90,18 @@ class OwnedPartition:
     @property
     def room(self) -> int:
         """URLs that may be admitted now."""
-        return max(0, min(ADMIT_URLS_MAX, self._hot_max - self.hot_urls))
+        return max(0, min(ADMIT_URLS_MAX, self._hot_max - self._hot_of_others))
+
+    @property
+    def _hot_of_others(self) -> int:
+        """Hot URLs, but for the next tries of hosts that are away: as many of those as there may be stop no other."""
+        return self.hot_urls - self._next_tries
+
+    def has_only_failing(self, fails: Callable[[str], bool]) -> bool:
+        """Whether all that waits here are URLs of hosts that are away, or of which `fails` is true; no step may run."""
+        if self.inbox_moved or not all(host in self.away or fails(host) for host in self.hot):
+            return False
+        return self.disk.waiting == self.disk.withheld(self.away)
 
     @property
     def is_behind(self) -> bool:
@@ -102,7 +115,7 @@ class OwnedPartition:
         the hot set is well filled, a second when it is not or when many have gathered, and hardly at all when
         the node is `starved` and this partition has next to nothing to fetch.
         """
-        hot = self.hot_urls
+        hot = self._hot_of_others
         runs_low = self.waiting > 0 and hot <= self._hot_max // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
@@ -260,12 +273,14 @@ class OwnedPartition:
         self.durable_ms = now_ms
 
     def _count_waiting(self) -> None:
-        self.withheld = self.disk.withheld(host for host, hot_max in self.away.items() if not hot_max)
+        self.withheld = self.disk.withheld(self.unawaited)
         self.waiting = self.disk.waiting - self.withheld
+        self._next_tries = sum(host in self.hot for host in self.away)
 
     def note_away(self, away: dict[str, int]) -> None:
-        """Learn which hosts are snoozed or retired."""
+        """Learn which hosts are snoozed or retired, and how many URLs of each may be hot: none if nobody awaits it."""
         self.away = away
+        self.unawaited = frozenset(host for host, hot_max in away.items() if not hot_max)
         self._stalled_at = None  # what a step found nothing to do with may be free to go
         self._count_waiting()
 

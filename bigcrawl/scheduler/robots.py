@@ -7,9 +7,11 @@ the fetch is as polite as any page: the host is busy meanwhile, and nobody else 
     in the host record   -> used: another node or an earlier run fetched it
     on the shelf         -> used: the host record had no room for it, or has expired
     else                 -> fetched. 2xx, 4xx: kept for a day, or as Cache-Control has it. No answer, 5xx, 429: the last
-                            good copy, for `STALE_MS` beyond its time in the host record, holds on; without one all is
-                            forbidden, and after `ATTEMPTS_MAX` in a row the host's URLs end as unreachable. Either
-                            way it is asked again with back-off.
+                            good copy, for `STALE_MS` beyond its time in the host record, holds on, and is asked
+                            again with back-off. Without one all is forbidden, and the host has failed: it backs off, is
+                            snoozed and retired like any other, and its URLs wait. Only where the host itself is well,
+                            so that one authority alone is out of reach (https where there is only http), do that
+                            authority's URLs end, as unreachable, after `ALONE_MAX` more tries.
 
 A redirect to another host borrows that host, so that its delay and its one connection hold for it too.
 """
@@ -24,6 +26,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import CorruptionError
+from bigcrawl.politeness.addresses import server_of
+from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.politeness.robots_policy import (
     REDIRECTS_MAX,
     Rules,
@@ -35,11 +39,11 @@ from bigcrawl.politeness.robots_policy import (
     robots_url,
     write_record,
 )
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.rules_shelf import RulesShelf
 from bigcrawl.url.canonical import host_of, join
 
@@ -56,8 +60,7 @@ if TYPE_CHECKING:
 RULES_CACHED = 20_000  # parsed rules a node keeps; 1-2 KB each
 RULES_CHARS_MAX = 16 << 20  # of all of them: a few hundred of the longest there may be; in memory some times that
 STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their time, should the server err then
-ATTEMPTS_MAX = 3
-ATTEMPT_FIRST_MS = 10_000  # then doubled: a host that is gone ends its URLs within a minute, a restart is waited for
+ALONE_MAX = 2  # failures in a row, each after an answer of its host: it is the authority that is out of reach
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
 BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
@@ -72,25 +75,33 @@ class Fetched:
     location: str = ""
     cache_control: str = ""
     age: str = ""
+    retry_after: str = ""
+    date: str = ""
 
 
 class Fetch(Protocol):
-    """Fetches one URL through Scrapy's downloader, redirects not followed, no retries; raises nothing."""
+    """Fetches one URL through Scrapy's downloader, redirects not followed, no retries.
+
+    Raises nothing but `Closed`, where this node may not fetch, or had to give up.
+    """
 
     async def __call__(self, url: str) -> Fetched: ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRules:
-    """Rules with their end on the monotonic clock; `attempts` counts fetches in a row without an answer.
+    """Rules with their end on the monotonic clock; past it they are the last good copy, unless they are "unreachable".
 
-    Past their end they are the last good copy, unless `reason` is "unreachable".
+    Attributes:
+        attempts: fetches in a row without an answer.
+        alone: those of them, the last ones, before which the host had answered elsewhere.
     """
 
     rules: Rules
     expires_ms: int
     reason: str
     attempts: int = 0
+    alone: int = 0
 
 
 IGNORED = KnownRules(Rules.allow_all(), 1 << 62, "ignored")
@@ -124,6 +135,10 @@ class Robots:
         self._chars = 0  # of `_rules`
         self._under_way: set[str] = set()
         self.fetched = 0
+        self.host_fails: Callable[[str], bool] = _always
+        """Whether the last that is known of a host is a failure."""
+        self.start: Callable[[tuple[tuple[str, int], ...]], int] = _at_once
+        """Asked before each fetch, with the gap to keep: 0 when it starts, else how long it must wait, ms."""
         self.tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] | None = None
         """Called with the URL of a robots.txt and those of the sitemaps in it, before its rules are kept for all."""
 
@@ -182,7 +197,10 @@ class Robots:
     async def _fetch_and_keep(self, held: HeldUrl) -> int:
         url = robots_url(held.authority)
         await self._wait_at_doors(held.host, held.due_ms, held.due_server_ms, url)
+        if held.stage is Stage.ENDED:
+            raise Closed(retry_ms=0)  # its host is another node's by now
         fetched = await self._follow(url, held.host)
+        held.retry_after_ms = self._retry_after_ms(fetched)
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         least_ms = self._policy.robots_kept_min_ms
@@ -196,7 +214,7 @@ class Robots:
         )
         if verdict.reason == "unreachable":
             if earlier is None or earlier.reason == "unreachable":
-                return self._keep_unreachable(held.authority, verdict, attempts)
+                return self._keep_unreachable(held, verdict, earlier, attempts)
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
             self._keep(held.authority, verdict, attempts)
         else:
@@ -205,20 +223,26 @@ class Robots:
         await self._share(held, verdict)
         return self._rest_ms(verdict.rules)
 
+    def _retry_after_ms(self, fetched: Fetched) -> int:
+        """How long the answer asks to be left alone; 0 when it does not."""
+        longest_ms = self._policy.retry_after_max_ms
+        if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
+            return 0
+        return retry_after_ms(fetched.retry_after, fetched.date, self._clock.now_ms(), longest_ms)
+
     async def _tell_sitemaps(self, robots: str, verdict: Verdict) -> None:
         """Tell of sitemaps first: a node that dies before the rules are kept leaves both to the next one."""
         if verdict.sitemaps and self.tell_sitemaps is not None:
             urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
             await self.tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
-    def _keep_unreachable(self, authority: str, verdict: Verdict, attempts: int) -> int:
-        """Forbid all for now: a little while, and after the last attempt as long as the verdict says."""
-        last = attempts >= ATTEMPTS_MAX
-        self._keep(authority, Verdict(verdict.rules, verdict.expires_in_ms if last else 0, verdict.reason), attempts)
-        if last:
-            return self._policy.host_delay_ms
-        wait_ms = retry_backoff_ms(attempts, random.random(), first_ms=ATTEMPT_FIRST_MS)
-        return max(self._policy.host_delay_ms, wait_ms)
+    def _keep_unreachable(self, held: HeldUrl, verdict: Verdict, earlier: KnownRules | None, attempts: int) -> int:
+        """Let the host back off, which is all its URLs'; an authority that alone is away is closed for a while."""
+        is_alone = earlier is not None and not self.host_fails(held.host)
+        alone = earlier.alone + 1 if earlier is not None and is_alone else 0
+        closed_ms = verdict.expires_in_ms if alone >= ALONE_MAX else 0
+        self._keep(held.authority, Verdict(verdict.rules, closed_ms, verdict.reason), attempts, alone)
+        return self._policy.host_delay_ms
 
     def said_of(self, authority: str) -> str:
         """What the last fetch of its rules says of the authority's host: that it answers, or why it failed."""
@@ -239,6 +263,10 @@ class Robots:
         gap_ms = self._doors.server_delay_ms(address, host)
         start_ms = await self._doors.start_ms(address, due_ms, due_server_ms, grant, gap_ms)
         await asyncio.sleep(max(0, start_ms - self._clock.monotonic_ms()) / 1000)
+        # The start before it may have been late.
+        gaps = ((server_of(address), gap_ms),) if gap_ms else ()
+        while wait_ms := self.start(gaps):  # noqa: ASYNC110 - another start may have come first
+            await asyncio.sleep(wait_ms / 1000)
 
     async def _follow(self, url: str, host: str) -> Fetched:
         """Fetch a URL of a host that is ours now, and what it redirects to."""
@@ -251,8 +279,21 @@ class Robots:
             url = target
             if host_of(url) != host:
                 return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1)
-            await asyncio.sleep(self._policy.host_delay_ms / 1000)
+            if not await self._wait_for_hop(host, url):
+                return Fetched(None)
         return fetched
+
+    async def _wait_for_hop(self, host: str, url: str) -> bool:
+        """Wait until the host that is ours may be asked again; False when its server has no time for it soon."""
+        await asyncio.sleep(self._policy.host_delay_ms / 1000)
+        try:
+            await self._wait_at_doors(host, self._clock.monotonic_ms(), 0, url)
+        except Closed as closed:
+            if closed.reason or closed.is_aside or closed.retry_ms > BORROW_AHEAD_MS_MAX:
+                return False
+            await asyncio.sleep(closed.retry_ms / 1000)
+            await self._wait_at_doors(host, self._clock.monotonic_ms(), 0, url)
+        return True
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
         """Follow redirects over other hosts, each borrowed for its fetch."""
@@ -270,15 +311,18 @@ class Robots:
         ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
         if not await self._borrow(keys, host, ticket):
             return Fetched(None)  # busy all the time, or resting for long
+        rest_ms = self._policy.host_delay_ms
         try:
             now_ms = self._clock.monotonic_ms()
             await self._wait_at_doors(host, now_ms, 0, url)
             self.fetched += 1
-            return await self._fetch(url)
+            fetched = await self._fetch(url)
+            rest_ms = max(rest_ms, self._retry_after_ms(fetched))
+            return fetched
         except Closed:
             return Fetched(None)
         finally:
-            await self._client.run([scripts.return_host(keys, host, ticket, self._policy.host_delay_ms)])
+            await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
         """Wait for the host and its start; False when it is not to be had."""
@@ -316,9 +360,9 @@ class Robots:
         """Have the rules on disk that another run may use."""
         await self._shelf.close()
 
-    def _keep(self, authority: str, verdict: Verdict, attempts: int = 0) -> KnownRules:
+    def _keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
-        known = KnownRules(verdict.rules, expires_ms, verdict.reason, attempts)
+        known = KnownRules(verdict.rules, expires_ms, verdict.reason, attempts, alone)
         self._chars += known.rules.chars
         if before := self._rules.pop(authority, None):
             self._chars -= before.rules.chars
@@ -327,6 +371,16 @@ class Robots:
             _, oldest = self._rules.popitem(last=False)
             self._chars -= oldest.rules.chars
         return known
+
+
+def _at_once(gaps: tuple[tuple[str, int], ...]) -> int:
+    """Nobody else starts fetches."""
+    return 0
+
+
+def _always(host: str) -> bool:
+    """Nobody knows of answers of the host."""
+    return True
 
 
 def _field(authority: str) -> str:

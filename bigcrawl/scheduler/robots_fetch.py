@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
+from bigcrawl.scheduler.doors import Closed
+from bigcrawl.scheduler.outcome import UNDER_LEASE, FetchAbortedError
 from bigcrawl.scheduler.robots import Fetched
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ _NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
 # is longer still is broken off, where the download handler can do that.
 _BYTES_MAX = 4 << 20
 
+GIVEN_UP_MS = 1_000  # before a URL comes back for a robots.txt that this node gave up
+
 # No retry, no redirect, no cookies of pages, no offsite filter: one request, one answer, whatever it is.
 _META = {
     "dont_retry": True,
@@ -34,6 +38,7 @@ _META = {
     "handle_httpstatus_all": True,
     "dont_obey_robotstxt": True,
     "verbatim_url": True,
+    UNDER_LEASE: True,
     "fresh_connection": True,
     "download_maxsize": _BYTES_MAX,
     "download_warnsize": 0,
@@ -49,16 +54,25 @@ class RobotsFetch:
         self._more_meta = more_meta or {}
 
     async def __call__(self, url: str) -> Fetched:
-        """Fetch a URL once; status None when there was no answer."""
+        """Fetch a URL once; status None when there was no answer.
+
+        Raises:
+            Closed: this node gave the fetch up, which says nothing of the host.
+        """
         request = Request(url, callback=NO_CALLBACK, meta={**_META, **self._more_meta}, priority=1000)
         try:
             response = await self._crawler.engine.download_async(request)
+        except FetchAbortedError as error:
+            raise Closed(retry_ms=GIVEN_UP_MS) from error
         except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             return Fetched(None)
         if not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not come whole", {"url": url})
             return Fetched(None)
-        location, age = ((response.headers.get(name) or b"").decode("latin-1") for name in (b"Location", b"Age"))
+        location, age, retry_after, date = (
+            (response.headers.get(name) or b"").decode("latin-1")
+            for name in (b"Location", b"Age", b"Retry-After", b"Date")
+        )
         cache_control = b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1")
-        return Fetched(response.status, response.body, location, cache_control, age)
+        return Fetched(response.status, response.body, location, cache_control, age, retry_after, date)

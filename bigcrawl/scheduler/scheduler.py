@@ -33,8 +33,9 @@ from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder
 from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.garbage import tame_garbage_collector
+from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.node import Node
-from bigcrawl.scheduler.outcome import UrlRefusedError, error_outcome
+from bigcrawl.scheduler.outcome import UNDER_LEASE, UrlRefusedError, error_outcome
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
@@ -154,9 +155,9 @@ class Scheduler(BaseScheduler):
             revive=self._embedded.ensure_running if self._embedded else None,
         )
         node.handout.wake_engine = self._probe.wake
-        node.handout.call_later = asyncio.get_running_loop().call_later
         node.handout.crowd.on_change = self._note_limit
         self._note_limit(node.handout.crowd.limit)
+        node.handout.break_off = self._break_off
         return node
 
     async def _start_embedded(self) -> str:
@@ -339,6 +340,23 @@ class Scheduler(BaseScheduler):
         """Whether a request came from the frontier, and so has its host's turn."""
         return request in self._started
 
+    def may_send(self, request: Request) -> bool:
+        """Whether a request may be put on the wire now; it is asked at the last moment, some microseconds before that.
+
+        Always, if it is none of the frontier's. Else while this node has its lease, and the URL is still its own: a
+        node that slept finds requests that it had begun, and of whose hosts others have fetched since.
+        Cost: 0.4 us.
+        """
+        node = self.node
+        held = self._started.get(request)
+        if node is None or (held is None and not self._is_under_lease(request)):
+            return True
+        return node.handout.has_lease and (held is None or held.stage is not Stage.ENDED)
+
+    def is_bound(self, request: Request) -> bool:
+        """Whether a request has to be given up when the lease is over."""
+        return request in self._started or self._is_under_lease(request)
+
     def address_of(self, request: Request) -> str:
         """The address that was checked for a handed-out request; empty for any other, even one made from it."""
         held = self._started.get(request)
@@ -404,6 +422,19 @@ class Scheduler(BaseScheduler):
     def _note_limit(self, fetches: int) -> None:
         assert self._crawler.stats is not None
         self._crawler.stats.set_value("bigcrawl/fetches/limit", fetches)
+
+    @staticmethod
+    def _is_under_lease(request: Request) -> bool:
+        return request._meta is not None and UNDER_LEASE in request._meta
+
+    def _break_off(self) -> None:
+        """The lease is over: what runs is given up."""
+        break_off = getattr(self._crawler.engine.downloader, "break_off", None)
+        if break_off is not None and (given_up := break_off()):
+            logger.warning(
+                "this node slept, or heard nothing of Redis, for as long as its lease; it gives up %(count)d fetches",
+                {"count": given_up},
+            )
 
     def _enqueue(self, request: Request) -> bool:
         node = self.node

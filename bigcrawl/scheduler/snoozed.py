@@ -2,10 +2,11 @@
 
     back queue -> [one script] -> the partition's own inbox -> a step, which parks it behind its host
 
-`exchange_urls` decides which hosts these are, and moves the counter `snoozes` on; the owner reads them then. It leaves
-a snoozed host one URL in Redis, the next try, and a retired one none, and admits no more until the host has answered.
-So neither fills the hot set, however many there are. The inbox is the way because it is exactly once already: a script
-that moves URLs from one place to the other needs no number, and a step that merges them commits with the rest.
+`exchange_urls` decides which hosts these are, and moves the counter `snoozes` on; the owner reads them then. It
+leaves a snoozed host one URL in Redis, the next try, and a retired or blacklisted one none, and admits no more until
+the host has answered. Next tries are counted apart, so that neither fills the hot set, however many there are. The
+inbox is the way because it is exactly once already: a script that moves URLs from one place to the other needs no
+number, and a step that merges them commits with the rest.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
+from bigcrawl.scheduler.blacklist import NOTHING
 from bigcrawl.scheduler.codec import unpack_member
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
@@ -26,22 +28,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.blacklist import Blacklist
     from bigcrawl.scheduler.owned_partition import OwnedPartition
 
 HOSTS_AT_ONCE = 128  # that are parked in a round, once a second: some 25,000 URLs, 0.1 s of the node
 URLS_AT_ONCE = 1_000  # of a host: one call blocks Redis some 2 us a URL
-SNOOZED_HOT_MAX, RETIRED_HOT_MAX = 1, 0
+SNOOZED_HOT_MAX, UNAWAITED_HOT_MAX = 1, 0
 LOOK_MS = 60_000  # between two looks at hosts of which nothing is heard
 STALE_MS = 600_000  # a snoozed host is none any more when it was due so long ago: it had no URL to try
 
 
-async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition], now_ms: int) -> None:
+async def tend_snoozed(
+    client: RedisClient, owned: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist = NOTHING
+) -> None:
     """See which hosts of the partitions are away, and take what is too much of theirs out of Redis; no step may run.
 
     Args:
         client: of the crawl's Redis.
         owned: the partitions.
         now_ms: on the monotonic clock.
+        blacklist: hosts that nobody waits for while they are away.
 
     Raises:
         TransientStoreError: Redis is away; nothing is lost.
@@ -52,7 +58,7 @@ async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition], now
         if mine.snoozes != mine.snoozes_seen or (mine.away and now_ms - mine.away_read_ms >= LOOK_MS)
     ]
     if moved:
-        await _read(client, moved, now_ms)
+        await _read(client, moved, now_ms, blacklist)
     surplus = [
         (mine, host)
         for mine in owned
@@ -64,18 +70,13 @@ async def tend_snoozed(client: RedisClient, owned: Sequence[OwnedPartition], now
         await _park(client, surplus[:HOSTS_AT_ONCE])
 
 
-async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: int) -> None:
+async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist) -> None:
     seen = [mine.snoozes for mine in moved]
     stale_ms = client.now_ms() - STALE_MS
     await client.commands([("ZREMRANGEBYSCORE", mine.keys.snoozed, "-inf", stale_ms) for mine in moved])
     rows = await client.commands([("ZRANGE", mine.keys.snoozed, 0, -1, "WITHSCORES") for mine in moved])
     for mine, row in zip(moved, rows, strict=True):
-        mine.note_away(
-            {
-                host.decode(): RETIRED_HOT_MAX if float(score) >= RETIRED_MS else SNOOZED_HOT_MAX
-                for host, score in _scores(row)
-            }
-        )
+        mine.note_away({host: _hot_max(host, float(score), blacklist) for host, score in _scores(row)})
     # By hand, what is withheld is said to wait: the right counts must stand there before it is not looked at again.
     await _run(client, [mine.publish() for mine in moved])
     for mine, snoozes in zip(moved, seen, strict=True):
@@ -122,6 +123,12 @@ def _queued(host: str, member: bytes) -> QueuedUrl:
         return QueuedUrl(0, host, 0, UNCHECKED, member)  # it is dropped, counted, when its turn comes
 
 
-def _scores(row: Any) -> list[tuple[bytes, Any]]:
+def _hot_max(host: str, next_ms: float, blacklist: Blacklist) -> int:
+    is_unawaited = next_ms >= RETIRED_MS or (len(blacklist) > 0 and blacklist.of_host(host) is not None)
+    return UNAWAITED_HOT_MAX if is_unawaited else SNOOZED_HOT_MAX
+
+
+def _scores(row: Any) -> list[tuple[str, Any]]:
     """Members and scores, whichever protocol version brought them."""
-    return [tuple(pair) for pair in row] if row and isinstance(row[0], list | tuple) else pairs_of(row)
+    pairs = row if row and isinstance(row[0], list | tuple) else pairs_of(row)
+    return [(host.decode(), score) for host, score in pairs]

@@ -2,7 +2,8 @@
 
 The first line names format and columns; then, per request:
 
-    start_ms        when the head of the request had arrived, ms since the Unix epoch, rounded down
+    start_ms        when the head of the request had arrived, ms since the Unix epoch, rounded down; where the server
+                    read it late, by what the kernel says, up to 20 ms after that
     end_ms          just before the last bytes of the answer were handed to the kernel, likewise; when the client
                     was seen to be gone, with status 499 and the faults silent, stalled and endless
     client          address:port of the client, one for each connection

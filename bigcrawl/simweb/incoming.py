@@ -27,12 +27,13 @@ class Incoming:
     After a request that cannot be read nothing more is heard: where the next starts is anybody's guess.
     """
 
-    __slots__ = ("_buffer", "_is_deaf", "_skip_bytes", "_waiting")
+    __slots__ = ("_arrived_ms", "_buffer", "_is_deaf", "_skip_bytes", "_waiting")
 
     def __init__(self) -> None:
         self._buffer = b""
         self._skip_bytes = 0
         self._is_deaf = False
+        self._arrived_ms = 0
         self._waiting: deque[Arrived] = deque()
 
     def __bool__(self) -> bool:
@@ -44,8 +45,9 @@ class Incoming:
         """Whether to go on reading: also when nothing is heard any more, to see the client go."""
         return self._is_deaf or len(self._waiting) < _WAITING_MAX
 
-    def feed(self, data: bytes) -> None:
-        """Take in what has just arrived."""
+    def feed(self, data: bytes, late_ms: int = 0) -> None:
+        """Take in what has arrived, so long ago."""
+        self._arrived_ms = now_ms() - late_ms
         if not self._is_deaf:
             self._buffer += data
             self._cut()
@@ -54,6 +56,7 @@ class Incoming:
         """The next request; raises IndexError when none waits."""
         arrived = self._waiting.popleft()
         if self._buffer:
+            self._arrived_ms = now_ms()
             self._cut()
         return arrived
 
@@ -84,8 +87,8 @@ class Incoming:
             self._refuse(error.status)
             return
         self._skip_bytes = head.body_bytes
-        self._waiting.append(Arrived(now_ms(), head, 0))
+        self._waiting.append(Arrived(self._arrived_ms, head, 0))
 
     def _refuse(self, status: int) -> None:
         self.stop()
-        self._waiting.append(Arrived(now_ms(), None, status))
+        self._waiting.append(Arrived(self._arrived_ms, None, status))

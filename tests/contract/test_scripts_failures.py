@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import ANSWERS, RETIRED_MS, Claim, Ended
+from bigcrawl.redisdb.scripts import ANSWERS, RETIRED_MS, Claim, Ended, Identity
 from tests.support.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
@@ -208,3 +209,57 @@ def test_retired_partition_is_not_asked_again(world: ScriptWorld, urls_max: int)
     retire(world, 1)
     assert world.exchange(urls_max, 0).next_due_ms >= RETIRED_MS
     assert world.runner.run(scripts.look_partition(world.keys, now_ms=world.now_ms)).next_due_ms >= RETIRED_MS
+
+
+def test_snoozed_hosts_that_failed_so_often_are_retired(world: ScriptWorld) -> None:
+    """Those alone: with fewer failures a host stays snoozed; all keep their URLs; repeated, nothing changes."""
+    world.admit(HOST)
+    for _ in range(4):
+        fail(world, word())
+    world.admit("b.example")
+    [seq] = world.take_seqs()
+    world.end(Ended(seq, 0, b"=", "", 0, f"90000 {LONGEST_MS} 0 0 status:503 "))
+    before = snoozed(world)
+    assert before.keys() == {HOST, "b.example"}
+    assert retire_snoozed(world, 5) == 0
+    assert snoozed(world) == before
+    counted = world.count("snoozes")
+    assert retire_snoozed(world, 4) == 1
+    assert retire_snoozed(world, 4) == 0
+    assert world.count("snoozes") == counted + 1
+    after = snoozed(world)
+    assert after[HOST] >= RETIRED_MS
+    assert after["b.example"] == before["b.example"]
+    world.advance(400 * DAY_MS)
+    assert [url.host for url in world.take().urls] == ["b.example"]
+    assert world.client.pttl(world.keys.host + HOST) > 1000 * DAY_MS
+    world.check()
+
+
+def test_host_that_is_asked_while_it_is_retired_comes_back_with_its_answer(world: ScriptWorld) -> None:
+    """Its next try is under way: the answer counts."""
+    world.admit(HOST, HOST)
+    for _ in range(4):
+        fail(world, word())
+    world.now_ms = world.next_ms(HOST)
+    [seq] = world.take_seqs()
+    assert retire_snoozed(world, 4) == 1
+    world.end(Ended(seq, DELAY_MS, b"", "status:200", 1, ANSWERS))
+    assert snoozed(world) == {}
+    assert world.host_state(HOST) == f"ready {DELAY_MS}"
+    world.check()
+
+
+def test_another_owner_retires_nothing(world: ScriptWorld) -> None:
+    """Who owns the partition no more must not touch its hosts."""
+    world.admit(HOST)
+    for _ in range(4):
+        fail(world, word())
+    assert isinstance(world.claim("b", "token-a"), Claim)
+    with pytest.raises(OwnershipLostError):
+        retire_snoozed(world, 1, node="a")
+    assert snoozed(world)[HOST] < RETIRED_MS
+
+
+def retire_snoozed(world: ScriptWorld, failures_max: int, node: str = "a") -> int:
+    return world.runner.run(scripts.retire_hosts(world.keys, Identity(node, 1), failures_max, now_ms=world.now_ms))

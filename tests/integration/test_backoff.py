@@ -167,3 +167,30 @@ def test_last_failure_is_the_outcome_and_ends_the_crawl(tmp_path: Path) -> None:
         [said] = explained(crawl, host.urls("/only")).values()
         assert (said["where"], said["outcome"]["name"]) == ("ended", "status:503")
         assert said["host_failures"] == 3
+
+
+@pytest.mark.timeout(90)
+def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) -> None:
+    """Nobody listens there: the crawl ends soon after its last page, drops nothing, and what is kept comes later."""
+    settings = {**QUICK, "BIGCRAWL_BACKOFF": 0.2, "BIGCRAWL_BACKOFF_MAX": 0.4}
+    with no_strays_below(tmp_path), serving("127.0.21.7", well) as fine:
+        with serving("127.0.21.6", well) as gone:
+            urls = gone.urls(*paths())
+            port = gone.server_address[1]
+        crawl = Crawl(tmp_path / "crawl", urls + fine.urls(*paths()), settings)
+        with crawl:
+            assert crawl.run(60) == 0
+            assert len(fine.pages) == PAGES
+            assert "12 URLs are withheld: no budget lets them go, or their host is one of the 1 retired" in (
+                crawl.log.read_text()
+            )
+            said = explained(crawl, urls)
+            assert {(one["where"], one["host_state"], one["host_failed_by"]) for one in said.values()} == {
+                ("disk", "retired", "robots")
+            }
+            assert 5 <= said[urls[0]]["host_failures"] < 28, "fewer than while other hosts are left"
+            with serving("127.0.21.6", well, port) as back:
+                crawl.frontier("awaken", "127.0.21.6")
+                crawl.start()
+                wait_until(lambda: len(back.pages) == PAGES, "all its pages come", 70)
+                assert crawl.wait(20) == 0

@@ -68,12 +68,12 @@ class TestCalm:
         assert not unhandled(calm.crawl)
 
     def test_every_url_that_was_not_fetched_is_accounted_for(self, calm: Ended) -> None:
-        """Forbidden, unreachable, unresolved, withheld, or never linked to where a right crawler looks: truly so."""
+        """Forbidden, withheld, of a host that is retired, or never linked to where a right crawler looks: truly so."""
         truth = Truth(calm.hostile)
         accounts = accounts_of(calm.crawl, truth.not_asked_for())
         states = summary(accounts)
         assert not wrong(truth, accounts), states
-        assert {"dropped:forbidden", "dropped:unreachable", "withheld"} <= states.keys()
+        assert {"dropped:forbidden", "retired", "withheld"} <= states.keys()
 
 
 @pytest.mark.parametrize("whose", ["node", "machine"])

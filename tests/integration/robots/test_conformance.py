@@ -28,6 +28,8 @@ SETTINGS: dict[str, Any] = {
     "BIGCRAWL_PARTITIONS": 16,
     "BIGCRAWL_ROBOTS_KEPT_MIN": 1,
     "RETRY_ENABLED": False,
+    "BIGCRAWL_BACKOFF": 0.2,
+    "BIGCRAWL_BACKOFF_MAX": 1,
 }
 
 
@@ -117,17 +119,27 @@ def test_only_what_is_allowed_is_fetched(crawled: Crawled, case: Case) -> None:
     assert sorted(target for target in asked if target not in helpers | {"/robots.txt"}) == sorted(case.allowed)
 
 
-def test_each_drop_is_counted_with_its_reason(crawled: Crawled) -> None:
-    """What was forbidden, and what robots.txt was out of reach for: as many as there are, nothing else."""
+def test_what_is_not_fetched_is_counted_with_its_reason(crawled: Crawled) -> None:
+    """Dropped is what was forbidden; what robots.txt was out of reach for is kept: so many each, nothing else."""
     closed = [case for case in CASES if case.section == "2.3.1.4"]
-    unreachable = sum(len(case.forbidden) for case in closed)
-    forbidden = sum(len(case.forbidden) for case in CASES) - unreachable
+    kept = sum(len(case.forbidden) for case in closed)
+    forbidden = sum(len(case.forbidden) for case in CASES) - kept
     in_places = sum(path.startswith("/no") for name in crawled.places for path in PATHS.get(name, ("/no",)))
     in_places -= 2  # of the open port and the open scheme
     forbidden += in_places + 1  # and what is asked of the closed host
-    assert told(crawled.log, "unreachable") == unreachable
     assert told(crawled.log, "forbidden") == forbidden
-    assert told(crawled.log, "not fetched") == unreachable + forbidden
+    assert told(crawled.log, "not fetched") == forbidden
+    assert (
+        f"finished; {kept} URLs are withheld: no budget lets them go, or their host is one of the {len(closed)} retired"
+        in crawled.log
+    )
+
+
+def test_unreachable_file_is_asked_for_again(crawled: Crawled) -> None:
+    """§2.3.1.4: it may come back, and is tried with back-off before the host is given up."""
+    closed = [crawled.of_case[case] for case in CASES if case.section == "2.3.1.4" and not case.allowed]
+    assert {target for host in closed for target in host.asked} == {"/robots.txt"}
+    assert min(len(host.asked) for host in closed) >= 5
 
 
 @pytest.mark.parametrize("name", ["port", "scheme"])

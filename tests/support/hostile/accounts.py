@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from tests.support.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 
-NOWHERE, WITHHELD = "nowhere", "withheld"
+NOWHERE, WITHHELD, RETIRED = "nowhere", "withheld", "retired"
 
 
 class Account(NamedTuple):
-    """What the crawl says of a URL: the name of its outcome, `withheld`, `nowhere`, or where else it is."""
+    """What the crawl says of a URL: the name of its outcome, `withheld`, `retired` if its host is, or where it is."""
 
     url: str
     state: str
@@ -39,7 +39,9 @@ def _state(said: dict[str, Any]) -> str:
     """A URL on disk when the crawl has ended is there because a rule holds it."""
     if said["where"] == "ended":
         return str(said["outcome"]["name"])
-    return WITHHELD if said["where"] == "disk" else str(said["where"])
+    if said["where"] != "disk":
+        return str(said["where"])
+    return RETIRED if said["host_state"] == "retired" else WITHHELD
 
 
 class Truth:
@@ -78,8 +80,11 @@ class Truth:
         host = host_of(url)
         target = url.partition(f":{self._port}")[2]
         match state:
-            case "dropped:forbidden" | "dropped:unreachable":
-                return not self._web.allows(host, target) or not self._hostile.followed[url].required
+            case "dropped:forbidden" | "retired":
+                expected = self._hostile.followed.get(url)
+                if expected is None:
+                    return self._web.is_endless(host, target)
+                return not self._web.allows(host, target) or not expected.required
             case "withheld":
                 return self._web.is_endless(host, target)
             case "nowhere":

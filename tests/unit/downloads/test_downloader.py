@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from scrapy import Request, signals
@@ -13,7 +14,8 @@ from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from bigcrawl.downloads.downloader import Downloader
-from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.held import Stage
+from bigcrawl.scheduler.outcome import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
@@ -44,6 +46,11 @@ class Crawl:
         made, held = Request(url, **request), held_url(1)
         self.frontier._started[made] = held
         return made, held
+
+    def transfers_running(self) -> int:
+        """How many libcurl has begun."""
+        handler = self.downloader.handlers._handlers._handlers.get("http")
+        return len(handler._transfers._running) if handler is not None else 0
 
     async def fetch(self, request: Request) -> Response | Request:
         async with asyncio.timeout(10):
@@ -144,6 +151,62 @@ def test_abort_gives_up_all_that_runs_and_refuses_the_rest(tmp_path: Path) -> No
             with pytest.raises(FetchAbortedError):
                 await crawl.fetch(late)
             assert (held.outcome, crawl.downloader.abort(), "/late" in server.paths) == ("aborted", 0, False)
+
+    asyncio.run(scenario())
+
+
+def test_break_off_gives_up_what_the_lease_covers_and_goes_on(tmp_path: Path) -> None:
+    """Pages and robots.txt, not what the project fetches for itself; later ones are fetched as ever."""
+
+    async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(ok() if path == "/late" else STARTED)
+
+    async def scenario() -> None:
+        async with serving(answer) as server, crawling(tmp_path) as crawl:
+            page, held = crawl.hand_out(server.url("/page"))
+            robots = Request(server.url("/robots.txt"), meta={UNDER_LEASE: True})
+            own = Request(server.url("/image"))
+            work = [asyncio.ensure_future(crawl.downloader._transfer(request)) for request in (page, robots, own)]
+            await server.until(lambda: len(server.paths) == 3)
+            assert crawl.downloader.break_off() == 2
+            results = await asyncio.gather(*work[:2], return_exceptions=True)
+            assert [type(result) for result in results] == [FetchAbortedError] * 2
+            assert held.outcome == "aborted"
+            assert not work[2].done()
+            await crawl.fetch(crawl.hand_out(server.url("/late"))[0])
+            work[2].cancel()
+            await asyncio.gather(work[2], return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["new connection", "kept connection"])
+@pytest.mark.parametrize("end", ["lease", "partition"])
+def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: str) -> None:
+    """It had begun, its connection is there, but the node slept meanwhile: not a byte goes out, and nothing failed."""
+
+    async def scenario() -> None:
+        async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
+            handout = SimpleNamespace(has_lease=True)
+            crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
+            if kept:
+                await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
+            request, held = crawl.hand_out(server.url("/late"))
+            work = asyncio.ensure_future(crawl.fetch(request))
+            while not crawl.transfers_running():  # noqa: ASYNC110 - every turn of the loop counts
+                await asyncio.sleep(0)
+            if end == "lease":
+                handout.has_lease = False
+            else:
+                held.stage = Stage.ENDED
+            with pytest.raises(FetchAbortedError, match="no lease any more"):
+                await work
+            assert held.outcome == "aborted"
+            with pytest.raises(FetchAbortedError, match="or has no lease"):
+                await crawl.fetch(request)
+            handout.has_lease, held.stage = True, Stage.STARTED
+            await crawl.fetch(request)
+            assert server.paths == (["/first"] if kept else []) + ["/late"]
 
     asyncio.run(scenario())
 

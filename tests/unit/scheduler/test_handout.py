@@ -8,6 +8,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.handout import ABORTED, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.outbox import Outbox
@@ -169,12 +170,12 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
 
 
 def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
-    """A URL that goes back unfetched may still tell of its host."""
+    """A URL that goes back unfetched may still tell of its host; of a failure it waits behind the host's others."""
     for seq, said in enumerate(["dns", ANSWERS, ""], 1):
         held = desk.taken(seq)
         held.said = said
         desk.handout.give_back(held, 500)
-    assert [end.health for end in desk.ended()] == ["10000 3600000 250 28 dns ", ANSWERS, ""]
+    assert [end.health for end in desk.ended()] == [f"10000 3600000 250 28 dns {order_of(-1, 1)}", ANSWERS, ""]
 
 
 def fetched_in(desk: Desk, seq: int, download_ms: int, host: str) -> None:
@@ -225,6 +226,38 @@ def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
     """A request that ended without a response or an error was ignored by somebody: counted as such."""
     desk.handout.end_fetched(desk.started())
     assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
+
+
+def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> None:
+    """A robots.txt and a page of one server: whichever comes first, the other waits for the gap after it."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    gap = (("192.0.2.1", 500),)
+    assert desk.handout.start_aside(gap) == 0
+    desk.handout.admit(desk.taken(1, "192.0.2.1"))
+    desk.clock.advance(200)
+    assert desk.handout.pop() is None
+    [(delay_s, admit, held)] = desk.timers
+    assert delay_s == pytest.approx(0.3)
+    desk.clock.advance(300)
+    admit(held)
+    assert desk.handout.pop() is held
+    desk.clock.advance(100)
+    assert desk.handout.start_aside(gap) == 400
+    desk.clock.advance(400)
+    assert desk.handout.start_aside(gap) == 0
+    assert desk.handout.start_aside(()) == 0
+
+
+def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
+    """Another node owns its host now: what waits here for the engine, or for its time, goes nowhere."""
+    buffered, waiting, mine = desk.taken(1), desk.taken(2), held_url(3, partition=1)
+    desk.handout.held.add(mine)
+    desk.handout.admit(buffered)
+    desk.handout.held.drop_partition(0)
+    desk.handout.admit(waiting)
+    desk.handout.admit(mine)
+    assert desk.handout.pop() is mine
+    assert desk.handout.pop() is None
 
 
 def test_nothing_is_handed_out_after_the_lease_and_nothing_is_lost(desk: Desk) -> None:

@@ -609,6 +609,29 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
     asyncio.run(scenario())
 
 
+def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """What it had begun must not go out under the new lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
+            node = await w.joined()
+            given_up: list[int] = []
+            node.handout.break_off = lambda: given_up.append(node.handout.lease_ends_ms)
+            await w.turn(node, 2)
+            assert not given_up
+            before = node.handout.lease_ends_ms
+            w.clock.advance(60_000)
+            await node._beat()
+            assert given_up == [before]
+            assert node.handout.lease_ends_ms > w.clock.monotonic_ms()
+            await w.turn(node, 2)
+            assert len(given_up) == 1
+
+    asyncio.run(scenario())
+
+
 def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A node that slept hands out nothing until it has renewed its lease."""
 

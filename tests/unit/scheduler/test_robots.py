@@ -10,10 +10,11 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, Verdict, decide, write_record
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
+from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler import robots as robots_module
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.paces import Paces
-from bigcrawl.scheduler.robots import ATTEMPTS_MAX, Fetched, Robots
+from bigcrawl.scheduler.robots import ALONE_MAX, Fetched, Robots
 from tests.unit.scheduler.test_gatekeeper import url_of
 from tests.unit.scheduler.world import World, resolve
 
@@ -126,25 +127,105 @@ def test_rules_expire_after_a_day(tmp_path: Path, crawl_name: str, redis_url: st
     asyncio.run(scenario())
 
 
-def test_unreachable_robots_forbids_after_its_attempts_and_is_asked_again_with_growing_waits(
+def test_unreachable_robots_fails_its_host_for_as_long_as_it_takes(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """No answer and 5xx: first the URL waits, each time longer; then the host's URLs end as unreachable."""
+    """No answer and 5xx: the host has failed, its URL waits and is never given up; then an answer ends that."""
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
-            w.web.answers[FILE] = Fetched(503)
             robots = rules_of(w)
-            waits = []
-            for attempt in range(1, ATTEMPTS_MAX + 1):
-                assert robots.known(f"http://{HOST}") is None
-                waits.append(await robots.fetch(url_of(HOST)))
-                assert (robots.known(f"http://{HOST}") is not None) == (attempt == ATTEMPTS_MAX)
-            assert waits[0] < waits[1]
+            for answer in (Fetched(503), Fetched(None), Fetched(429), Fetched(500), Fetched(None), Fetched(502)):
+                w.web.answers[FILE] = answer
+                await robots.fetch(url_of(HOST))
+                assert robots.known(f"http://{HOST}") is None, "nothing may be fetched, and nothing ends"
+                assert robots.said_of(f"http://{HOST}") == "robots"
+            w.web.answers[FILE] = Fetched(200, RULES)
+            await robots.fetch(url_of(HOST))
             known = robots.known(f"http://{HOST}")
             assert known is not None
-            assert known.reason == "unreachable"
-            assert not known.rules.is_allowed(f"http://{HOST}/")
+            assert known.rules.is_allowed(f"http://{HOST}/y")
+            assert robots.said_of(f"http://{HOST}") == ANSWERS
+
+    asyncio.run(scenario())
+
+
+def test_retry_after_of_a_robots_file_is_its_hosts(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A 429 or 503 that asks for time gets it, up to the cap, and no other answer; a lent host rests as long."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, retry_after_max=60) as w:
+            robots = rules_of(w)
+            for answer, asked_ms in (
+                (Fetched(503, retry_after="7"), 7_000),
+                (Fetched(429, retry_after="3600"), 60_000),
+                (Fetched(500, retry_after="7"), 0),
+                (Fetched(503), 0),
+            ):
+                w.web.answers[FILE] = answer
+                held = url_of(HOST)
+                await robots.fetch(held)
+                assert held.retry_after_ms == asked_ms
+            target = f"http://{ELSEWHERE}/rules.txt"
+            w.web.answers |= {FILE: Fetched(301, location=target), target: Fetched(503, retry_after="50")}
+            await robots.fetch(url_of(HOST))
+            now_s, _ = await w.client.command("TIME")
+            record = PartitionKeys(crawl_name, 0).host + ELSEWHERE
+            assert int(await w.client.command("HGET", record, "next")) > (int(now_s) + 45) * 1_000
+
+    asyncio.run(scenario())
+
+
+def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Redis granted a time, but the start before it was late: this one waits; so does what a redirect leads to."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, server_delay=0.01) as w:
+            w.web.answers[FILE] = Fetched(301, location="/rules.txt")
+            robots = rules_of(w)
+            asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
+            waits = [30, 20, 0, 0]
+
+            def start(gaps: tuple[tuple[str, int], ...]) -> int:
+                asked.append((len(w.web.asked), gaps))
+                return waits.pop(0)
+
+            robots.start = start
+            await robots.fetch(url_of(HOST))
+            gaps = (("192.0.2.1", 10),)
+            assert asked == [(0, gaps), (0, gaps), (0, gaps), (1, gaps)]
+            assert len(w.web.asked) == 2
+
+    asyncio.run(scenario())
+
+
+def test_authority_that_alone_is_out_of_reach_is_closed_for_growing_times(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Its host answers between its tries: after a few the authority is closed, until the whole host fails."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            w.web.answers[FILE] = Fetched(None)
+            robots = rules_of(w)
+            robots.host_fails = lambda host: False
+            for _ in range(ALONE_MAX):
+                await robots.fetch(url_of(HOST))
+                assert robots.known(f"http://{HOST}") is None
+            waits = []
+            for _ in range(3):
+                await robots.fetch(url_of(HOST))
+                known = robots.known(f"http://{HOST}")
+                assert known is not None
+                assert known.reason == "unreachable"
+                assert not known.rules.is_allowed(f"http://{HOST}/")
+                waits.append(known.expires_ms - w.clock.monotonic_ms())
+            assert waits[0] < waits[1] < waits[2]
+            robots.host_fails = lambda host: True
+            await robots.fetch(url_of(HOST))
+            assert robots.known(f"http://{HOST}") is None
 
     asyncio.run(scenario())
 

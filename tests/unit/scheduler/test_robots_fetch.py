@@ -11,6 +11,8 @@ from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 
 from bigcrawl.politeness.robots_policy import BODY_BYTES_MAX
+from bigcrawl.scheduler.doors import Closed
+from bigcrawl.scheduler.outcome import FetchAbortedError
 from bigcrawl.scheduler.robots import Fetched
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 
@@ -41,9 +43,15 @@ def fetched(answer: Response | Exception) -> Fetched:
 
 def test_answer_is_told_with_what_decides_over_it() -> None:
     """Status, body, where it leads, and how long it may be kept; several Cache-Control headers are one."""
-    headers = {"Location": "/x", "Cache-Control": ["public", "max-age=9"], "Age": "3"}
+    headers = {
+        "Location": "/x",
+        "Cache-Control": ["public", "max-age=9"],
+        "Age": "3",
+        "Retry-After": "4",
+        "Date": "now",
+    }
     answer = Response(URL, status=301, body=b"moved", headers=headers)
-    assert fetched(answer) == Fetched(301, b"moved", "/x", "public, max-age=9", "3")
+    assert fetched(answer) == Fetched(301, b"moved", "/x", "public, max-age=9", "3", "4", "now")
     assert fetched(Response(URL, status=404)) == Fetched(404)
 
 
@@ -73,3 +81,11 @@ def test_request_is_one_request_that_no_middleware_repeats_or_redirects() -> Non
     meta = engine.asked[0].meta
     assert all(meta[key] for key in ("dont_retry", "dont_redirect", "handle_httpstatus_all", "download_truncate"))
     assert meta["download_maxsize"] > BODY_BYTES_MAX
+
+
+def test_fetch_that_this_node_gave_up_says_nothing_of_the_host() -> None:
+    """It stops, or its lease was over: the URL comes back for it."""
+    with pytest.raises(Closed) as closed:
+        fetched(FetchAbortedError("the node stops"))
+    assert closed.value.retry_ms
+    assert not closed.value.failure

@@ -4,9 +4,10 @@ import asyncio
 import http.client
 import logging
 import socket
+import threading
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -239,6 +240,37 @@ def test_web_is_told_what_was_asked_and_when(serve: Serve):
     ]
     # The server's clock does not follow the machine's where that is being corrected.
     assert before_ms - 1000 <= first.start_ms <= first.end_ms <= after_ms + 1000
+
+
+class BusyWeb(ScriptedWeb):
+    """Spends 150 ms on `/slow`, and on nothing else."""
+
+    is_busy = threading.Event()
+
+    def answer(
+        self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] | None = None
+    ) -> Answer:
+        if target == "/slow":
+            self.is_busy.set()
+            time.sleep(0.15)
+        return super().answer(host, target, port, at_ms=at_ms, conditions=conditions)
+
+
+def test_request_that_is_read_late_is_logged_as_it_arrived(serve: Serve):
+    """A server without CPU for a moment is no reason to call clients impolite: the kernel knows when bytes came."""
+    served = serve(BusyWeb({"/slow": OK, "/first": OK, "/second": OK}))
+    with connected(served.port) as busy, connected(served.port) as client:
+        client.sendall(request("/first"))
+        heard_head(client)
+        heard_bytes(client, 4)
+        busy.sendall(request("/slow"))
+        assert BusyWeb.is_busy.wait(10)
+        client.sendall(request("/second"))
+        heard_head(client)
+    slow, second = (line for line in served.stopped_log() if line.target in ("/slow", "/second"))
+    assert slow.end_ms - slow.start_ms >= 150
+    assert second.end_ms - second.start_ms >= 110
+    assert second.start_ms < slow.end_ms
 
 
 def test_idle_connection_holds_no_answer(serve: Serve):
