@@ -112,6 +112,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("decompressed-size", "larger than DOWNLOAD_MAXSIZE when it is unpacked: refused"),
             ("decompression-ratio", "grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times: refused"),
             ("encodings", "packed more often than BIGCRAWL_ENCODINGS_MAX: refused"),
+            ("packing", "not packed as its Content-Encoding says: no spider sees it"),
             ("connection-requests", "a connection closed after BIGCRAWL_CONNECTION_REQUESTS_MAX requests"),
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
         ),

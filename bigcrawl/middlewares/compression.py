@@ -2,7 +2,8 @@
 
 Scrapy unpacks a body up to DOWNLOAD_MAXSIZE, as many times as the answer names encodings. Here it may also not grow
 by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor be packed more often than BIGCRAWL_ENCODINGS_MAX. What is refused
-is counted by reason, no spider sees it, and its URL ends as `error:too-large`; its WARC record has it as it came.
+is counted by reason, no spider sees it, and its URL ends as `error:too-large`; its WARC record has it as it came. What
+is not packed as its head says, on which Scrapy's fails with a traceback, is counted and seen by no spider either.
 
 This overrides `_handle_encoding`, which Scrapy does not document; a release that renames it leaves Scrapy's own
 limit in force, and a test fails.
@@ -56,7 +57,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         """Unpack the body.
 
         Raises:
-            IgnoreRequest: it is larger, or packed otherwise, than the limits allow.
+            IgnoreRequest: it is larger, or packed otherwise, than the limits allow, or than it says itself.
         """
         if b"Content-Encoding" not in response.headers:
             return response
@@ -69,6 +70,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             if frontier is not None:
                 frontier.note_too_large(request)
             raise
+        except Exception as error:
+            self._tally.inc_value("bigcrawl/limits/packing")
+            raise IgnoreRequest(f"a body is not packed as its Content-Encoding says: {error}") from error
         return unpacked
 
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:

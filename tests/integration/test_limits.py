@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 MAXSIZE = 100_000
 NOWHERE = {"to-mail": b"mailto:me@a.example", "to-no-ipv6": b"http://[::1/"}
 LEADS = {**NOWHERE, **{f"hop{n}": b"/hop%d" % (n + 1) for n in range(5)}}
-PATHS = ("endless", "stalled", "bomb", "packed", "heads", "hop0", "fine", *NOWHERE, "refresh")
+PACKED = {
+    "bomb": (b"gzip", gzip.compress(b" " * 5_000_000)),
+    "packed": (b"gzip, gzip, gzip", gzip.compress(gzip.compress(gzip.compress(b".")))),
+    "unpacked": (b"gzip", b"not packed at all"),
+}
+PATHS = ("endless", "stalled", *PACKED, "heads", "hop0", "fine", *NOWHERE, "refresh")
 CLOSES = b"Connection: close\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + CLOSES
 
@@ -52,10 +57,9 @@ class Hostile(socketserver.StreamRequestHandler):
         elif name == "stalled":
             send(HEAD + b"Content-Length: 1000\r\n\r\na part")
             self.rfile.read()
-        elif name == "bomb":
-            self.page(gzip.compress(b" " * 5_000_000), b"Content-Encoding: gzip\r\n")
-        elif name == "packed":
-            self.page(gzip.compress(gzip.compress(gzip.compress(b"."))), b"Content-Encoding: gzip, gzip, gzip\r\n")
+        elif name in PACKED:
+            encoding, body = PACKED[name]
+            self.page(body, b"Content-Encoding: %b\r\n" % encoding)
         elif name == "heads":
             send(b"HTTP/1.1 200 OK\r\n")
             while True:
@@ -121,7 +125,8 @@ def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> 
         assert log.count("ERROR: Error downloading") == log.count("Traceback") == 1  # Scrapy's words for the head
         limits = counted(log)
         # A MiB is free of the ratio, so that bound is the size's.
-        assert limits == {"size": 1, "time": 1, "decompressed-size": 1, "encodings": 1, "headers": 1, "redirects": 1}
+        met = ("size", "time", "decompressed-size", "encodings", "packing", "headers", "redirects")
+        assert limits == dict.fromkeys(met, 1)
         assert "'bigcrawl/dropped/redirect': 3" in log
         pages = stored(tmp_path / "crawl" / "warc")
         truncated = {name: (why, len(body)) for name, (why, body) in pages.items() if why}

@@ -230,9 +230,5 @@ _ENTRY = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:)", re.MULTILINE)
 
 def _is_failed_fetch(entry: str) -> bool:
     return "[scrapy.core.scraper] ERROR: Error downloading" in entry and entry.rstrip().splitlines()[-1].startswith(
-        ("scrapy.exceptions.", "twisted.internet.error.", *_HANDLED)
+        ("scrapy.exceptions.", "twisted.internet.error.")
     )
-
-
-# What a server can make Scrapy's own middlewares raise: a body that is no gzip.
-_HANDLED = ("gzip.BadGzipFile",)

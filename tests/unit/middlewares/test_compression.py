@@ -107,6 +107,15 @@ def test_body_packed_too_often_is_refused(encoding: str) -> None:
     assert counts(crawler) == {"encodings": 1}
 
 
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_body_that_is_not_packed_as_it_says_is_counted(encoding: str) -> None:
+    """No error of ours with a traceback: no spider sees it, and that is told by reason."""
+    crawler = new_crawler()
+    with pytest.raises(IgnoreRequest, match="not packed as its Content-Encoding says"):
+        unpack(b"<p>a page that was never packed</p>", encoding, crawler)
+    assert counts(crawler) == {"packing": 1}
+
+
 def test_refused_body_is_no_page_that_was_fetched() -> None:
     """Its URL ends as too large, where a page's would end as `status:200`."""
     crawler = new_crawler()
