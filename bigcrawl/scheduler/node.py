@@ -47,6 +47,7 @@ from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.snoozed import tend_snoozed
 from bigcrawl.scheduler.spaces import Spaces
 from bigcrawl.scheduler.speed import SpeedControl
+from bigcrawl.scheduler.start_requests import StartRequests
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.scheduler.sweep import Sweeper
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
@@ -115,6 +116,7 @@ class Node:
         self._paces = Paces(config, self.pld_of)
         self.handout = Handout(config, clock, self.outbox, self._paces)
         self.membership = Membership(config, self.node_id)
+        self.starts = StartRequests(config, client, self.membership, self.node_id, self._heartbeat)
         self._reputation = Reputation(config, client, self.pld_of)
         self.ownership = self._make_ownership()
         self._dns = dns
@@ -144,8 +146,6 @@ class Node:
         self.stopping = False
         self.finished = False
         self._said_too_soon = False
-        self.start_digest: str | None = None
-        self.start_is_done = False
         self.pages_before = 0  # pages of the whole crawl when it was last surveyed
         self._pages_surveyed = 0  # never more than Redis holds, whatever is under way
         self._pages_counted = 0  # of this node's own, what `pages_before` holds already
@@ -309,7 +309,7 @@ class Node:
             await self.ownership.reconcile()
         await self._flush()
         await self._end_and_take(take=False)
-        await self.give_up_start()
+        await self.starts.give_up()
         async with self._folding:
             await self.ownership.release(list(self.ownership.owned.values()))
         await self.membership.leave(self._client)
@@ -369,40 +369,9 @@ class Node:
 
     async def claim_start(self, digest: str) -> int:
         """Claim or renew the start requests: 1 ours, 0 another node's, 2 done."""
-        self.start_digest = digest
-        [answer] = await self._client.run([self._start_call()])
-        if answer == 0 and await self._bury_start():
-            [answer] = await self._client.run([self._start_call()])
+        answer = await self.starts.claim(digest)
         self.finished = self.finished and answer == 2
-        self.start_is_done = answer == 2
-        return int(answer)
-
-    async def _bury_start(self) -> bool:
-        """Give up the start requests in the name of a node that is dead; False when it lives."""
-        keys = CrawlKeys(self.config.crawl.name)
-        value = await self._client.command("HGET", keys.crawl, f"start:{self.start_digest}")
-        runner = (value or b"").partition(b"\n")[0].decode()
-        await self._heartbeat()  # a node beats before it claims: one that lives is in the reports now
-        if not runner or runner in self.membership.reports:
-            return False
-        await self._client.run([scripts.claim_start(keys, runner, self.start_digest or "", 0, undone=True)])
-        return True
-
-    async def end_start(self) -> None:
-        """Say that all start requests are in the inboxes."""
-        self.start_is_done = True
-        await self._client.run([self._start_call(done=True)])
-
-    async def give_up_start(self) -> None:
-        """Leave the start requests undone, for the next node or the next run."""
-        if self.start_digest and not self.start_is_done:
-            await self._client.run([self._start_call(undone=True)])
-            self.start_digest = None
-
-    def _start_call(self, *, done: bool = False, undone: bool = False) -> scripts.Call[int]:
-        keys = CrawlKeys(self.config.crawl.name)
-        lease_ms = self.config.frontier.lease_ms
-        return scripts.claim_start(keys, self.node_id, self.start_digest or "", lease_ms, done=done, undone=undone)
+        return answer
 
     # --- loops
 
@@ -541,8 +510,7 @@ class Node:
             await tend_snoozed(self._client, owned, self._clock.monotonic_ms(), self._aside.blacklist)
             await self._refresh_budgets()
             await self._last_hosts.look(is_quiet=self._is_quiet())
-        if self.start_digest and not self.start_is_done:
-            await self._client.run([self._start_call()])
+        await self.starts.renew()
         if self.config.crawl.pages_max:
             counted = self._exchange.pages
             self.pages_before = self._pages_surveyed = (await self.survey()).pages
@@ -590,7 +558,7 @@ class Node:
 
     def _is_quiet(self) -> bool:
         """Whether nothing is on its way from this node to an inbox, and no start requests are under way here."""
-        return not self.outbox.waiting and (self.start_is_done or not self.start_digest)
+        return not self.outbox.waiting and not self.starts.are_under_way
 
     def _is_idle(self) -> bool:
         quiet = not len(self.handout.held) and not self.outbox.waiting
@@ -660,8 +628,7 @@ class Node:
                 self.outbox.resend_recent()
                 self._exchange.tell_again()
                 self._reputation.publish_again()
-                if self.start_is_done:
-                    await self.end_start()
+                await self.starts.end_again()
             except RedisRestartedError:
                 raise
             except TransientStoreError:

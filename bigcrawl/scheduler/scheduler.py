@@ -318,7 +318,7 @@ class Scheduler(BaseScheduler):
         while not self._probe.is_closing():
             if node.outbox.flushed >= offered:
                 try:
-                    await node.end_start()
+                    await node.starts.end()
                     return
                 except TransientStoreError:
                     pass
@@ -328,9 +328,9 @@ class Scheduler(BaseScheduler):
     async def give_up_start(self) -> None:
         """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this one."""
         node = self.node
-        while node is not None and node.start_digest and not self._probe.is_closing():
+        while node is not None and node.starts.are_under_way and not self._probe.is_closing():
             try:
-                await node.give_up_start()
+                await node.starts.give_up()
             except TransientStoreError:
                 await asyncio.sleep(1)
 

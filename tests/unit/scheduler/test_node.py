@@ -418,10 +418,10 @@ def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, cr
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             assert await node.claim_start("digest") == 1
-            await node.end_start()
+            await node.starts.end()
             other = await w.joined()
             assert await other.claim_start("digest") == 2
-            assert other.start_is_done
+            assert other.starts.is_done
 
     asyncio.run(scenario())
 
