@@ -19,6 +19,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
+from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
 from scrapy.utils.misc import load_object
 
 from bigcrawl import __version__
@@ -31,6 +33,7 @@ from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.scheduler.blacklist import parse_entries
@@ -55,6 +58,11 @@ logger = logging.getLogger(__name__)
 DOWNLOAD_MAXSIZE = 16 << 20
 """With Scrapy's own, a GiB, 64 endless bodies would need more memory than most machines have."""
 
+_OURS = {
+    HttpCompressionMiddleware: CompressionMiddleware,
+    ScrapyMetaRefresh: MetaRefreshMiddleware,
+    ScrapyRedirect: RedirectMiddleware,
+}
 _TAKEN_OVER = {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
 
 
@@ -104,7 +112,8 @@ class Addon:
         if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
             for scheme in ("http", "https"):
                 settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
-        _limit_answers(settings)
+        settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
+        _replace_middlewares(settings)
         _identify(settings, config.politeness)
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
@@ -143,15 +152,12 @@ class Addon:
         settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
 
 
-def _limit_answers(settings: BaseSettings) -> None:
-    """Bound what an answer may cost; a project that has chosen another unpacking middleware, or none, keeps it."""
-    settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
-    chosen = settings.getdict("DOWNLOADER_MIDDLEWARES")
-    if HttpCompressionMiddleware not in {load_object(component) for component in chosen}:
+def _replace_middlewares(settings: BaseSettings) -> None:
+    """Put ours, which hostile answers do not upset, in the places of Scrapy's that the project leaves as they are."""
+    chosen = {load_object(component) for component in settings.getdict("DOWNLOADER_MIDDLEWARES")}
+    for scrapys in _OURS.keys() - chosen:
         with suppress(KeyError):
-            settings.replace_in_component_priority_dict(
-                "DOWNLOADER_MIDDLEWARES_BASE", HttpCompressionMiddleware, CompressionMiddleware
-            )
+            settings.replace_in_component_priority_dict("DOWNLOADER_MIDDLEWARES_BASE", scrapys, _OURS[scrapys])
 
 
 def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:

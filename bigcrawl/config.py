@@ -1,30 +1,28 @@
 """Settings, read once and checked, as frozen values in milliseconds.
 
-`read_config` is the only place that reads BIGCRAWL_* settings. An unknown name or a value out of
-bounds is a ConfigError that names the right one.
+`read_config` is the only place that reads BIGCRAWL_* settings: by the rows of their table (setting_values.py), and
+then what the table cannot say of them, component by component.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
-import math
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.contact import find_contact, find_mail
-from bigcrawl.default_settings import BY_NAME, Setting
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.setting_values import read_values, refuse_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 T = TypeVar("T")
 
-PREFIX = "BIGCRAWL_"
 SLOW_FETCHES = 4
 """Slow hosts have one in so many of a node's fetches at a time, so that however many there are the others go on."""
 
@@ -127,6 +125,7 @@ class TrapConfig:
     segments: int
     hops: int
     parameters: int
+    wildcard_hosts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +200,33 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     Raises:
         ConfigError: an unknown BIGCRAWL_ name, or a value of the wrong type or out of bounds.
     """
-    _refuse_unknown(settings)
-    value = _values(settings)
+    refuse_unknown(settings)
+    value = read_values(settings)
     concurrency = int(settings.get("CONCURRENT_REQUESTS") or 16)
-    crawl = CrawlConfig(
+    return Config(
+        _crawl(value),
+        _frontier(value, concurrency),
+        _budget(value),
+        _politeness(settings, value, concurrency),
+        _limits(value),
+        replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False")),
+        _traps(value),
+        _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
+        _pace(value),
+    )
+
+
+def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
+    """Return what a resolver needs to know, whatever else is set.
+
+    Raises:
+        ConfigError: a value is of the wrong type or out of bounds.
+    """
+    return _dns(read_values(settings, "BIGCRAWL_DNS"))
+
+
+def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
+    return CrawlConfig(
         name=_checked_name("BIGCRAWL_CRAWL", value["BIGCRAWL_CRAWL"]),
         node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or _node_name()),
         redis_url=value["BIGCRAWL_REDIS_URL"] or None,
@@ -215,7 +237,10 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
         pages_max=value["BIGCRAWL_MAX_PAGES"],
     )
-    frontier = FrontierConfig(
+
+
+def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
+    return FrontierConfig(
         url_bytes_max=value["BIGCRAWL_URL_BYTES_MAX"],
         outbox_urls_max=value["BIGCRAWL_OUTBOX_URLS_MAX"],
         step_ms=_ms(value["BIGCRAWL_STEP_SECONDS"]),
@@ -227,16 +252,22 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
         lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
     )
-    budget = BudgetConfig(
+
+
+def _budget(value: Mapping[str, Any]) -> BudgetConfig:
+    return BudgetConfig(
         policy=value["BIGCRAWL_BUDGET_POLICY"],
         base=value["BIGCRAWL_BUDGET"],
         top=value["BIGCRAWL_BUDGET_TOP"],
         maximum=value["BIGCRAWL_BUDGET_MAX"],
         rules=value["BIGCRAWL_BUDGET_RULES"] or {},
     )
+
+
+def _politeness(settings: Mapping[str, Any], value: Mapping[str, Any], concurrency: int) -> PolitenessConfig:
     host_delay_ms = _ms(_host_delay(settings, value["BIGCRAWL_HOST_DELAY"]))
     server_delay_ms = _ms(value["BIGCRAWL_SERVER_DELAY"])
-    politeness = PolitenessConfig(
+    return PolitenessConfig(
         host_delay_ms=host_delay_ms,
         host_delay_min_ms=min(_ms(value["BIGCRAWL_HOST_DELAY_MIN"]) or host_delay_ms, host_delay_ms),
         host_connections=value["BIGCRAWL_HOST_CONNECTIONS"],
@@ -262,7 +293,10 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         contact=(contact := _contact(value["BIGCRAWL_CONTACT"], agent)),
         mail=find_mail(contact, agent),
     )
-    limits = LimitsConfig(
+
+
+def _limits(value: Mapping[str, Any]) -> LimitsConfig:
+    return LimitsConfig(
         truncates=value["BIGCRAWL_TRUNCATE"],
         header_bytes_max=value["BIGCRAWL_HEADER_BYTES_MAX"],
         headers_max=value["BIGCRAWL_HEADERS_MAX"],
@@ -271,7 +305,10 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
         connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
     )
-    traps = TrapConfig(
+
+
+def _traps(value: Mapping[str, Any]) -> TrapConfig:
+    return TrapConfig(
         share=value["BIGCRAWL_TRAP_SHARE"] if value["BIGCRAWL_TRAPS"] else 0.0,
         same_share=value["BIGCRAWL_TRAP_SAME_SHARE"],
         divisor=value["BIGCRAWL_TRAP_DIVISOR"],
@@ -280,24 +317,8 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         segments=value["BIGCRAWL_TRAP_SEGMENTS"],
         hops=value["BIGCRAWL_TRAP_HOPS"],
         parameters=value["BIGCRAWL_TRAP_PARAMETERS"],
+        wildcard_hosts=value["BIGCRAWL_TRAP_WILDCARD_HOSTS"],
     )
-    progress_ms = _ms(value["BIGCRAWL_PROGRESS_SECONDS"])
-    dns = replace(_dns(value), obeys_environment=settings.get("HTTPPROXY_ENABLED") not in (False, 0, "0", "False"))
-    return Config(crawl, frontier, budget, politeness, limits, dns, traps, progress_ms, _pace(value))
-
-
-def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
-    """Return what a resolver needs to know, whatever else is set.
-
-    Raises:
-        ConfigError: a value is of the wrong type or out of bounds.
-    """
-    return _dns(_values(settings, "BIGCRAWL_DNS"))
-
-
-def _values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
-    rows = [setting for name, setting in BY_NAME.items() if name.startswith(prefix)]
-    return {setting.name: _read(setting, settings.get(setting.name)) for setting in rows}
 
 
 def _networks(value: Mapping[str, Any]) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -358,14 +379,6 @@ def _server(text: str) -> str:
     return f"{host}:{port or 53}"
 
 
-def _refuse_unknown(settings: Mapping[str, Any]) -> None:
-    for name in settings:
-        if isinstance(name, str) and name.startswith(PREFIX) and name not in BY_NAME:
-            close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists those that exist"
-            raise ConfigError(f"unknown setting {name}; {hint}")
-
-
 def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
     """A project that asks Scrapy for a DOWNLOAD_DELAY gets at least that, unless it sets ours."""
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
@@ -396,107 +409,3 @@ def _checked_name(setting: str, name: str) -> str:
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _read(setting: Setting, raw: object) -> Any:
-    """Return the value in the setting's type, within its bounds; settings given as text are converted."""
-    if raw is None:
-        return setting.default
-    try:
-        value = _convert(setting, raw)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}") from None
-    out_of_choices = bool(setting.choices) and value not in setting.choices
-    too_low = setting.low is not None and value < setting.low
-    too_high = setting.high is not None and value > setting.high
-    if out_of_choices or too_low or too_high:
-        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}")
-    return value
-
-
-def _convert(setting: Setting, raw: object) -> Any:
-    if setting.type is bool:
-        words = {
-            "1": True,
-            "true": True,
-            "yes": True,
-            "on": True,
-            "0": False,
-            "false": False,
-            "no": False,
-            "off": False,
-        }
-        return words[str(raw).strip().lower()] if str(raw).strip().lower() in words else _refuse()
-    if setting.type is int:
-        if isinstance(raw, float) and not raw.is_integer():
-            _refuse()
-        return int(str(raw).strip()) if isinstance(raw, str) else int(raw)  # type: ignore[call-overload]
-    if setting.type is float:
-        number = float(raw)  # type: ignore[arg-type]
-        return number if math.isfinite(number) else _refuse()
-    if setting.type is dict:
-        return _table(raw)
-    if setting.type is list:
-        return _list(setting, raw)
-    return str(raw).strip()
-
-
-def _table(raw: Any) -> dict[str, dict[str, object]]:
-    if isinstance(raw, str):
-        raw = json.loads(raw)
-    if not isinstance(raw, Mapping) or not all(isinstance(name, str) for name in raw):
-        _refuse()
-    return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
-
-
-def _list(setting: Setting, raw: Any) -> list[str]:
-    """Several texts: a sequence of them, that in JSON, or a text: one with commas between, or the name of a file."""
-    if isinstance(raw, str):
-        raw = _list_of_text(setting, raw.strip())
-    if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
-        _refuse()
-    return [item.strip() for item in raw if item.strip()]
-
-
-def _list_of_text(setting: Setting, text: str) -> Any:
-    if text.startswith("["):
-        try:
-            return json.loads(text)
-        except ValueError:
-            if setting.has_file:
-                raise
-            # An address of IPv6 with a port begins like that as well.
-    if setting.has_file:
-        return _lines_of(setting, text) if text else []
-    return text.split(",")
-
-
-def _lines_of(setting: Setting, path: str) -> list[str]:
-    """The lines of a file, without empty ones and what follows a `#` at their beginning or behind a blank."""
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{setting.name} is {path!r}, a file that cannot be read: {error}") from None
-    return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in text.splitlines()]
-
-
-def _refuse() -> Any:
-    raise ValueError
-
-
-def _wanted(setting: Setting) -> str:
-    if setting.choices:
-        return "one of " + ", ".join(setting.choices)
-    if setting.type is dict:
-        return 'a table of tables, such as {"example.com": {"budget": 500}}, or that in JSON'
-    if setting.type is list:
-        if setting.has_file:
-            return 'a list such as ["example.com"], that in JSON, or the name of a file with one entry a line'
-        return "a list of texts, that in JSON, or one text with commas between them"
-    kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
-    bounds = ""
-    if setting.low is not None and setting.high is not None:
-        bounds = f" from {setting.low:g} to {setting.high:g}"
-    elif setting.low is not None:
-        bounds = f" of at least {setting.low:g}"
-    return f"{kind}{bounds}{' ' + setting.unit if setting.unit else ''}, e.g. {setting.default}"

@@ -104,7 +104,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "BIGCRAWL_STEP_SECONDS",
-        10.0,
+        20.0,
         float,
         "Longest time discovered URLs wait for their seen check while their partition has other work.",
         "s",
@@ -232,6 +232,15 @@ SETTINGS: tuple[Setting, ...] = (
         1,
         1_000,
     ),
+    Setting(
+        "BIGCRAWL_TRAP_WILDCARD_HOSTS",
+        200,
+        int,
+        "When so many hosts of a domain have been looked up, and DNS has an address for a made-up one, it is a trap.",
+        "hosts",
+        2,
+        1_000_000,
+    ),
     # --- the hot set in Redis
     Setting(
         "BIGCRAWL_HOT_URLS",
@@ -265,8 +274,7 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_ROBOTS_BYTES",
         64 << 20,
         int,
-        "Robots rules of all hosts together that stay in Redis, packed; of hosts beyond, robots.txt is fetched again "
-        "when another node takes them over.",
+        "Robots rules of all hosts together that stay in Redis, packed; those of hosts beyond are on disk alone.",
         "bytes",
         1 << 20,
         1 << 33,

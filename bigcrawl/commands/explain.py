@@ -266,9 +266,9 @@ def _trap_text(data: dict[str, Any]) -> str:
     """What the URL's shape is, and what the shapes of its PLD's URLs have done."""
     shape = f"it looks like one's itself: {', '.join(data['shape'])}; " if data["shape"] else ""
     trap = data["trap"]
-    if trap is None or not (trap["urls"] or trap["same"]):
+    if trap is None or not (trap["urls"] or trap["is_caught"]):
         return f"{shape}its PLD is not taken for one"
-    said = standing_text(Standing(trap["is_caught"], trap["urls"], trap["marked"], trap["kinds"], trap["same"]))
+    said = standing_text(Standing(**{name: trap[name] for name in Standing._fields}))
     if not trap["is_caught"]:
         return f"{shape}its PLD is not taken for one: {said}"
     return f"{shape}its PLD is taken for one and has its budget divided by {trap['budget_divided_by']}: {said}"

@@ -2,50 +2,32 @@
 
 To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md. An action fetches
 nothing. What it cannot do is one line on the error output, with what and remedy, and exit status 1.
+
+Every `scrapy` command of a machine that has bigcrawl imports this module, to list it: an action's module is imported
+when it is run.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.utils.misc import load_object
 
-from bigcrawl.commands import budget, delay
-from bigcrawl.commands.again import forget, retry
-from bigcrawl.commands.answer import Answer
-from bigcrawl.commands.awaken import awaken
-from bigcrawl.commands.blacklist import blacklist
-from bigcrawl.commands.explain import explain
-from bigcrawl.commands.speed import speed
-from bigcrawl.commands.status import read_status, status_text
-from bigcrawl.commands.verify import damage_of
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.scheduler.crawl_record import RECORD_FILE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
 
+    from bigcrawl.commands.answer import Answer
     from bigcrawl.config import Config
 
 
 URLS_MAX = 10_000  # at once; a shell sends no more words
-
-
-def _status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    status = asyncio.run(read_status(config))
-    return Answer(status, status_text(status))
-
-
-def _verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    damaged = list(damage_of(config))
-    text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
-    return Answer({"damaged": damaged}, text, 1 if damaged else 0)
 
 
 class Action(NamedTuple):
@@ -55,26 +37,26 @@ class Action(NamedTuple):
         words: what stands behind its name, for the usage line.
         least: how many words there must be.
         most: how many there may be.
-        run: does it.
+        run: does it: a function below `bigcrawl.commands`, of configuration, words and options.
     """
 
     words: str
     least: int
     most: int
-    run: Callable[[Config, Sequence[str], argparse.Namespace], Answer]
+    run: str
 
 
 ACTIONS: Final[dict[str, Action]] = {
-    "status": Action("", 0, 0, _status),
-    "verify": Action("", 0, 0, _verify),
-    "explain": Action("URL", 1, 1, explain),
-    "forget": Action("URL...", 1, URLS_MAX, forget),
-    "retry": Action("URL...", 1, URLS_MAX, retry),
-    "awaken": Action("HOST...", 1, URLS_MAX, awaken),
-    "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, budget.budget),
-    "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, blacklist),
-    "delay": Action("NAME [--delay S] [--pld-delay S] [--unset]", 1, 1, delay.delay),
-    "speed": Action("[SPEED | --unset]", 0, 50, speed),
+    "status": Action("", 0, 0, "status.status"),
+    "verify": Action("", 0, 0, "verify.verify"),
+    "explain": Action("URL", 1, 1, "explain.explain"),
+    "forget": Action("URL...", 1, URLS_MAX, "again.forget"),
+    "retry": Action("URL...", 1, URLS_MAX, "again.retry"),
+    "awaken": Action("HOST...", 1, URLS_MAX, "awaken.awaken"),
+    "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, "budget.budget"),
+    "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, "blacklist.blacklist"),
+    "delay": Action("NAME [--delay S] [--pld-delay S] [--unset]", 1, 1, "delay.delay"),
+    "speed": Action("[SPEED | --unset]", 0, 50, "speed.speed"),
 }
 
 
@@ -91,6 +73,8 @@ class Command(ScrapyCommand):
         return "Ask a bigcrawl frontier how it stands, and what became of a URL"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        from bigcrawl.commands import budget, delay
+
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         budget.add_options(parser)
@@ -105,7 +89,8 @@ class Command(ScrapyCommand):
         try:
             if self.settings.get("BIGCRAWL_CRAWL") is None:
                 self.settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(self.settings)), "command")
-            answer = action.run(read_config(self.settings), args[1:], opts)
+            run = load_object(f"bigcrawl.commands.{action.run}")
+            answer: Answer = run(read_config(self.settings), args[1:], opts)
         except BigcrawlError as error:
             print(f"bigcrawl: {error}", file=sys.stderr)
             self.exitcode = 1
@@ -120,6 +105,8 @@ def only_crawl(config: Config) -> str:
     Raises:
         ConfigError: there are several.
     """
+    from bigcrawl.scheduler.crawl_record import RECORD_FILE
+
     names = sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
     if len(names) > 1:
         known = ", ".join(names)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.commands.answer import Answer
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import running_url
@@ -12,8 +14,17 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.survey import survey
 
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
     from bigcrawl.config import Config
     from bigcrawl.scheduler.survey import Survey
+
+
+def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Say how the crawl stands; raises as `read_status`."""
+    found = asyncio.run(read_status(config))
+    return Answer(found, status_text(found))
 
 
 async def read_status(config: Config) -> dict[str, Any]:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bigcrawl.commands.answer import Answer
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.partition import Partition
 from bigcrawl.warc import recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from bigcrawl.config import Config
+
+
+def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Say which files are damaged, and make the exit status 1 if any are; raises as `damage_of`."""
+    damaged = list(damage_of(config))
+    text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
+    return Answer({"damaged": damaged}, text, 1 if damaged else 0)
 
 
 def damage_of(config: Config) -> Iterator[str]:

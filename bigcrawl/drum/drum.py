@@ -28,11 +28,11 @@ import numpy as np
 from bigcrawl.drum.answers import tell_spill
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
 from bigcrawl.drum.drum_manifest import read_log
-from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.intake import Intake, Layout
 from bigcrawl.drum.merge import merge_spills
 from bigcrawl.drum.offers import columns_of
-from bigcrawl.drum.repository import Repository, store_errors
+from bigcrawl.drum.repository import Repository
 from bigcrawl.exceptions import ConfigError, ContractError, CorruptionError
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ Later ones have `told` or the `spills` that have come, and are appended. Spills 
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
@@ -29,7 +28,7 @@ from bigcrawl.drum.bucket import BucketState, Kind
 from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.fresh import Fresh
 from bigcrawl.drum.intake import Spill
-from bigcrawl.drum.log_records import encode_record, read_records
+from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header, encode_record, read_records
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.exceptions import CorruptionError
 
@@ -43,7 +42,6 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 
 _MAGIC = b"BCDRUMMF"
 _VERSION = 1
-_HEADER = struct.Struct("<8sI")
 
 
 class DrumState(NamedTuple):
@@ -102,7 +100,7 @@ class DrumLog:
 
     def begin(self, state: DrumState) -> None:
         """Commit a whole state; it is durable after `sync_name`."""
-        data = _HEADER.pack(_MAGIC, _VERSION) + _encode(_whole(state))
+        data = encode_header(_MAGIC, _VERSION) + _encode(_whole(state))
         self._files.write_new(self._temporary, (data,))
         self._files.sync_file(self._temporary)
         replace_surely(self._files, self._temporary, self._path, data)
@@ -143,20 +141,14 @@ def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
     """
     path = directory / MANIFEST
     data = files.read(path)
-    if len(data) < _HEADER.size:
-        raise CorruptionError(path, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
-    magic, version = _HEADER.unpack_from(data)
-    if magic != _MAGIC:
-        raise CorruptionError(path, 0, f"magic {_MAGIC!r}", repr(magic))
-    if version != _VERSION:
-        raise CorruptionError(path, 8, f"format version {_VERSION}", version)
-    state, size = None, _HEADER.size
+    check_header(path, data, _MAGIC, _VERSION)
+    state, size = None, HEADER_BYTES
     for end, body in read_records(path, data, size):
         fields = msgpack.unpackb(body, use_list=False)
         state = _state(fields) if state is None else _changed(state, fields)
         size = end
     if state is None:
-        raise CorruptionError(path, _HEADER.size, "a whole record", f"{len(data) - _HEADER.size} bytes")
+        raise CorruptionError(path, HEADER_BYTES, "a whole record", f"{len(data) - HEADER_BYTES} bytes")
     return state, DrumLog(directory, files, size)
 
 

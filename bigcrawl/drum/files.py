@@ -3,7 +3,7 @@
 Everything a partition writes goes through a `Files`, so that a test can stop a process, or fill a disk,
 before, during and after any single operation. No method retries, buffers or holds a file open: a thousand
 partitions cost no file handles. Errors are plain `OSError`; the caller who knows what was being done
-translates them.
+translates them, by `store_errors`.
 """
 
 # Making a Path costs as much as the calls that a step makes most.
@@ -16,8 +16,10 @@ import mmap
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from bigcrawl.exceptions import TransientStoreError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     # A plain string spares the caller of many small operations the making of a Path.
     AnyPath = str | os.PathLike[str]
@@ -183,3 +185,12 @@ def _sync(path: AnyPath, flags: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def store_errors(directory: AnyPath) -> Iterator[None]:
+    """Translate what the file system raises; whatever was being done may be tried again."""
+    try:
+        yield
+    except OSError as error:
+        raise TransientStoreError(f"{directory}: {error}; nothing was committed, try again") from error

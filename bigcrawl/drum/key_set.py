@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.drum.bucket import Kind
-from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.drum.intake import Layout
 from bigcrawl.drum.log_records import encode_record, read_records
-from bigcrawl.drum.repository import Repository, store_errors
+from bigcrawl.drum.repository import Repository
 from bigcrawl.drum.run import RunReader
 
 if TYPE_CHECKING:

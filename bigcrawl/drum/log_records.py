@@ -1,4 +1,6 @@
-"""Records of a log: appended one by one, each checked by itself.
+"""What a log is made of: a header, and records that are appended one by one, each checked by itself.
+
+The header is a magic of eight bytes and the version of the format, a u32. A record:
 
     offset  bytes  what
     0       u32    bytes of the body, n
@@ -23,9 +25,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
+_HEADER = struct.Struct("<8sI")
+HEADER_BYTES = _HEADER.size
+
 _HEAD = struct.Struct("<II")
 _CRC = struct.Struct("<I")
 _HEAD_BYTES = _HEAD.size + _CRC.size
+
+
+def encode_header(magic: bytes, version: int) -> bytes:
+    """Return what a log of this magic and version begins with."""
+    return _HEADER.pack(magic, version)
+
+
+def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int) -> None:
+    """See that a log, or its first bytes, begins as one of this magic and version does.
+
+    Raises:
+        CorruptionError: it does not.
+    """
+    if len(data) < HEADER_BYTES:
+        raise CorruptionError(path, 0, f"a header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
+    found_magic, found_version = _HEADER.unpack_from(data)
+    if found_magic != magic:
+        raise CorruptionError(path, 0, f"magic {magic!r}", repr(found_magic))
+    if found_version != version:
+        raise CorruptionError(path, 8, f"format version {version}", found_version)
 
 
 def encode_record(body: bytes) -> bytes:

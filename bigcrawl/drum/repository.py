@@ -15,10 +15,10 @@ from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.drum_manifest import MANIFEST, DrumLog, DrumState, is_storable, read_log
 from bigcrawl.drum.intake import aux_path, keys_path
 from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, SectionReader
-from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
+from bigcrawl.exceptions import ConfigError, CorruptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from bigcrawl.drum.bucket import BucketState, Kind
@@ -158,12 +158,3 @@ class Repository:
             path = self.bucket_path(number)
             for name in set(self.files.list_directory(path)) - {run.name for run in bucket.runs}:
                 self.files.unlink(path / name)
-
-
-@contextlib.contextmanager
-def store_errors(directory: Path) -> Iterator[None]:
-    """Translate what the file system raises; whatever was being done may be tried again."""
-    try:
-        yield
-    except OSError as error:
-        raise TransientStoreError(f"{directory}: {error}; nothing was committed, try again") from error

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.config import read_config
 from bigcrawl.middlewares.dns import Resolver
-from bigcrawl.politeness import addresses
+from bigcrawl.politeness.addresses import AddressGuard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,26 +25,28 @@ logger = logging.getLogger(__name__)
 class GuardedResolver(Resolver):
     """See the module."""
 
-    _is_open = False
+    _guard = AddressGuard(allow_private=False)
     _has_told = False
 
     @classmethod
     def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
         resolver = super().from_crawler(crawler, reactor)
-        resolver._is_open = crawler.settings.getbool("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES")
+        politeness = read_config(crawler.settings).politeness
+        resolver._guard = AddressGuard(politeness.allow_private_addresses, politeness.allow_addresses)
         return resolver
 
     def _answer(self, receiver: Any, found: Sequence[str], port: int) -> None:
-        reasons = [] if self._is_open else list(filter(None, map(addresses.refusal, found)))
-        if reasons:
-            self._tell(found, reasons[0])
-        super()._answer(receiver, [] if reasons else list(found), port)
+        reason = self._guard.refusal(found)
+        if reason:
+            self._tell(found, reason)
+        super()._answer(receiver, [] if reason else list(found), port)
 
     def _tell(self, found: Sequence[str], reason: str) -> None:
         """Say it once aloud, and then as a detail."""
         logger.log(
             logging.DEBUG if self._has_told else logging.WARNING,
-            "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens it",
+            "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens it, "
+            "BIGCRAWL_ALLOW_ADDRESSES a part of what is closed",
             {"found": ", ".join(found), "reason": reason},
         )
         self._has_told = True

@@ -31,9 +31,10 @@ from bigcrawl.config import read_config
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.middlewares.alone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_cache import DnsError
-from bigcrawl.politeness.dns_shared import shared_dns
+from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
 from bigcrawl.politeness.host_rests import HostRests
 from bigcrawl.politeness.server_gaps import ServerGaps
 from bigcrawl.politeness.throttle_policy import DelayPolicy
@@ -99,6 +100,7 @@ class ThrottleMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = read_config(crawler.settings)
         claim_place(crawler, "ThrottleMiddleware", "the frontier keeps hosts and servers apart")
+        choose_dns(config.dns)
         throttle = cls(crawler, config.politeness)
         register_throttle(crawler, throttle)
         crawler.signals.connect(throttle.request_left_downloader, signals.request_left_downloader)
@@ -271,9 +273,9 @@ class ThrottleMiddleware:
 
 
 async def _server_of(host: str) -> str | None:
-    """The address that stands for a host's server; None when it has none, which the fetch will find out."""
+    """The server of a host, as the gap knows it; None when it has no address, which the fetch will find out."""
     try:
         found = await shared_dns().lookup(host)
     except DnsError:
         return None
-    return found[0]
+    return server_of(found[0])

@@ -215,6 +215,11 @@ class Rules:
         return cls(tuple(lines), crawl_delay_ms)
 
 
+def write_record(rules: Rules, expires_ms: int) -> bytes:
+    """Return what `read_record` reads: a host record's field, or a row on a partition's shelf."""
+    return b"%d\n%b" % (expires_ms, rules.to_bytes())
+
+
 def read_record(value: bytes) -> tuple[Rules, int]:
     """Return the rules of a host record's field, and until when they hold, in ms since the epoch.
 

@@ -26,7 +26,7 @@ from redis import exceptions as errors
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
-from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
 from bigcrawl.redisdb.keys import CLOCK
 
@@ -163,8 +163,8 @@ class RedisClient:
             adjust_ms = int(await connection.read_response() or 0)
             self._crawl_clock.note(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, sent_ms)
         if self._loaded_on != run_id:
-            for name in scripts.names():
-                await connection.send_command("SCRIPT", "LOAD", scripts.source_for_many(name))
+            for name in script_texts.names():
+                await connection.send_command("SCRIPT", "LOAD", script_texts.source_for_many(name))
                 await connection.read_response()
             self._loaded_on = run_id
 
@@ -223,11 +223,11 @@ class RedisClient:
 
     async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
         groups = self._grouped(calls)
-        replies = await self._pipeline([scripts.evalsha(group, now_ms) for group in groups], raise_errors=False)
+        replies = await self._pipeline([script_texts.evalsha(group, now_ms) for group in groups], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
         if missing:
             await self._load({groups[i][0].name for i in missing})
-            again = await self._pipeline([scripts.evalsha(groups[i], now_ms) for i in missing], raise_errors=False)
+            again = await self._pipeline([script_texts.evalsha(groups[i], now_ms) for i in missing], raise_errors=False)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
@@ -284,7 +284,7 @@ class RedisClient:
         return groups
 
     async def _load(self, names: set[str]) -> None:
-        await self.commands([("SCRIPT", "LOAD", scripts.source_for_many(name)) for name in sorted(names)])
+        await self.commands([("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in sorted(names)])
 
     async def _pipeline(self, rows: Sequence[Sequence[scripts.Value]], *, raise_errors: bool) -> list[Any]:
         replies: list[Any] = []

@@ -1,15 +1,13 @@
 """The Lua scripts as typed functions: each returns a `Call` that `client.RedisClient.run` executes.
 
 One function per file in `lua/`, of the same name; arguments in the order of the script's header, which is
-the contract. Nothing else calls the scripts. A test compares headers, calls and files.
+the contract. Nothing else calls the scripts. A test compares headers, calls and files. How a call gets to Redis is told
+in script_texts.py.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError
@@ -152,86 +150,16 @@ class PartitionView:
 # Those classes' own constructors are Python; this one is not.
 _new_tuple = tuple.__new__
 
-_FOR_MANY = """
-local function script(KEYS, ARGV)
-<script>
-end
-local replies, key, arg = {}, 0, 1 + 2 * tonumber(ARGV[1])
-for i = 1, tonumber(ARGV[1]) do
-  local keys, args = {}, {}
-  for j = 1, tonumber(ARGV[2 * i]) do
-    keys[j] = KEYS[key + j]
-  end
-  for j = 1, tonumber(ARGV[2 * i + 1]) do
-    args[j] = ARGV[arg + j]
-  end
-  key, arg = key + #keys, arg + #args
-  local _, reply = pcall(script, keys, args)
-  replies[i] = type(reply) == 'string' and {err = reply} or reply
-end
-return replies
-"""
 
+def _owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Read a reply, unless it says that another node owns the partition."""
 
-@cache
-def names() -> tuple[str, ...]:
-    """Every script's name."""
-    found = files("bigcrawl.redisdb").joinpath("lua").iterdir()
-    return tuple(sorted(path.name.removesuffix(".lua") for path in found if path.name.endswith(".lua")))
-
-
-@cache
-def source(name: str) -> str:
-    """The text of a script."""
-    return files("bigcrawl.redisdb").joinpath("lua", f"{name}.lua").read_text("utf-8")
-
-
-@cache
-def source_for_many(name: str) -> str:
-    """The text under which Redis has a script: it runs the script once for each of several calls.
-
-    KEYS are those of all calls; ARGV is the number of calls, keys and arguments of each, and all arguments. The
-    reply has one of each call, an error reply where one failed. A call costs Redis and its client more than what
-    it does: half of 35 us for the server alone.
-    """
-    return _FOR_MANY.replace("<script>", source(name))
-
-
-@cache
-def digest(name: str) -> str:
-    """The SHA-1 that Redis knows a script by, in its form for many calls."""
-    return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
-
-
-@cache
-def is_timed(name: str) -> bool:
-    """Whether a script wants to know the time of the crawls."""
-    return "ARGV[1] now_ms (0" in source(name)
-
-
-def evalsha(calls: Sequence[Call[Any]], now_ms: int = 0) -> tuple[Value, ...]:
-    """The command that runs calls of one script, in order; `now_ms` is told to those that were given no time."""
-    sizes: list[Value] = []
-    keys: list[Value] = []
-    args: list[Value] = []
-    tells = now_ms and is_timed(calls[0].name)
-    for call in calls:
-        sizes += (len(call.keys), len(call.args))
-        keys += call.keys
-        start = len(args)
-        args += call.args
-        if tells and not args[start]:
-            args[start] = now_ms
-    return ("EVALSHA", digest(calls[0].name), len(keys), *keys, len(calls), *sizes, *args)
-
-
-def _owned(partition: PartitionKeys) -> Callable[[Any], int]:
-    def parse(reply: Any) -> int:
-        if reply == -1:
+    def parse_owned(reply: Any) -> T:
+        if (reply[0] if isinstance(reply, list) else reply) == -1:
             raise OwnershipLostError(f"partition {partition.partition} has another owner")
-        return int(reply)
+        return parse(reply)
 
-    return parse
+    return parse_owned
 
 
 def append_batch(
@@ -286,8 +214,6 @@ def admit_urls(
     flat = tuple(value for url in urls for value in url)
 
     def parse(reply: int) -> bool:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
         if reply == -2:
             raise ContractError(f"partition {keys.partition}: admit batch {number} offered before an earlier one")
         return bool(reply)
@@ -296,7 +222,7 @@ def admit_urls(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
         (now_ms, who.node, who.epoch, number, packed_keys, connections, *flat),
-        parse,
+        _owned(keys, parse),
     )
 
 
@@ -333,18 +259,12 @@ def drop_urls(
     keys: PartitionKeys, who: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
 ) -> Call[int]:
     """End URLs that wait in a host's back queue; how many were there. `urls` are (member, outcome) of each."""
-
-    def parse(reply: Any) -> int:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
-        return int(reply)
-
     flat = [value for row in urls for value in row]
     return Call(
         "drop_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (who.node, who.epoch, host, counter, *flat),
-        parse,
+        _owned(keys, int),
     )
 
 
@@ -364,8 +284,6 @@ def reconcile_partition(
     """
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:
-        if reply[0] == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
         return int(reply[0]), int(reply[1]), int(reply[2])
 
     flat = [value for row in (*held, *ended, *rests.items()) for value in row]
@@ -373,7 +291,7 @@ def reconcile_partition(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
         (now_ms, who.node, who.epoch, delay_ms, len(held), len(ended), *flat),
-        parse,
+        _owned(keys, parse),
     )
 
 
@@ -412,17 +330,11 @@ def look_partition(
 
 def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[bool]:
     """Move URLs of a host from its back queue to the inbox, as a batch; False, and nothing moved, when one is gone."""
-
-    def parse(reply: int) -> bool:
-        if reply == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
-        return bool(reply)
-
     return Call(
         "park_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
         (who.node, who.epoch, host, batch, *members),
-        parse,
+        _owned(keys, bool),
     )
 
 
@@ -432,7 +344,7 @@ def retire_hosts(keys: PartitionKeys, who: Identity, failures_max: int, now_ms: 
         "retire_hosts",
         (keys.owner, keys.state, keys.ready, keys.host, keys.snoozed),
         (now_ms, who.node, who.epoch, failures_max),
-        _owned(keys),
+        _owned(keys, int),
     )
 
 
@@ -450,7 +362,7 @@ def trim_partition(
         "trim_partition",
         (keys.owner, keys.state, keys.inbox, keys.batches),
         (who.node, who.epoch, inbox_id, batch_number, *flat),
-        _owned(keys),
+        _owned(keys, int),
     )
 
 
@@ -499,7 +411,7 @@ def set_aside_urls(
         "set_aside_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
         (now_ms, who.node, who.epoch, connections, *flat),
-        _owned(keys),
+        _owned(keys, int),
     )
 
 

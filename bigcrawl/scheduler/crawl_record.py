@@ -6,8 +6,10 @@ not start and says in what; a directory and a Redis that do not belong together 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
 
 RECORD_FILE = "crawl.json"
+FILE_WAIT_S = 2.0  # a directory that several machines mount may show a file of another one late
 _SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
 
 
@@ -48,8 +51,9 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     """
     key = CrawlKeys(config.name).crawl
     wanted = _fixed_fields(config)
+    path = config.crawl_dir / RECORD_FILE
+    local = _read_file(path)
     stored = await _read_redis(client, key)
-    local = _read_file(config.crawl_dir / RECORD_FILE)
     if "id" not in stored:  # written last: without it, another node is still writing the others
         if local is not None:
             raise ConfigError(
@@ -59,9 +63,10 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
         stored = await _create(client, key, wanted, config)
     _compare(wanted, {name: stored[name].decode() for name in wanted if name in stored}, config)
     crawl_id = stored["id"].decode()
+    if local is None and await _is_committed(client, config):
+        local = await _file_of_another_node(path, config)
     if local is None:
-        await _refuse_lost_directory(client, config)
-        _write_file(config.crawl_dir / RECORD_FILE, {"id": crawl_id, **wanted})
+        _write_file(path, {"id": crawl_id, **wanted})
     elif local.get("id") != crawl_id:
         raise ConfigError(
             f"{config.crawl_dir} belongs to another crawl than {config.name!r} in this Redis: give this one "
@@ -97,15 +102,22 @@ async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
     return {name.decode(): value for name, value in pairs}
 
 
-async def _refuse_lost_directory(client: RedisClient, config: CrawlConfig) -> None:
-    """A crawl that Redis knows as committed is never opened on an empty directory."""
+async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
     states = [partition_keys(config.name, partition).state for partition in range(config.partitions)]
-    committed = await client.commands([("HGET", state, "committed") for state in states])
-    if any(committed):
-        raise ConfigError(
-            f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
-            f"BIGCRAWL_STATE_DIR at them, or choose another BIGCRAWL_CRAWL"
-        )
+    return any(await client.commands([("HGET", state, "committed") for state in states]))
+
+
+async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, str]:
+    """The file that was written before anything was committed: a crawl is never opened on an empty directory."""
+    wait_until = time.monotonic() + FILE_WAIT_S
+    while (found := _read_file(path)) is None:
+        if time.monotonic() >= wait_until:
+            raise ConfigError(
+                f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
+                f"BIGCRAWL_STATE_DIR at them, or choose another BIGCRAWL_CRAWL"
+            )
+        await asyncio.sleep(0.05)
+    return found
 
 
 def _compare(wanted: dict[str, str], stored: dict[str, str], config: CrawlConfig) -> None:

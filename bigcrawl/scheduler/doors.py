@@ -63,11 +63,7 @@ class Closed(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Doors:
-    """Addresses and gates, for pages and for robots.txt alike.
-
-    Attributes:
-        on_unidentified: told that a crawl without a contact was about to ask a public address, which it must not.
-    """
+    """Addresses and gates, for pages and for robots.txt alike."""
 
     def __init__(
         self,
@@ -78,8 +74,28 @@ class Doors:
         paces: Paces,
         spaces: Spaces | None = None,
         crawl: str = "",
+        *,
+        lookups: Lookups | None = None,
+        resolves_here: Callable[[str], bool] | None = None,
+        aside: Aside | None = None,
+        on_unidentified: Callable[[ConfigError], None] | None = None,
     ) -> None:
-        self.spaces = spaces
+        """Make the doors.
+
+        Args:
+            policy: delays, and which addresses are open.
+            client: of the crawl's Redis.
+            dns: what names resolve to.
+            clock: the node's.
+            paces: gaps between fetches.
+            spaces: what hosts share; None: nothing.
+            crawl: the crawl's name, whose spaces these are.
+            lookups: shares look-ups out over PLDs; None: whoever asks has his name looked up.
+            resolves_here: whether a host's name is resolved by this node, not by a proxy; None: all are.
+            aside: the blacklist; None: there is none.
+            on_unidentified: told that a crawl without a contact was about to ask a public address, which it must not.
+        """
+        self._spaces = spaces
         self._keys = CrawlKeys(crawl)
         self._policy = policy
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
@@ -87,15 +103,13 @@ class Doors:
         self._client = client
         self._dns = dns
         self._clock = clock
-        self.lookups: Lookups | None = None
-        """Shares look-ups out over PLDs; None: whoever asks has his name looked up."""
-        self.resolves_here: Callable[[str], bool] | None = None
-        """Whether a host's name is resolved by this node, not by a proxy; None: all are."""
-        self.aside: Aside | None = None
+        self._lookups = lookups
+        self._resolves_here = resolves_here
+        self._aside = aside
         self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of the crawls' time
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # in a row, when a URL last heard of one
         self._grants: OrderedDict[str, int] = OrderedDict()
-        self.on_unidentified: Callable[[ConfigError], None] = _nothing
+        self._on_unidentified = on_unidentified
 
     def __repr__(self) -> str:
         return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
@@ -106,7 +120,7 @@ class Doors:
         Raises:
             Closed: the address is refused.
         """
-        if self.spaces is not None and self.spaces.are_kept:
+        if self._spaces is not None and self._spaces.are_kept:
             return None
         if self._is_proxys(host):
             self._identify()
@@ -122,7 +136,7 @@ class Doors:
         Raises:
             Closed: refused, blacklisted, or there is none, or it is not yet its turn to be looked up.
         """
-        if self.aside is not None and self.aside.blacklist.of_host(host):
+        if self._aside is not None and self._aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
         if self._is_proxys(host):
             self._identify()
@@ -141,7 +155,7 @@ class Doors:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
-        wait_ms = await self.lookups.wait_ms(host) if self.lookups is not None else 0
+        wait_ms = await self._lookups.wait_ms(host) if self._lookups is not None else 0
         if wait_ms:
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
@@ -190,7 +204,7 @@ class Doors:
             Closed: with the time until the granted start.
             TransientStoreError: Redis is away.
         """
-        spaces = self.spaces.of(held.host, held.url) if self.spaces is not None and self.spaces.are_kept else ()
+        spaces = self._spaces.of(held.host, held.url) if self._spaces is not None and self._spaces.are_kept else ()
         held.spaces = in_the_node(spaces)
         if not spaces:
             return earliest_ms, held.due_server_ms
@@ -245,12 +259,12 @@ class Doors:
 
     def _is_proxys(self, host: str) -> bool:
         """Whether a proxy resolves the host; an address needs no resolving, and is checked as ever."""
-        return self.resolves_here is not None and not self.resolves_here(host) and literal_address(host) is None
+        return self._resolves_here is not None and not self._resolves_here(host) and literal_address(host) is None
 
     def _checked(self, found: list[str]) -> str:
         if self._guard.refusal(found):
             raise Closed(reason="refused-address")
-        if self.aside is not None and any(map(self.aside.refuses_address, found)):
+        if self._aside is not None and any(map(self._aside.refuses_address, found)):
             raise Closed(is_aside=True)
         if addresses.refusal(found[0]) is None:
             self._identify()
@@ -259,9 +273,6 @@ class Doors:
     def _identify(self) -> None:
         """Ask no public address, or a proxy for what may be one, for a crawl that does not say whose it is."""
         if not self._policy.contact:
-            self.on_unidentified(ConfigError(UNIDENTIFIED))
+            if self._on_unidentified is not None:
+                self._on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)
-
-
-def _nothing(_: ConfigError) -> None:
-    """Before there is a node, nobody has to be told."""

@@ -11,19 +11,18 @@ leaves a directory without one, which is ignored, and removed by a later owner.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.exceptions import ContractError, CorruptionError, TransientStoreError
+from bigcrawl.exceptions import ContractError, CorruptionError
 from bigcrawl.scheduler.manifest import PARK_NAME
 from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest, decode_sound_manifests
 from bigcrawl.scheduler.segments import SegmentLog
 from bigcrawl.scheduler.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from bigcrawl.drum.files import Files
@@ -114,15 +113,6 @@ class EpochDirectory:
             self.files.unlink(self.place(name))
             self._present.discard(name)
             self._unsynced.discard(name)
-
-
-@contextlib.contextmanager
-def store_errors(directory: Path) -> Iterator[None]:
-    """Translate what the file system raises; whatever was being done may be tried again."""
-    try:
-        yield
-    except OSError as error:
-        raise TransientStoreError(f"{directory}: {error}; nothing was committed, try again") from error
 
 
 def epoch_path(directory: Path, epoch: int) -> Path:

@@ -19,6 +19,7 @@ from bigcrawl.scheduler.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.outcomes import (
     FETCHED,
     SAME_CONTENT,
+    WILDCARD,
     OutcomesFormatError,
     check_outcomes,
     last_of_each,
@@ -26,7 +27,7 @@ from bigcrawl.scheduler.outcomes import (
     unpack_outcomes,
 )
 from bigcrawl.scheduler.seen import check_seen, decode_entries
-from bigcrawl.scheduler.traps import note_same_content
+from bigcrawl.scheduler.traps import note_same_content, note_wildcards
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -136,10 +137,11 @@ class Fold:
             if fetched.any():
                 self._count_bytes(keys[fetched], values["detail"][fetched].astype(np.uint64) << np.uint64(10))
                 keys, values = keys[~fetched], values[~fetched]
-            same = values["code"] == SAME_CONTENT
-            if same.any():
-                self._note_same_content(*last_of_each(keys[same], values[same]))
-                keys, values = keys[~same], values[~same]
+            for code, note in ((SAME_CONTENT, note_same_content), (WILDCARD, note_wildcards)):
+                said = values["code"] == code
+                if said.any():
+                    self._note_traps(note, *last_of_each(keys[said], values[said]))
+                    keys, values = keys[~said], values[~said]
             self._state.tables.commit(table, table.put(*last_of_each(keys, values)))
 
     def _count_bytes(self, accounts: KeyArray, sizes: npt.NDArray[np.uint64]) -> None:
@@ -149,8 +151,8 @@ class Fold:
         np.add.at(totals["bytes"], whose, sizes)
         self._state.tables.commit(table, table.put(distinct, totals))
 
-    def _note_same_content(self, plds: KeyArray, values: npt.NDArray[Any]) -> None:
-        noted = note_same_content(self._state.tables.traps, plds, values["detail"])
+    def _note_traps(self, note: Callable[..., Any], plds: KeyArray, values: npt.NDArray[Any]) -> None:
+        noted = note(self._state.tables.traps, plds, values["detail"])
         if noted is not None:
             self._state.tables.commit(self._state.tables.traps, self._state.tables.traps.put(*noted))
 

@@ -38,6 +38,7 @@ import msgpack
 from isal import isal_zlib
 
 from bigcrawl.drum.files import replace_surely
+from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.admission import check_admit_batch
 from bigcrawl.scheduler.manifest import BatchPlace, apply_changes, changes
@@ -60,7 +61,6 @@ LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
 _VERSION = 5
-_HEADER = struct.Struct("<8sI")
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CRC.size
@@ -106,11 +106,11 @@ class ManifestLog:
         Returns:
             the manifest with the places of its batches in the new log.
         """
-        start = _HEADER.size + _RECORD_BYTES
+        start = HEADER_BYTES + _RECORD_BYTES
         offsets = accumulate(map(len, batches), initial=start)
         pairs = zip(manifest.retained, batches, offsets, strict=False)
         manifest = replace(manifest, retained=tuple(BatchPlace(p.number, at, len(b)) for p, b, at in pairs))
-        data = _HEADER.pack(_MAGIC, _VERSION) + encode_record(None, manifest, batches)
+        data = encode_header(_MAGIC, _VERSION) + encode_record(None, manifest, batches)
         self._files.write_new(self._temporary, (data,))
         if synced:
             self._files.sync_file(self._temporary)
@@ -222,8 +222,8 @@ def decode_sound_manifests(path: AnyPath, data: bytes) -> Iterator[Manifest]:
 
 
 def _records(path: AnyPath, data: bytes) -> Iterator[_Record]:
-    _check_header(path, data)
-    at = _HEADER.size
+    check_header(path, data, _MAGIC, _VERSION)
+    at = HEADER_BYTES
     while len(data) - at >= _RECORD_BYTES:
         lengths = data[at : at + _RECORD.size]
         batches_bytes, fields_bytes, crc = _RECORD.unpack(lengths)
@@ -239,18 +239,8 @@ def _records(path: AnyPath, data: bytes) -> Iterator[_Record]:
         fields = msgpack.unpackb(data[start + batches_bytes : end], use_list=False, strict_map_key=False)
         yield _Record(fields, _places(fields.pop("batches", ()), start))
         at = end
-    if at == _HEADER.size:
+    if at == HEADER_BYTES:
         raise CorruptionError(path, at, "a whole record", f"{len(data) - at} bytes")
-
-
-def _check_header(path: AnyPath, data: bytes) -> None:
-    if len(data) < _HEADER.size:
-        raise CorruptionError(path, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
-    magic, version = _HEADER.unpack_from(data)
-    if magic != _MAGIC:
-        raise CorruptionError(path, 0, f"magic {_MAGIC!r}", repr(magic))
-    if version != _VERSION:
-        raise CorruptionError(path, 8, f"format version {_VERSION}", version)
 
 
 def _places(batches: Sequence[tuple[int, int]], start: int) -> tuple[BatchPlace, ...]:

@@ -50,6 +50,7 @@ from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.scheduler.sweep import Sweeper
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
+from bigcrawl.scheduler.wildcard_dns import WildcardDns
 from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Node:
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if self._has_budgets else None
-        self.same_content = self._make_same_content() if self._has_budgets else None
+        self.same_content, self.wildcards = self._make_trap_signs(dns)
         self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
         self._paces = Paces(config, self.pld_of)
         self.handout = Handout(config, clock, self.outbox, self._paces)
@@ -118,9 +119,9 @@ class Node:
         self.ownership = self._make_ownership()
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
+        self._aside = self._make_aside()
         self._doors = self._make_doors()
         self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
-        self._aside = self._doors.aside = self._make_aside()
         self._control = self._make_control()
         self.robots = self._make_robots(fetch)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
@@ -156,9 +157,11 @@ class Node:
         """Else nobody asks for in-degrees, nor for traps."""
         return self.config.budget.policy != NO_POLICY
 
-    def _make_same_content(self) -> SameContent | None:
+    def _make_trap_signs(self, dns: DnsCache) -> tuple[SameContent | None, WildcardDns | None]:
         traps = self.config.traps
-        return SameContent(traps.same_share, self.pld_of) if traps.share else None
+        if not (self._has_budgets and traps.share):
+            return None, None
+        return SameContent(traps.same_share, self.pld_of), WildcardDns(traps.wildcard_hosts, dns.lookup)
 
     def _make_ownership(self) -> Ownership:
         return Ownership(
@@ -175,12 +178,19 @@ class Node:
 
     def _make_doors(self) -> Doors:
         config = self.config
-        spaces = Spaces(config.pace, self._paces, self.pld_of)
-        doors = Doors(config.politeness, self._client, self._dns, self._clock, self._paces, spaces, config.crawl.name)
-        doors.on_unidentified = self._on_fatal
-        doors.resolves_here = local_names(config.dns)
-        doors.lookups = Lookups(config, self._clock, self.pld_of, self._budget_of)
-        return doors
+        return Doors(
+            config.politeness,
+            self._client,
+            self._dns,
+            self._clock,
+            self._paces,
+            Spaces(config.pace, self._paces, self.pld_of),
+            config.crawl.name,
+            lookups=Lookups(config, self._clock, self.pld_of, self._budget_of, self.wildcards),
+            resolves_here=local_names(config.dns),
+            aside=self._aside,
+            on_unidentified=self._on_fatal,
+        )
 
     def _make_robots(self, fetch: Fetch) -> Robots:
         robots = Robots(
@@ -260,6 +270,9 @@ class Node:
         if self._dns.store is self._answers:
             self._dns.store = None
         await self._answers.close()
+        await self.robots.close()
+        if self.wildcards is not None:
+            await self.wildcards.close()
 
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
@@ -439,6 +452,9 @@ class Node:
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     async def _rest(self, rest_s: float, work: Callable[[], Awaitable[float]]) -> None:
+        if work == self._watch:
+            await self._rest_until_idle(rest_s)
+            return
         if work != self._pump:
             await asyncio.sleep(rest_s)
             return
@@ -448,6 +464,11 @@ class Node:
             await self._wake.wait()
             alarm.cancel()
         self._wake.clear()
+
+    async def _rest_until_idle(self, rest_s: float) -> None:
+        while rest_s > 0:
+            await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
+            rest_s = 0 if self._is_idle() else rest_s - WATCH_IDLE_S
 
     async def _pump(self) -> float:
         self._poll_ended()

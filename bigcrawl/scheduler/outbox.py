@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
@@ -16,18 +16,18 @@ from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
 from bigcrawl.scheduler.recent import RecentKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from bigcrawl.clock import Clock
+    from bigcrawl.drum.format import KeyArray
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.link_graph import LinkGraph
 
-K = TypeVar("K", bound=int)
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
 # Redis with AOF everysec forgets one second at most, two when its disk is slow; the third is the margin.
 KEEP_SENT_MS = 3_000
-# Keys remembered as sent lately, the older half at once forgotten: most links lead where others just led.
-RECENT_KEYS = 1 << 17
+# Places for keys that were sent, 2 MB: most links lead where others just led.
+RECENT_KEYS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +80,21 @@ class Outbox:
         self._waiting.setdefault(partition, []).append(url)
         self.offered += 1
 
-    def not_recent(self, keys: Collection[K]) -> list[K]:
-        """The keys, different ones, of which no checked URL was offered lately; they count as offered now.
+    def not_recent(self, keys: KeyArray) -> list[int]:
+        """Where the keys, different ones, stand of which no checked URL was offered lately; they count as offered now.
 
         The others are dropped: their first sighting is in the outbox or in Redis already, and an
         acknowledgement waits for both alike.
         """
-        fresh = self._recent.new(keys)
+        fresh: list[int] = self._recent.new(keys).tolist()
         self.dropped_recent += len(keys) - len(fresh)
         return fresh
 
     def is_recent(self, key: int) -> bool:
         """Whether a checked URL of this key was offered lately; it counts as offered now."""
-        return not self.not_recent((key,))
+        is_recent = not self._recent.is_new(key)
+        self.dropped_recent += is_recent
+        return is_recent
 
     async def flush(self, client: RedisClient) -> int:
         """Send everything that waits; return the URLs sent.

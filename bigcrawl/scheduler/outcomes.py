@@ -72,6 +72,10 @@ SAME_CONTENT: Final = 1901
 """In the place of a code: no outcome, but a PLD in the place of the key, and as the detail how many pages of a window
 had the content of others, 0 where few; see `bigcrawl.scheduler.same_content`."""
 
+WILDCARD: Final = 1902
+"""In the place of a code: no outcome, but a PLD in the place of the key, and as the detail 1 where DNS answers for
+every name of it, 0 where it does not any more; see `bigcrawl.scheduler.wildcard_dns`."""
+
 _STATUSES = range(100, 1000)
 _CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
 _OTHER = CODES[OTHER]
@@ -115,6 +119,11 @@ def pack_fetched(account: int, fetched_bytes: int) -> bytes:
 def pack_same_content(pld: int, same: int) -> bytes:
     """Return the row that says how many pages of a window of a PLD had the content of others."""
     return _ROW.pack(pld, SAME_CONTENT, same)
+
+
+def pack_wildcard(pld: int, *, found: bool) -> bytes:
+    """Return the row that says whether DNS answers for every name of a PLD."""
+    return _ROW.pack(pld, WILDCARD, found)
 
 
 def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:

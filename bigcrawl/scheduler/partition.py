@@ -19,10 +19,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.exceptions import ContractError
 from bigcrawl.scheduler.admission import AdmitBatch, PartitionLimits, decode_admit_batch, encode_admit_batch
-from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, store_errors, take_over, verify_newest
+from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, take_over, verify_newest
 from bigcrawl.scheduler.fold import Fold, State
 from bigcrawl.scheduler.front_queues import LEVELS
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, InDegreeCounts

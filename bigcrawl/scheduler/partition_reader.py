@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.epochs import EpochDirectory, epoch_path, list_committed, store_errors
+from bigcrawl.scheduler.epochs import EpochDirectory, epoch_path, list_committed
 from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest
 from bigcrawl.scheduler.tables import Tables
 from bigcrawl.scheduler.traps import standing_of

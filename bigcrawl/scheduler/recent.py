@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    import numpy.typing as npt
 
-K = TypeVar("K", bound=int)
+    from bigcrawl.drum.format import KeyArray
 
 
 class RecentKeys:
-    """A set of keys of bounded size: two generations, of which the older is forgotten at once."""
+    """A number of places, each with the last key that belongs there: its low bits name the place of a key.
 
-    def __init__(self, keys_max: int) -> None:
-        self._half = keys_max // 2
-        self._young: set[int] = set()
-        self._old: set[int] = set()
+    So memory is fixed, 8 bytes a place, and a page's keys are looked up in one go. A key is forgotten when another one
+    of its place comes, which after as many new keys as there are places has happened to 63 % of all.
+    """
+
+    def __init__(self, places: int) -> None:
+        """Make room for so many keys, a power of two above 1."""
+        assert places > 1, "one place would hold any key at the start"
+        assert places & (places - 1) == 0, "low bits name a place"
+        # To begin with each place has a key that belongs elsewhere.
+        self._keys: KeyArray = np.arange(places, dtype=np.uint64) ^ np.uint64(1)
+        self._places = self._keys.data
+        self._mask = places - 1
 
     def __repr__(self) -> str:
-        return f"<RecentKeys {len(self._young) + len(self._old)}>"
+        return f"<RecentKeys of {len(self._keys)}>"
 
-    def new(self, keys: Collection[K]) -> list[K]:
-        """The keys, different ones, that were not met lately; they are from now on."""
-        young, old = self._young, self._old
-        fresh = [key for key in keys if key not in young and key not in old]
-        young.update(fresh)
-        if len(young) >= self._half:
-            self._old, self._young = young, set()
-        return fresh
+    def is_new(self, key: int) -> bool:
+        """Whether the key was not met lately; it is from now on. Cost: 0.2 us."""
+        place = key & self._mask
+        if self._places[place] == key:
+            return False
+        self._places[place] = key
+        return True
+
+    def new(self, keys: KeyArray) -> npt.NDArray[np.intp]:
+        """Return where the keys, different ones, stand that were not met lately, ascending; they are from now on.
+
+        Cost: 4 us and 30 ns a key.
+        """
+        places = (keys & np.uint64(self._mask)).view(np.int64)
+        new = np.flatnonzero(self._keys[places] != keys)
+        self._keys[places[new]] = keys[new]
+        return new

@@ -5,6 +5,7 @@ the fetch is as polite as any page: the host is busy meanwhile, and nobody else 
 
     known, young         -> used
     in the host record   -> used: another node or an earlier run fetched it
+    on the shelf         -> used: the host record had no room for it, or has expired
     else                 -> fetched. 2xx, 4xx: kept for a day, or as Cache-Control has it. No answer, 5xx, 429: the last
                             good copy, for `STALE_MS` beyond its time in the host record, holds on, and is asked
                             again with back-off. Without one all is forbidden, and the host has failed: it backs off, is
@@ -36,12 +37,14 @@ from bigcrawl.politeness.robots_policy import (
     kept_ms,
     read_record,
     robots_url,
+    write_record,
 )
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
 from bigcrawl.scheduler.held import Stage
+from bigcrawl.scheduler.rules_shelf import RulesShelf
 from bigcrawl.url.canonical import host_of, join
 
 if TYPE_CHECKING:
@@ -127,6 +130,7 @@ class Robots:
         self._fetch = fetch
         self._partition_of_host = partition_of_host
         self._agent = agent_token(config.politeness.agent)
+        self._shelf = RulesShelf(config.crawl.crawl_dir)
         self._rules: OrderedDict[str, KnownRules] = OrderedDict()
         self._chars = 0  # of `_rules`
         self._under_way: set[str] = set()
@@ -163,10 +167,12 @@ class Robots:
         key = partition_keys(self._crawl, held.partition).host + held.host
         [value] = await self._client.commands([("HGET", key, _field(held.authority))])
         try:
-            rules, expires_ms = read_record(value or b"")
+            rules, expires_ms = read_record(value or await self._shelf.get(held.partition, held.authority))
         except CorruptionError:
             return None
         left_ms = expires_ms - self._client.now_ms()
+        if left_ms < -STALE_MS:
+            return None  # of the shelf: Redis has forgotten it by then
         known = self._keep(held.authority, Verdict(rules, left_ms, "rules"))
         return known if left_ms > 0 else None
 
@@ -347,6 +353,12 @@ class Robots:
                 )
             ]
         )
+        record = write_record(verdict.rules, self._client.now_ms() + verdict.expires_in_ms)
+        await self._shelf.put(held.partition, held.authority, record)
+
+    async def close(self) -> None:
+        """Have the rules on disk that another run may use."""
+        await self._shelf.close()
 
     def _keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms

@@ -26,12 +26,11 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError, TransientStoreError
 from bigcrawl.politeness.addresses import AddressGuard
-from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, OVERLOADED, is_failure, retry_after_ms
+from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns, shared_dns
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder, lowered, order_of, pack_member
+from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder
 from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.garbage import tame_garbage_collector
 from bigcrawl.scheduler.held import Stage
@@ -40,8 +39,9 @@ from bigcrawl.scheduler.outcome import UNDER_LEASE, UrlRefusedError, error_outco
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
-from bigcrawl.url.canonical import UrlError, canonicalize
-from bigcrawl.url.key import request_key, url_keys
+from bigcrawl.scheduler.tries import Tries
+from bigcrawl.url.canonical import UrlError
+from bigcrawl.url.key import UrlKey, url_key_array
 from bigcrawl.url.shape import Shapes, kinds_of
 
 if TYPE_CHECKING:
@@ -59,16 +59,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-RETRY_FIRST_MS = 2_000
-RETRY_LONGEST_MS = 60_000
 ROOM_POLL_S = 0.1
 LOOK_OUT_S = 0.25
 FLUSH_TRIES = 100  # five seconds; Redis may be away
 CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
 CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
 JOIN_TRIES_MAX = 3
-# A redirect of a URL to itself: it was answered, and what its request carries of retries is older.
-REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 
 
 class Scheduler(BaseScheduler):
@@ -84,6 +80,7 @@ class Scheduler(BaseScheduler):
         self._marks = Shapes(self.config.traps).marks if self.config.traps.share else None
         self._probe = EngineProbe(crawler)
         self._started: dict[Request, HeldUrl] = {}
+        self._tries = Tries(self._started, self.config.frontier.url_bytes_max)
         self._start_requests: WeakSet[Request] = WeakSet()
         self._embedded: EmbeddedServer | None = None
         self._client: RedisClient | None = None
@@ -249,16 +246,16 @@ class Scheduler(BaseScheduler):
         encode = links_encoder(links, depth, self._marks)
         if links.meta:
             self._heed_meta(links.meta)
-        keyed = dict(zip(url_keys(urls := list(urls)), urls, strict=True))
+        urls = list(dict.fromkeys(urls))
+        keys = url_key_array(urls)
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
-        fresh = node.outbox.not_recent(keyed)
         offered = 0
-        for key in fresh:
+        for at in node.outbox.not_recent(keys):
             try:
-                queued = encode(key, keyed[key])
+                queued = encode(UrlKey(int(keys[at])), urls[at])
             except (ValueError, IndexError):  # said to be canonical, and no URL at all
-                self._drop("url", keyed[key])
+                self._drop("url", urls[at])
                 continue
             node.offer(queued)
             offered += 1
@@ -380,6 +377,8 @@ class Scheduler(BaseScheduler):
             node = self.node
             if node is not None and node.same_content is not None and response.status == 200 and response.body:
                 held.remark = node.same_content.note(held.host, response.body)
+                if node.wildcards is not None and node.wildcards.has_verdicts:
+                    held.remark += node.wildcards.take(node.pld_of(held.host))
 
     def was_answered(self, request: Request) -> bool:
         """Whether a handed-out request has an answer, one that could be used."""
@@ -429,11 +428,11 @@ class Scheduler(BaseScheduler):
         meta = request._meta or {}
         if meta:
             self._heed_meta(meta)
-        held = self._tried_again(request, meta)
+        held = self._tries.tried_again(request, meta)
         if held is not None:
-            self._try_again(held, request)
+            self._tries.try_again(held, request, self._spider, node.handout)
             return True
-        checked = is_start or not request.dont_filter or self._is_redirect(meta)
+        checked = is_start or not request.dont_filter or self._tries.is_redirect(meta)
         url, _ = encode_request(
             request,
             self._spider,
@@ -448,72 +447,12 @@ class Scheduler(BaseScheduler):
             self._count_shapes(url.flags)
         return True
 
-    def _tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
-        """The URL in process that this request tries again: a retry of it, or its redirect to itself.
-
-        A redirect of another URL that leads to one in process is none: it is a link like any other.
-        """
-        if not (meta.get("retry_times") or meta.get("redirect_times")):
-            return None
-        canonical = canonicalize(request.url, self.config.frontier.url_bytes_max)
-        key = request_key(canonical, request.method, request.body)
-        for started, held in self._started.items():
-            if held.fields.key != key:
-                continue
-            before = started._meta or {}
-            came_from = list(before.get("redirect_urls") or [])
-            if meta.get("redirect_urls", []) == [*came_from, started.url]:
-                return held
-            is_retry = int(meta.get("retry_times", 0)) > int(before.get("retry_times", 0))
-            if is_retry and meta.get("redirect_urls", []) == came_from:
-                return held
-        return None
-
-    def _try_again(self, held: HeldUrl, request: Request) -> None:
-        """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
-        assert self._spider is not None
-        assert self.node is not None
-        attempts = held.fields.attempts + 1
-        host_failed = is_failure(held.outcome)
-        if host_failed and self.node.handout.is_failing(held.host, held.fields.key):
-            self._give_try_back(held, request)
-        url, _ = encode_request(request, self._spider, checked=True, url_bytes_max=self.config.frontier.url_bytes_max)
-        # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has
-        # failed it goes behind the others: the next one tells whether it was the host or the page.
-        priority = lowered(held.fields.priority) if host_failed else held.fields.priority
-        url = url._replace(priority=priority, flags=held.fields.flags)
-        held.next_try = pack_member(held.seq, url, attempts)
-        if host_failed:
-            held.next_order = order_of(priority, held.seq)
-        elif (request._meta or {}).get("retry_times") and held.outcome not in REDIRECTED:
-            jitter = (held.fields.key & 0xFF) / 256
-            held.retry_delay_ms = retry_backoff_ms(
-                attempts, jitter, first_ms=RETRY_FIRST_MS, longest_ms=RETRY_LONGEST_MS
-            )
-
-    def _give_try_back(self, held: HeldUrl, request: Request) -> None:
-        """Another URL of the host has failed before it: what is tried meanwhile is not counted, so many times."""
-        counted = next((r.meta.get("retry_times", 0) for r, url in self._started.items() if url is held), 0)
-        if held.fields.attempts - counted >= FREE_TRIES_MAX:
-            return
-        if counted:
-            request.meta["retry_times"] = counted
-        else:
-            request.meta.pop("retry_times", None)
-
     def _retry_after_ms(self, response: Response) -> int:
         value, date = (response.headers.get(name, b"") or b"" for name in ("Retry-After", "Date"))
         if not value or not self.config.politeness.retry_after_max_ms:
             return 0
         longest_ms = self.config.politeness.retry_after_max_ms
         return retry_after_ms(value.decode("latin-1"), date.decode("latin-1"), self._clock.now_ms(), longest_ms)
-
-    def _is_redirect(self, meta: dict[str, Any]) -> bool:
-        """Whether a request with this meta is the redirect of a URL in process, not one that copies old meta."""
-        came_from = meta.get("redirect_urls")
-        if not meta.get("redirect_times") or not came_from:
-            return False
-        return any(request.url == came_from[-1] for request in self._started)
 
     def _build(self, held: HeldUrl) -> Request | None:
         """The request of a held URL; None, counted, when the spider cannot run it any more."""

@@ -7,6 +7,8 @@ come, the marks among them are weighed, and a new window begins.
     free      -> caught    a window in which marked URLs are at least BIGCRAWL_TRAP_SHARE
     caught    -> free      a window in which they are less
 
+What nodes find out of a PLD's pages and names catches it too: `bigcrawl.scheduler.same_content`, `wildcard_dns`.
+
 The budget of a PLD that is caught is divided by BIGCRAWL_TRAP_DIVISOR, down to 1; one that is set by hand is not
 touched. A PLD has a record, in the table `traps`, from its first marked URL on, so most have none; a step in which
 no PLD has one, and no URL is marked, costs a look at the flags.
@@ -48,8 +50,11 @@ RECORD: Final = np.dtype(
         ("same", "<u4"),
     ]
 )
-"""Of a PLD: new URLs of this window, those marked, and by kind; the same of the last one; 1 if it caught the PLD;
-pages of a window that had the content of others, 0 where they are few."""
+"""Of a PLD: new URLs of this window, those marked, and by kind; the same of the last one; what has caught the PLD,
+`BY_SHAPE` and `BY_WILDCARD` together; pages of a window that had the content of others, 0 where they are few."""
+
+BY_SHAPE: Final = 1
+BY_WILDCARD: Final = 2
 
 _FLAGS: Final = (1 << RANGES_SHIFT) - 1  # those above are not of shapes
 _NOW: Final = ("urls", "marked", *KINDS)
@@ -74,6 +79,7 @@ class Standing(NamedTuple):
         marked: those of them that had the shape of a trap.
         kinds: how many, by kind; a URL may be of several.
         same: pages among 64 that had the content of others; 0 where they are few.
+        is_wildcard: whether DNS answers for every name of it.
     """
 
     is_caught: bool
@@ -81,14 +87,15 @@ class Standing(NamedTuple):
     marked: int
     kinds: dict[str, int]
     same: int = 0
+    is_wildcard: bool = False
 
 
 def standing_of(record: npt.NDArray[np.void]) -> Standing:
     """Return what one record says."""
     kinds = {kind: int(record[f"last_{kind}"]) for kind in KINDS if record[f"last_{kind}"]}
     same = int(record["same"])
-    is_caught = bool(record["caught"]) or same > 0
-    return Standing(is_caught, int(record["last_urls"]), int(record["last_marked"]), kinds, same)
+    is_caught, is_wildcard = bool(record["caught"]) or same > 0, bool(record["caught"] & BY_WILDCARD)
+    return Standing(is_caught, int(record["last_urls"]), int(record["last_marked"]), kinds, same, is_wildcard)
 
 
 class Turned(NamedTuple):
@@ -111,7 +118,9 @@ def standing_text(standing: Standing) -> str:
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in standing.kinds.items())
     shapes = f"{standing.marked:,} of its last {standing.urls:,} new URLs look like a trap's ({kinds or 'none'})"
     same = f"about {standing.same} of its last 64 pages had the content of others"
-    return "; ".join([*([shapes] if standing.urls else []), *([same] if standing.same else [])])
+    wildcard = "DNS has an address for any name of it"
+    said = ((standing.urls, shapes), (standing.same, same), (standing.is_wildcard, wildcard))
+    return "; ".join([text for is_so, text in said if is_so])
 
 
 def turned_text(turned: Turned, rules: TrapRules) -> str:
@@ -164,7 +173,7 @@ class Traps:
                 records[kind] += np.bincount(whose[of_kind], minlength=len(keys)).astype(np.uint32)
         before = records["caught"].copy()
         self._weigh(records, concerned)
-        changed = np.flatnonzero(records["caught"] != before)
+        changed = np.flatnonzero((records["caught"] != 0) != (before != 0))
         turned = [(int(np.argmax(whose == at)), standing_of(records[at])) for at in changed]
         return Noted(keys[concerned], records[concerned], turned)
 
@@ -184,7 +193,8 @@ class Traps:
         full = concerned & (records["urls"] >= WINDOW)
         if not full.any():
             return
-        records["caught"][full] = (records["marked"] >= self._rules.share * records["urls"])[full]
+        by_shape = records["marked"] >= self._rules.share * records["urls"]
+        records["caught"][full] = (records["caught"] & ~np.uint32(BY_SHAPE) | by_shape * np.uint32(BY_SHAPE))[full]
         for field in _NOW:
             records[f"last_{field}"][full] = records[field][full]
             records[field][full] = 0
@@ -199,6 +209,17 @@ def note_same_content(
     if not changed.any():
         return None
     records["same"] = same
+    return plds[changed], records[changed]
+
+
+def note_wildcards(table: Bucket, plds: KeyArray, found: npt.NDArray[np.integer]) -> tuple[KeyArray, ValueArray] | None:
+    """Return keys and records as they are when DNS answers for every name (1) or not (0); None when nothing changes."""
+    _, records = table.values(plds)
+    caught = records["caught"] & ~np.uint32(BY_WILDCARD) | (found != 0) * np.uint32(BY_WILDCARD)
+    changed = caught != records["caught"]
+    if not changed.any():
+        return None
+    records["caught"] = caught
     return plds[changed], records[changed]
 
 

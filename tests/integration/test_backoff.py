@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import redis
 
-from tests.integration.test_outcomes import explained, frontier
+from bigcrawl.commands.opened_crawl import server_of
 from tests.support.crawls import Crawl
+from tests.support.explained import explained
 from tests.support.processes import no_strays_below, wait_until
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,15 +62,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(address: str, answer: Callable[[str], Answer], port: int = 0) -> Iterator[Host]:
-    host = Host(address, answer, port)
-    thread = threading.Thread(target=host.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with at_work(Host(address, answer, port)) as host:
         yield host
-    finally:
-        host.shutdown()
-        host.server_close()
-        thread.join()
 
 
 def paths() -> list[str]:
@@ -77,6 +72,13 @@ def paths() -> list[str]:
 
 def well(path: str) -> Answer:
     return 200, {}
+
+
+def let_time_pass(crawl: Crawl, host: str, ms: int) -> None:
+    """Since a host has failed: awakened, it is not asked before a minute is over."""
+    with server_of(crawl.config()) as server, redis.Redis.from_url(server) as client:
+        [record] = client.scan_iter(f"bigcrawl:{{{crawl.name}:p*}}:host:{host}")
+        client.hincrby(record, "failed", -ms)
 
 
 @pytest.mark.timeout(90)
@@ -132,16 +134,15 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             assert {said[url]["host_state"] for url in kept} == {"retired"}
             assert {said[url]["host_failed_by"] for url in kept} <= {"error:refused", "error:connection"}
             assert len(kept) >= PAGES - len(before) - 1
-            status, text = frontier(crawl, "explain", kept[0])
-            assert status == 0
-            assert "retired: failed 6 times in a row" in text
+            assert "retired: failed 6 times in a row" in crawl.frontier("explain", kept[0]).stdout
 
             assert crawl.run(60) == 0, "a restart does not forget it"
             assert explained(crawl, kept[:1])[kept[0]]["host_state"] == "retired"
 
+            let_time_pass(crawl, "127.0.21.3", 60_000)
             with serving("127.0.21.3", well, port) as back:
-                assert frontier(crawl, "awaken", "127.0.21.3") == (0, "awakened: 127.0.21.3\n")
-                assert frontier(crawl, "awaken", "127.0.21.3")[0] == 1
+                assert crawl.frontier("awaken", "127.0.21.3").stdout == "awakened: 127.0.21.3\n"
+                assert crawl.frontier("awaken", "127.0.21.3", check=False).returncode == 1
                 crawl.start()
                 wait_until(lambda: len(back.pages) == len(kept), "the rest comes", 70)
                 assert crawl.wait(20) == 0
@@ -188,8 +189,9 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
                 ("disk", "retired", "robots")
             }
             assert 5 <= said[urls[0]]["host_failures"] < 28, "fewer than while other hosts are left"
+            let_time_pass(crawl, "127.0.21.6", 60_000)
             with serving("127.0.21.6", well, port) as back:
-                assert frontier(crawl, "awaken", "127.0.21.6")[0] == 0
+                crawl.frontier("awaken", "127.0.21.6")
                 crawl.start()
                 wait_until(lambda: len(back.pages) == PAGES, "all its pages come", 70)
                 assert crawl.wait(20) == 0

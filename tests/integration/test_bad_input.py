@@ -6,11 +6,12 @@ import os
 import socketserver
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -120,15 +121,9 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 @contextmanager
 def old_redis(path: Path, version: str, *, knows_hello: bool) -> Iterator[str]:
     """No old server can be had beside the embedded one: its answers to a client's first words will do."""
-    with _Server(str(path), _OldRedis) as server:
+    with at_work(_Server(str(path), _OldRedis)) as server:
         server.version, server.knows_hello = version, knows_hello
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"unix://{path}"
-        finally:
-            server.shutdown()
-            thread.join()
+        yield f"unix://{path}"
 
 
 @pytest.mark.parametrize(("version", "knows_hello"), [("6.2.14", True), ("5.0.14", False)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,15 +50,9 @@ class Origin(ThreadingHTTPServer):
 
 @contextmanager
 def serving(link: str) -> Iterator[Origin]:
-    with Origin() as server:
+    with at_work(Origin()) as server:
         server.link = link
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+        yield server
 
 
 @pytest.mark.timeout(120)

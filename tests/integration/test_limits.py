@@ -6,7 +6,6 @@ import gzip
 import re
 import socketserver
 from contextlib import contextmanager
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,13 +13,16 @@ from fastwarc.warc import ArchiveIterator
 
 from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 MAXSIZE = 100_000
-PATHS = ("endless", "stalled", "bomb", "packed", "heads", "hop0", "fine")
+NOWHERE = {"to-mail": b"mailto:me@a.example", "to-no-ipv6": b"http://[::1/"}
+LEADS = {**NOWHERE, **{f"hop{n}": b"/hop%d" % (n + 1) for n in range(5)}}
+PATHS = ("endless", "stalled", "bomb", "packed", "heads", "hop0", "fine", *NOWHERE, "refresh")
 CLOSES = b"Connection: close\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + CLOSES
 
@@ -58,9 +60,10 @@ class Hostile(socketserver.StreamRequestHandler):
             send(b"HTTP/1.1 200 OK\r\n")
             while True:
                 send(b"X-More: and more\r\n" * 100)
-        elif name.startswith("hop"):
-            location = b"Location: /hop%d\r\n" % (int(name[3:]) + 1)
-            send(b"HTTP/1.1 302 Found\r\n" + CLOSES + location + b"Content-Length: 0\r\n\r\n")
+        elif name in LEADS:
+            send(b"HTTP/1.1 302 Found\r\n" + CLOSES + b"Content-Length: 0\r\nLocation: %b\r\n\r\n" % LEADS[name])
+        elif name == "refresh":
+            self.page(b'<meta http-equiv=refresh content="0;url=mailto:me@a.example"><a href="/refreshed">.</a>')
         elif name == "robots.txt":
             send(b"HTTP/1.1 404 Not Found\r\n" + CLOSES + b"Content-Length: 0\r\n\r\n")
         else:
@@ -79,14 +82,8 @@ class Origin(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    with Origin(("127.0.0.1", 0), Hostile) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with at_work(Origin(("127.0.0.1", 0), Hostile)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
 
 
 def stored(directory: Path) -> dict[str, tuple[str | None, bytes]]:
@@ -114,6 +111,7 @@ def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> 
         "BIGCRAWL_PARTITIONS": 2,
         "DOWNLOAD_MAXSIZE": MAXSIZE,
         "DOWNLOAD_TIMEOUT": 1.5,
+        "METAREFRESH_ENABLED": True,
         "REDIRECT_MAX_TIMES": 3,
         "RETRY_ENABLED": False,
     }
@@ -124,10 +122,11 @@ def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> 
         limits = counted(log)
         # A MiB is free of the ratio, so that bound is the size's.
         assert limits == {"size": 1, "time": 1, "decompressed-size": 1, "encodings": 1, "headers": 1, "redirects": 1}
+        assert "'bigcrawl/dropped/redirect': 3" in log
         pages = stored(tmp_path / "crawl" / "warc")
         truncated = {name: (why, len(body)) for name, (why, body) in pages.items() if why}
         assert truncated == {"endless": ("length", MAXSIZE), "stalled": ("time", 6)}
-        assert {"fine", "found", "bomb", "packed", "hop0", "hop3"} <= set(pages)
+        assert {"fine", "found", "bomb", "packed", "hop0", "hop3", "refresh", "refreshed", *NOWHERE} <= set(pages)
         assert not {"late", "heads", "hop4"} & set(pages)
         assert re.search(r"^  too-large +3$", log, re.MULTILINE)
-        assert re.search(r"^  302 Found +4 ", log, re.MULTILINE)
+        assert re.search(r"^  302 Found +6 ", log, re.MULTILINE)

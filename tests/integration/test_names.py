@@ -12,8 +12,8 @@ import pytest
 
 from bigcrawl.simweb.name_fault import NameFault
 from bigcrawl.simweb.name_record import NameRecord
-from tests.integration.test_outcomes import explained
 from tests.support.crawls import Crawl
+from tests.support.explained import explained
 from tests.support.named_web import NamedWeb
 from tests.support.processes import no_strays_below, wait_until
 

@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import subprocess
-import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
-from bigcrawl.commands.explain import look_up, said_of
-from bigcrawl.commands.opened_crawl import opened, server_of
-from bigcrawl.config import read_config
 from tests.support.crawls import Crawl, SimulatedWeb
+from tests.support.explained import explained
 from tests.support.processes import no_strays_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from bigcrawl.config import Config
-
-
-def frontier(crawl: Crawl, *words: str) -> tuple[int, str]:
-    """`scrapy frontier`, a process of its own: exit status and what it printed."""
-    named = [word for word in crawl.command()[4:] if word == "-s" or ("=" in word and "BIGCRAWL" in word)]
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-    command = [sys.executable, "-m", "scrapy", "frontier", *words, *named]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout
-
-
-def config_of(crawl: Crawl) -> Config:
-    words = [word.split("=", 1) for word in crawl.command() if word.startswith("BIGCRAWL_")]
-    return read_config(dict(words))
-
-
-def explained(crawl: Crawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What `explain` says of each URL, asked in one go."""
-
-    async def ask(config: Config, server: str) -> dict[str, dict[str, Any]]:
-        async with opened(config, server) as there:
-            found = {url: await look_up(there, there.place_of(url)) for url in urls}
-            return {url: said_of(one, there.partitions, config.traps) for url, one in found.items()}
-
-    config = config_of(crawl)
-    with server_of(config) as server:
-        return asyncio.run(ask(config, server))
 
 
 def pages_asked_for(web: SimulatedWeb) -> list[tuple[str, int]]:
@@ -104,15 +67,13 @@ def test_every_url_can_be_asked_for_forgotten_and_retried(tmp_path: Path) -> Non
         assert named, "some links are forbidden"
         assert {outcome["name"] for outcome in named} == {"dropped:forbidden"}
         assert all(outcome["rule"].startswith("Disallow: /") for outcome in named)
-        status, text = frontier(crawl, "explain", "--json", web.seeds[0])
-        assert status == 0
-        assert json.loads(text)["outcome"]["name"] == fetched[web.seeds[0]]
+        assert crawl.asked("explain", web.seeds[0])["outcome"]["name"] == fetched[web.seeds[0]]
 
         # forgotten: of two seeds of a new start the one that is new again is fetched
         pages = [url for url, outcome in fetched.items() if outcome == "status:200"]
         forgotten, remembered, retried = pages[3], pages[5], pages[7]
         before = times_fetched(web)
-        assert frontier(crawl, "forget", forgotten) == (0, f"to be forgotten: {forgotten}\n")
+        assert crawl.frontier("forget", forgotten).stdout == f"to be forgotten: {forgotten}\n"
         assert explained(crawl, [forgotten])[forgotten]["where"] == "nowhere"
         more = Crawl(
             tmp_path / "more",
@@ -130,16 +91,15 @@ def test_every_url_can_be_asked_for_forgotten_and_retried(tmp_path: Path) -> Non
         assert (said["where"], said["seen"], said["outcome"]["name"]) == ("ended", True, "status:200")
 
         # retried
-        assert frontier(crawl, "retry", retried) == (0, f"queued again: {retried}\n")
+        assert crawl.frontier("retry", retried).stdout == f"queued again: {retried}\n"
         assert explained(crawl, [retried])[retried]["where"] == "inbox"
-        status, text = frontier(crawl, "retry", retried)
-        assert status == 1
-        assert text.startswith(f"not queued again: {retried} is in its partition's inbox")
+        again = crawl.frontier("retry", retried, check=False)
+        assert again.returncode == 1
+        assert again.stdout.startswith(f"not queued again: {retried} is in its partition's inbox")
         with crawl:
             assert crawl.run() == 0
         assert times_fetched(web) - before == Counter([forgotten, retried])
         said = explained(crawl, [retried])[retried]
         assert (said["where"], said["outcome"]["name"]) == ("ended", "status:200")
-        assert frontier(crawl, "verify")[0] == 0
-        status, _ = frontier(crawl, "explain", "mailto:nobody@a.example")
-        assert status == 1
+        crawl.frontier("verify")
+        assert crawl.frontier("explain", "mailto:nobody@a.example", check=False).returncode == 1

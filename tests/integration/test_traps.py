@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -14,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.crawls import Crawl
+from tests.support.named_web import NamedWeb
 from tests.support.processes import no_strays_below
+from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,24 +44,8 @@ class Calendar(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Calendar) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def frontier(crawl: Crawl, *words: str) -> dict[str, Any]:
-    named = [word for word in crawl.command()[4:] if word == "-s" or ("=" in word and "BIGCRAWL" in word)]
-    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-    command = [sys.executable, "-m", "scrapy", "frontier", *words, "--json", *named]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    with at_work(ThreadingHTTPServer(("127.0.0.1", 0), Calendar)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
 @pytest.mark.timeout(120)
@@ -77,12 +58,12 @@ def test_endless_calendar_is_told_counted_and_explained(tmp_path: Path) -> None:
         assert "Traceback" not in log
         assert log.count("127.0.0.1 is taken for a trap and its budget divided by 5: ") == 1
         assert "'bigcrawl/traps/calendar': " in log
-        found = frontier(crawl, "explain", f"{url}/calendar/2031/5")
+        found = crawl.asked("explain", f"{url}/calendar/2031/5")
         assert found["shape"] == ["calendar"]
         assert found["trap"]["is_caught"]
         assert found["trap"]["budget_divided_by"] == 5
         assert found["trap"]["kinds"]["calendar"] >= 250
-        budget = frontier(crawl, "budget", "127.0.0.1")
+        budget = crawl.asked("budget", "127.0.0.1")
         assert budget["trap"].startswith("divided by 5, unless it is set by hand: ")
 
 
@@ -95,6 +76,32 @@ def test_same_page_under_many_urls_is_told_and_explained(tmp_path: Path) -> None
         log = crawl.log.read_text()
         assert log.count("127.0.0.1 is taken for a trap: about 63 of its last 64 pages had the content of others") == 1
         assert "\npages (any status)                   200" in log
-        found = frontier(crawl, "explain", f"{url}/same/5")
+        found = crawl.asked("explain", f"{url}/same/5")
         assert (found["outcome"]["name"], found["shape"]) == ("status:200", [])
         assert (found["trap"]["same"], found["trap"]["budget_divided_by"]) == (63, 5)
+
+
+def test_domain_that_answers_for_every_name_is_found_out(tmp_path: Path) -> None:
+    """By one look-up of a name that no page has; a domain with as many hosts, all of them real, is not."""
+    hosts = [f"h{number}.{domain}.example" for domain in ("farm", "honest") for number in range(6)]
+    names = {host: "127.0.0.1" for host in hosts if "honest" in host} | {"*.farm.example": "127.0.0.1"}
+    pages = {f"{host}{path}": f'<a href="/more">{host}{path}</a>' for host in hosts for path in ("/", "/more")}
+    with no_strays_below(tmp_path), NamedWeb(["127.0.0.1"], names, pages) as web:
+        settings = {
+            "BIGCRAWL_DNS_SERVERS": web.name_server,
+            "BIGCRAWL_HOST_DELAY": 0.1,
+            "BIGCRAWL_PARTITIONS": 2,
+            "BIGCRAWL_TRAP_WILDCARD_HOSTS": 4,
+        }
+        with Crawl(tmp_path / "crawl", [web.url(host) for host in hosts], settings) as crawl:
+            assert crawl.run(60) == 0
+            log = crawl.log.read_text()
+            assert "Traceback" not in log
+            assert log.count("farm.example is taken for a trap: DNS has an address for any name of it") == 1
+            assert "honest.example is taken" not in log
+            asked = {name for name in web.zone.asked if name not in hosts}
+            assert sorted(name.partition(".")[2] for name in asked) == ["farm.example", "honest.example"]
+            trap = crawl.asked("explain", web.url(hosts[0]))["trap"]
+            assert (trap["is_caught"], trap["is_wildcard"], trap["budget_divided_by"]) == (True, True, 5)
+            assert crawl.asked("explain", web.url(hosts[-1]))["trap"] is None
+            assert "any name of it" in crawl.asked("budget", "farm.example")["trap"]

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.scripts import ANSWERS, Claim, Ended
 from tests.support.script_world import (
     DEADLINE_MS,
@@ -354,6 +354,6 @@ class FrontierMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize("connections", [1, 2])
 def test_scripts_agree_with_the_model(redis_server: PrivateRedis, connections: int) -> None:
     """After any sequence of calls, deaths, takeovers and lost replies the scripts and the model agree."""
-    runner = ScriptRunner(redis_server.client, scripts.names())
+    runner = ScriptRunner(redis_server.client, script_texts.names())
     machine: Any = partial(FrontierMachine, runner, connections)
     run_state_machine_as_test(machine, settings=SETTINGS)

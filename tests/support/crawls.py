@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import redis
+from scrapy.settings import Settings
 
+from bigcrawl.config import read_config
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.scheduler.codec import decode_body, unpack_member
 from bigcrawl.simweb.access_log import read_exchanges
@@ -23,6 +24,8 @@ from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bigcrawl.config import Config
 
 
 class SimulatedWeb:
@@ -95,6 +98,13 @@ class Crawl:
         (self.directory / "seeds.txt").write_text("\n".join(self.seeds) + "\n")
 
     def command(self) -> list[str]:
+        command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={self.directory / 'seeds.txt'}"]
+        for name, value in self.arguments.items():
+            command += ["-a", f"{name}={value}"]
+        return command + self.options()
+
+    def options(self) -> list[str]:
+        """The crawl's settings, as Scrapy's commands take them."""
         settings = {
             "BIGCRAWL_CRAWL": self.name,
             "BIGCRAWL_STATE_DIR": self.directory / "state",
@@ -104,28 +114,18 @@ class Crawl:
             "BIGCRAWL_PROGRESS_SECONDS": 1,
             **self.settings,
         }
-        command = [
-            sys.executable,
-            "-m",
-            "scrapy",
-            "crawl",
-            "broad",
-            "-a",
-            f"seeds={self.directory / 'seeds.txt'}",
-        ]
-        for name, value in self.arguments.items():
-            command += ["-a", f"{name}={value}"]
-        for name, value in settings.items():
-            command += ["-s", f"{name}={value}"]
-        return command
+        return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+
+    def config(self) -> Config:
+        """The crawl's settings as its commands read them."""
+        return read_config(Settings(dict(word.split("=", 1) for word in self.options()[1::2])))
 
     def start(self, **more: Any) -> subprocess.Popen[bytes]:
         """Start a process of the crawl; the log of each start is a file of its own."""
         self.starts += 1
-        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings", **self.environment}
         extra = [word for name, value in more.items() for word in ("-s", f"{name}={value}")]
         with self.log.open("wb") as log:
-            self.process = spawn([*self.command(), *extra], env=environment, stdout=log, stderr=log)
+            self.process = spawn([*self.command(), *extra], env=self._environment(), stdout=log, stderr=log)
         return self.process
 
     @property
@@ -171,15 +171,24 @@ class Crawl:
                 urls += map(_url_of, client.hvals(f"bigcrawl:{{{self.name}:p{partition}}}:taken"))
         return [url for url in urls if url]
 
-    def status(self) -> dict[str, Any]:
-        """`scrapy frontier status --json`."""
-        command = [sys.executable, "-m", "scrapy", "frontier", "status", "--json"]
-        for word, value in pairwise(self.command()):
-            command += [word, value] if word == "-s" and value.startswith("BIGCRAWL_") else []
-        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-        done = subprocess.run(command, env=environment, capture_output=True, check=True)
-        answer: dict[str, Any] = json.loads(done.stdout)
+    def frontier(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """`scrapy frontier WORDS` of this crawl, a process of its own; unless `check` is False, it must succeed."""
+        command = [sys.executable, "-m", "scrapy", "frontier", *words, *self.options()]
+        done = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == 0 or not check, done.stderr
+        return done
+
+    def asked(self, *words: str) -> dict[str, Any]:
+        """What `scrapy frontier WORDS --json` says."""
+        answer: dict[str, Any] = json.loads(self.frontier(*words, "--json").stdout)
         return answer
+
+    def status(self) -> dict[str, Any]:
+        return self.asked("status")
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings", **self.environment}
 
     def __enter__(self) -> Self:
         return self

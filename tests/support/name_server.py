@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Zone:
-    """What names resolve to; a list is one answer a question, the last one for all that follow.
+    """What names resolve to, `*.a.example` too; a list is one answer a question, the last one for all that follow.
 
     Attributes:
         asked: how often each name was asked for, over all types and tries.
@@ -30,7 +30,7 @@ class Zone:
         self.asked: Counter[str] = Counter()
 
     def address_of(self, name: str) -> Said:
-        said = self.names.get(name)
+        said = self.names.get(name, self.names.get(f"*.{name.partition('.')[2]}"))
         number = self.asked[name]
         self.asked[name] += 1
         if said is None or not isinstance(said, list):

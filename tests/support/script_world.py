@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
-from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Ended, Exchanged, Identity, Refusal
 
@@ -37,7 +37,7 @@ class ScriptRunner:
         self.client: Any = client
         everywhere = {"target_nodes": "primaries"} if isinstance(client, redis.RedisCluster) else {}
         for name in names:
-            self.client.execute_command("SCRIPT LOAD", scripts.source_for_many(name), **everywhere)
+            self.client.execute_command("SCRIPT LOAD", script_texts.source_for_many(name), **everywhere)
 
     def run(self, call: Call[Any]) -> Any:
         """Run one call; its parsed reply."""
@@ -47,7 +47,7 @@ class ScriptRunner:
         """Run calls in one pipeline; their parsed replies."""
         pipeline = self._pipeline()
         for call in calls:
-            pipeline.execute_command(*scripts.evalsha([call]))
+            pipeline.execute_command(*script_texts.evalsha([call]))
         return [call.parse(reply) for call, [reply] in zip(calls, pipeline.execute(), strict=True)]
 
     def _pipeline(self) -> Any:

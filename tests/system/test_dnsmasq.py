@@ -13,8 +13,8 @@ from bigcrawl.config import DnsConfig
 from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.simweb.name_fault import NameFault
 from bigcrawl.simweb.name_record import NameRecord
-from tests.integration.test_outcomes import explained
 from tests.support.crawls import Crawl
+from tests.support.explained import explained
 from tests.support.name_server import Zone, serving
 from tests.support.named_web import NamedWeb
 from tests.support.processes import no_strays_below

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from scrapy import Spider
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
@@ -20,6 +20,7 @@ from scrapy.utils.misc import load_object
 
 from bigcrawl import __version__
 from bigcrawl.addon import Addon
+from tests.support.serving import at_work
 from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
@@ -83,12 +84,8 @@ class Page(BaseHTTPRequestHandler):
 
 @contextmanager
 def page() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with at_work(HTTPServer(("127.0.0.1", 0), Page)) as server:
         yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
 
 
 def installed(project: dict[str, Any] | None = None) -> BaseSettings:
@@ -144,20 +141,26 @@ def test_settings_of_the_project_win() -> None:
     assert (settings.getfloat("DOWNLOAD_DELAY"), installed()["ASYNCIO_EVENT_LOOP"]) == (0, "uvloop.Loop")
 
 
-def test_bodies_are_unpacked_within_limits() -> None:
-    """By our middleware, in the place of Scrapy's; unless the project has named that one, or one of its own."""
-    stock = "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware"
+@pytest.mark.parametrize(
+    ("stock", "ours", "place"),
+    [
+        ("httpcompression.HttpCompressionMiddleware", "compression.CompressionMiddleware", 590),
+        ("redirect.MetaRefreshMiddleware", "redirects.MetaRefreshMiddleware", 580),
+        ("redirect.RedirectMiddleware", "redirects.RedirectMiddleware", 600),
+    ],
+)
+def test_hostile_answers_meet_our_middlewares(stock: str, ours: str, place: int) -> None:
+    """In the places of Scrapy's; unless the project has named that one, or one of its own."""
+    theirs = load_object(f"scrapy.downloadermiddlewares.{stock}")
 
-    def unpacking(project: dict[str, Any]) -> dict[str, int]:
+    def chain(project: dict[str, Any]) -> dict[type, int]:
         found = installed({"DOWNLOADER_MIDDLEWARES": project})
         merged = found.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
-        return {
-            load_object(one).__name__: at for one, at in merged.items() if "Compression" in load_object(one).__name__
-        }
+        return {cls: at for one, at in merged.items() if issubclass(cls := load_object(one), theirs)}
 
-    assert unpacking({}) == {"CompressionMiddleware": 590}
-    assert unpacking({stock: 580}) == {"HttpCompressionMiddleware": 580}
-    assert unpacking({stock: None}) == {}
+    assert chain({}) == {load_object(f"bigcrawl.middlewares.{ours}"): place}
+    assert chain({theirs: 570}) == {theirs: 570}
+    assert chain({theirs: None}) == {}
 
 
 def test_body_may_have_some_megabytes() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from bigcrawl import config
+from bigcrawl import config, setting_values
 from bigcrawl.config import read_config
 from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
 from bigcrawl.exceptions import ConfigError
@@ -261,7 +261,7 @@ def test_the_table_is_in_order() -> None:
     """Names are unique and ours, numbers have bounds and units, choices hold the default."""
     assert len(BY_NAME) == len(SETTINGS)
     for setting in SETTINGS:
-        assert setting.name.startswith(config.PREFIX)
+        assert setting.name.startswith(setting_values.PREFIX)
         assert setting.meaning.endswith((".", "-")), setting.name
         assert setting.low is not None or setting.type not in (int, float), setting.name
         assert setting.unit or setting.type not in (int, float) or setting.name == "BIGCRAWL_PARTITIONS"

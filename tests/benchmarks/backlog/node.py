@@ -23,7 +23,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.garbage import tame_garbage_collector
-from bigcrawl.url.key import url_keys
+from bigcrawl.url.key import UrlKey, url_key_array
 from tests.benchmarks.backlog.state import HOSTS_A_PLD, PLDS
 from tests.benchmarks.crawl import procfs
 from tests.benchmarks.frontier.ours import Engine, make_node
@@ -54,11 +54,12 @@ class Spider:
         hosts = [f"h{self._draw(HOSTS_A_PLD)}.d{self._draw(PLDS)}.com" for _ in range(LINKS_A_PAGE)]
         texts = [f"http://{host}/new/page-{next(self._numbers)}.html" for host in hosts[:NEW_LINKS]]
         texts += [f"http://{host}/archive/2024/page-{self._draw(1000)}.html" for host in hosts[NEW_LINKS:]]
-        keyed = dict(zip(url_keys(texts), texts, strict=True))
+        texts = list(dict.fromkeys(texts))
+        keys = url_key_array(texts)
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, texts)
-        for key in self._node.outbox.not_recent(keyed):
-            self._node.offer(self._encode(key, keyed[key]))
+        for at in self._node.outbox.not_recent(keys):
+            self._node.offer(self._encode(UrlKey(int(keys[at])), texts[at]))
             self.offered += 1
 
     def _draw(self, count: int) -> int:

@@ -16,7 +16,13 @@ GUARDED = {**OPEN, "TWISTED_DNS_RESOLVER": "bigcrawl.middlewares.dns_guarded.Gua
 
 
 @pytest.mark.parametrize(
-    "settings", [OPEN, {**GUARDED, "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True}], ids=["open", "opened"]
+    "settings",
+    [
+        OPEN,
+        {**GUARDED, "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True},
+        {**GUARDED, "BIGCRAWL_ALLOW_ADDRESSES": ["127.0.0.0/8", "::1"]},
+    ],
+    ids=["open", "opened", "a part opened"],
 )
 def test_names_and_addresses_are_connected_to(tmp_path: Path, settings: dict[str, Any]) -> None:
     """A name of the machine's own, a literal, and a name that does not exist."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.named_web import NamedWeb
 from tests.support.plain_project import QUEUE, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
 from tests.support.processes import wait_until
 
@@ -36,6 +37,17 @@ def test_host_rests_from_the_end_of_a_fetch_to_the_start_of_the_next(tmp_path: P
     assert "within this process" in log
     assert ("will hold places of CONCURRENT_REQUESTS" in log) is (settings is ALONE)
     assert "Traceback" not in log
+
+
+def test_servers_are_found_by_the_name_servers_that_are_set(tmp_path: Path) -> None:
+    """BIGCRAWL_DNS_SERVERS counts without bigcrawl's resolver too; Scrapy's own then knows no such name."""
+    settings = {**ALONE, "BIGCRAWL_SERVER_DELAY": 0.1, "RETRY_ENABLED": False}
+    names = {"only-here.test": "127.0.0.2"}
+    with NamedWeb(["127.0.0.2"], names, {}) as web, PlainProject(tmp_path, **settings) as project:
+        url = web.url("only-here.test")
+        log = project.run(url, BIGCRAWL_DNS_SERVERS=web.name_server)
+    assert project.items == {url: "CannotResolveHostError"}, log
+    assert web.zone.asked["only-here.test"]
 
 
 def test_more_connections_keep_the_delay_between_starts(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
+from tests.support.serving import at_work
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -69,11 +71,7 @@ class Site:
     def __enter__(self) -> Self:
         self.refusing = self._cleanup.enter_context(_bound_but_deaf())
         for server in self._servers:
-            self._cleanup.enter_context(server)
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-            thread.start()
-            self._cleanup.callback(thread.join)
-            self._cleanup.callback(server.shutdown)
+            self._cleanup.enter_context(at_work(server))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,24 +5,18 @@ The crawl is asked, URL by URL, what `scrapy frontier explain` says; the web kno
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy.settings import Settings
-
-from bigcrawl.commands.explain import look_up, said_of
-from bigcrawl.commands.opened_crawl import opened, server_of
-from bigcrawl.config import read_config
 from bigcrawl.simweb.exchange import ABORTED_STATUS
 from bigcrawl.simweb.exhibits import row_of
 from bigcrawl.simweb.resources import Kind
 from bigcrawl.url.canonical import host_of
+from tests.support.explained import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bigcrawl.config import Config
     from tests.support.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 
@@ -38,22 +32,7 @@ class Account(NamedTuple):
 
 def accounts_of(crawl: Crawl, urls: Iterable[str]) -> list[Account]:
     """Ask a crawl that has ended about URLs; cost: some milliseconds each."""
-    config = config_of(crawl)
-    with server_of(config) as server:
-        return asyncio.run(_ask_all(config, server, urls))
-
-
-def config_of(crawl: Crawl) -> Config:
-    """The crawl's settings as its commands read them."""
-    words = crawl.command()
-    pairs = [words[n + 1].partition("=")[::2] for n, word in enumerate(words) if word == "-s"]
-    return read_config(Settings({name: value for name, value in pairs if name.startswith("BIGCRAWL_")}))
-
-
-async def _ask_all(config: Config, server: str, urls: Iterable[str]) -> list[Account]:
-    async with opened(config, server) as crawl:
-        found = [(url, await look_up(crawl, crawl.place_of(url))) for url in urls]
-        return [Account(url, _state(said_of(one, crawl.partitions, config.traps))) for url, one in found]
+    return [Account(url, _state(said)) for url, said in explained(crawl, urls).items()]
 
 
 def _state(said: dict[str, Any]) -> str:

@@ -234,5 +234,5 @@ def _is_failed_fetch(entry: str) -> bool:
     )
 
 
-# What a server can make Scrapy's own middlewares raise: a redirect to what is no web address, a body that is no gzip.
-_HANDLED = ("ValueError: Missing scheme in request url", "ValueError: Invalid IPv6 URL", "gzip.BadGzipFile")
+# What a server can make Scrapy's own middlewares raise: a body that is no gzip.
+_HANDLED = ("gzip.BadGzipFile",)

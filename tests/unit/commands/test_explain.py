@@ -196,6 +196,7 @@ def test_trap_is_explained(tmp_path: Path, crawl_name: str, redis_url: str) -> N
                 "marked": 200,
                 "kinds": {"calendar": 200},
                 "same": 0,
+                "is_wildcard": False,
                 "budget_divided_by": 5,
             }
             said = explanation_text(found)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +21,8 @@ from tests.unit.scheduler.world import make_config, queued, world
 if TYPE_CHECKING:
     from pathlib import Path
 
+# What takes a command the longest to import, and no other than ours needs.
+HEAVY = {"numpy", "redis", "bigcrawl.drum", "bigcrawl.scheduler", "bigcrawl.redisdb"}
 PAGES = [f"http://h{i}.example/" for i in range(5)]
 
 
@@ -129,3 +133,11 @@ def test_other_words_are_a_usage_error(words: tuple[str, ...]) -> None:
     """What the command cannot do, it says."""
     with pytest.raises(UsageError, match="status"):
         run_command({}, *words)
+
+
+def test_commands_of_scrapys_own_do_not_pay_for_ours() -> None:
+    """`scrapy version`, anywhere: the command is found to be listed, and nothing that it would need to run."""
+    program = "import bigcrawl.commands.frontier, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "bigcrawl.commands.frontier" in done.stdout.split()
+    assert not HEAVY & set(done.stdout.split())

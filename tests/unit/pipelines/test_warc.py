@@ -9,7 +9,6 @@ import sys
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.scheduler.registry import storage_of
 from bigcrawl.warc.segments import WarcWriter
+from tests.support.serving import at_work
 from tests.unit.warc.reading import Record, exchange, read_checked
 
 if TYPE_CHECKING:
@@ -88,14 +88,8 @@ class Site(BaseHTTPRequestHandler):
 
 @contextmanager
 def served() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with at_work(ThreadingHTTPServer(("127.0.0.1", 0), Site)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError, TransientStoreError
-from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.client import CALLS_PER_PIPELINE, RedisClient, RedisRestartedError
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
@@ -107,7 +107,7 @@ def test_scripts_are_there_before_the_first_call(own_server: PrivateRedis) -> No
         await client.ping()
 
     run(own_server.url, work)
-    digests = [scripts.digest(name) for name in scripts.names()]
+    digests = [script_texts.digest(name) for name in script_texts.names()]
     assert all(own_server.client.script_exists(*digests))
 
 

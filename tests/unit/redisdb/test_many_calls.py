@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.exceptions import BigcrawlError, ContractError, TransientStoreError
-from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.client import CALLS_PER_COMMAND, RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, PartitionView
@@ -142,7 +142,7 @@ def test_full_server_is_each_calls_error(own_server: PrivateRedis, partitions: l
 
 def test_error_of_one_command_is_not_the_next_ones(tmp_path: Path, partitions: list[PartitionKeys]) -> None:
     """Two commands in one round trip: the calls of the refused one fail, those of the other have their replies."""
-    name = scripts.digest("append_batch").encode()
+    name = script_texts.digest("append_batch").encode()
 
     def answer(words: list[bytes]) -> str | int:
         return "-BUSY a script runs" if words[1] == name else "-MISCONF disk"
@@ -180,6 +180,6 @@ def test_form_for_many_hands_over_numbers_strings_and_nothing() -> None:
         scripts.Call("look_partition", (), (), int),
         scripts.Call("look_partition", ("k3",), ("b",), int),
     ]
-    name, digest, *rest = scripts.evalsha(calls)
-    assert (name, digest) == ("EVALSHA", scripts.digest("look_partition"))
+    name, digest, *rest = script_texts.evalsha(calls)
+    assert (name, digest) == ("EVALSHA", script_texts.digest("look_partition"))
     assert rest == [3, "k1", "k2", "k3", 3, 2, 2, 0, 0, 1, 1, T0, b"a", "b"]

@@ -10,11 +10,14 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.scheduler import crawl_record
 from bigcrawl.scheduler.crawl_record import RECORD_FILE, CrawlRecord, open_record
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bigcrawl.redisdb.client import RedisClient
 
 
 async def opened(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> CrawlRecord:
@@ -31,6 +34,54 @@ def test_record_is_the_same_for_every_node_and_every_start(tmp_path: Path, crawl
         assert first.crawl_id == second.crawl_id == later.crawl_id
         assert later.suffixes.pld("www.a.co.uk") == "a.co.uk"
         assert json.loads((tmp_path / crawl_name / RECORD_FILE).read_text())["id"] == first.crawl_id
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("look", [1, 2])
+@pytest.mark.parametrize("is_before", [True, False])
+def test_node_that_starts_while_another_begins_the_crawl_joins_it(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, look: int, is_before: bool
+) -> None:
+    """Just before or after one of its looks at Redis the other writes the record, and commits."""
+    looks = 0
+
+    async def begin_and_commit() -> None:
+        await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("HSET", PartitionKeys(crawl_name, 3).state, "committed", "1")
+
+    async def look_meanwhile(client: RedisClient, key: str) -> dict[str, bytes]:
+        nonlocal looks
+        looks += 1
+        if looks != look:
+            return await read_redis(client, key)
+        if is_before:
+            await begin_and_commit()
+        found = await read_redis(client, key)
+        if not is_before:
+            await begin_and_commit()
+        return found
+
+    read_redis = crawl_record._read_redis
+    monkeypatch.setattr(crawl_record, "_read_redis", look_meanwhile)
+    second = asyncio.run(opened(tmp_path, crawl_name, redis_url))
+    assert looks >= look
+    assert json.loads((tmp_path / crawl_name / RECORD_FILE).read_text())["id"] == second.crawl_id
+
+
+def test_file_that_a_shared_directory_shows_late_is_waited_for(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Committed in Redis, and not yet to be seen here: that is another machine's file on its way."""
+
+    async def scenario() -> None:
+        first = await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("HSET", PartitionKeys(crawl_name, 3).state, "committed", "1")
+        shown, hidden = tmp_path / crawl_name / RECORD_FILE, tmp_path / "hidden"
+        shown.rename(hidden)
+        asyncio.get_running_loop().call_later(0.1, hidden.rename, shown)
+        second = await opened(tmp_path, crawl_name, redis_url)
+        assert second.crawl_id == first.crawl_id
 
     asyncio.run(scenario())
 
@@ -81,8 +132,11 @@ def test_redis_that_does_not_know_the_directory_is_refused(tmp_path: Path, crawl
     asyncio.run(scenario())
 
 
-def test_directory_that_was_lost_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+def test_directory_that_was_lost_is_refused(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A crawl that has committed anything is not opened on an empty directory; one that has not, is."""
+    monkeypatch.setattr(crawl_record, "FILE_WAIT_S", 0.1)
 
     async def scenario() -> None:
         await opened(tmp_path / "first", crawl_name, redis_url)

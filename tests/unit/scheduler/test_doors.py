@@ -23,14 +23,35 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
 
 
+IS_NEAR = "near.example".__eq__
+
+
 class Entrance:
     """Doors with their clock, and names beside those that the world resolves; one of an event waits for it."""
 
-    def __init__(self, tmp_path: Path, client: RedisClient, **settings: Any) -> None:
+    def __init__(
+        self,
+        tmp_path: Path,
+        client: RedisClient,
+        resolves_here: Callable[[str], bool] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.unidentified: list[ConfigError] = []
         self.clock = ManualClock()
         self.names: dict[str, list[str] | asyncio.Event] = {}
         config = make_config(tmp_path, "crawl", **settings)
-        self.doors = Doors(config.politeness, client, DnsCache(self._resolve, self.clock), self.clock, Paces(config))
+        dns, paces = DnsCache(self._resolve, self.clock), Paces(config)
+        spaces = Spaces(config.pace, paces, lambda host: host)
+        self.doors = Doors(
+            config.politeness,
+            client,
+            dns,
+            self.clock,
+            paces,
+            spaces,
+            on_unidentified=self.unidentified.append,
+            resolves_here=resolves_here,
+        )
 
     async def _resolve(self, host: str) -> list[str]:
         said = self.names.get(host)
@@ -69,15 +90,13 @@ def test_public_address_is_not_asked_namelessly(tmp_path: Path, redis_url: str, 
     """The crawl is to end, and the URL comes back: the short way, the long way, and with every server open."""
 
     async def story(entrance: Entrance) -> None:
-        told: list[ConfigError] = []
-        entrance.doors.on_unidentified = told.append
         for _ in range(2):
             with pytest.raises(Closed) as closed:
                 entrance.doors.known_address(address)
             assert (closed.value.reason, closed.value.retry_ms > 0) == ("", True)
             with pytest.raises(Closed):
                 await entrance.doors.address(address)
-        assert [str(error) for error in told] == [UNIDENTIFIED] * 4
+        assert [str(error) for error in entrance.unidentified] == [UNIDENTIFIED] * 4
         assert await entrance.doors.address("127.0.0.1") == "127.0.0.1"
 
     run(tmp_path, redis_url, story)
@@ -89,7 +108,7 @@ def test_public_address_is_asked_by_somebody(tmp_path: Path, redis_url: str) -> 
     async def story(entrance: Entrance) -> None:
         assert await entrance.doors.address("11.0.0.1") == "11.0.0.1"
 
-    run(tmp_path, redis_url, story, contact="me@uni-somewhere.de")
+    run(tmp_path, redis_url, story, resolves_here=IS_NEAR, contact="me@uni-somewhere.de", pld_delay=1)
 
 
 def test_known_address_needs_no_question_when_there_is_no_gate(tmp_path: Path, redis_url: str) -> None:
@@ -227,7 +246,6 @@ def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Pat
     """They pass at once, known or not; an address in a URL is checked as ever. A nameless crawl asks for none."""
 
     async def story(entrance: Entrance) -> None:
-        entrance.doors.resolves_here = "near.example".__eq__
         assert await entrance.doors.address("far.no.example") == entrance.doors.known_address("far.no.example") == ""
         assert [await entrance.start_ms("", 0, 0, f"url{i}") for i in range(3)] == [0, 0, 0]
         assert await entrance.doors.address("near.example") == "192.0.2.1"
@@ -235,26 +253,22 @@ def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Pat
             await entrance.doors.address("10.0.0.1")
 
     async def nameless(entrance: Entrance) -> None:
-        entrance.doors.resolves_here = "near.example".__eq__
         with pytest.raises(Closed, match="for 10000 ms"):
             await entrance.doors.address("far.example")
 
     closed = {"server_delay": 5, "allow_private_addresses": False, "allow_addresses": "192.0.2.0/24"}
-    run(tmp_path, redis_url, story, contact="tests@bigcrawl.org", **closed)
-    run(tmp_path, redis_url, nameless, **closed)
+    run(tmp_path, redis_url, story, resolves_here=IS_NEAR, contact="tests@bigcrawl.org", **closed)
+    run(tmp_path, redis_url, nameless, resolves_here=IS_NEAR, **closed)
 
 
 def test_names_that_a_proxy_resolves_keep_their_spaces(tmp_path: Path, redis_url: str) -> None:
     """With a delay of PLDs they do not pass at once: the start in the PLD has to be asked for."""
 
     async def story(entrance: Entrance) -> None:
-        entrance.doors.resolves_here = "near.example".__eq__
-        config = make_config(tmp_path, "crawl", pld_delay=1)
-        entrance.doors.spaces = Spaces(config.pace, Paces(config), lambda host: host)
         assert entrance.doors.known_address("far.no.example") is None
         assert await entrance.doors.address("far.no.example") == ""
 
-    run(tmp_path, redis_url, story, contact="me@uni-somewhere.de")
+    run(tmp_path, redis_url, story, resolves_here=IS_NEAR, contact="me@uni-somewhere.de", pld_delay=1)
 
 
 def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) -> None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.link_graph import RECENT_EDGES, LinkGraph
+from bigcrawl.scheduler import link_graph as module
+from bigcrawl.scheduler.link_graph import LinkGraph
 from bigcrawl.url.key import partition_of, pld_key
+
+if TYPE_CHECKING:
+    import pytest
 
 PARTITIONS = 4
 PAGE = "http://www.a.example/page"
@@ -59,11 +64,12 @@ def test_pair_is_told_once_in_a_while() -> None:
     assert [pair for pairs in edges_of(links).values() for pair in pairs] == [edge("b.example", "a.example")]
 
 
-def test_forgotten_pair_is_told_again() -> None:
+def test_forgotten_pair_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is remembered is bounded: a pair of long ago is told twice, and counted once by its owner."""
+    monkeypatch.setattr(module, "RECENT_EDGES", 16)
     links = graph()
     links.note(PAGE, ["http://b.example/"])
-    for i in range(RECENT_EDGES):
+    for i in range(500):
         links.note(f"http://a{i}.example/", ["http://c.example/"])
     edges_of(links)
     links.note(PAGE, ["http://b.example/"])

@@ -76,8 +76,9 @@ def test_host_that_is_known_needs_no_turn(tmp_path: Path, redis_url: str) -> Non
         async with connected(redis_url) as client:
             clock, budgets = ManualClock(), Budgets()
             config = make_config(tmp_path, "crawl", dns_pld_names=1)
-            doors = Doors(config.politeness, client, DnsCache(resolve, clock), clock, Paces(config))
-            doors.lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            dns = DnsCache(resolve, clock)
+            doors = Doors(config.politeness, client, dns, clock, Paces(config), lookups=lookups)
             for _ in range(3):
                 assert await doors.address("a.farm") == "192.0.2.1"
                 assert await doors.address("192.0.2.7") == "192.0.2.7"
@@ -108,8 +109,9 @@ def test_slow_name_takes_one_turn(tmp_path: Path, redis_url: str, monkeypatch: p
                 return await resolve(host)
 
             config = make_config(tmp_path, "crawl", dns_pld_names=2)
-            doors = Doors(config.politeness, client, DnsCache(slow, clock), clock, Paces(config))
-            doors.lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
+            dns = DnsCache(slow, clock)
+            doors = Doors(config.politeness, client, dns, clock, Paces(config), lookups=lookups)
             for _ in range(4):
                 with pytest.raises(Closed, match="for 2000 ms"):
                     await doors.address("slow.farm")

@@ -12,6 +12,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler import node as node_module
 from bigcrawl.scheduler.codec import order_of, pack_member
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.queued_url import QueuedUrl
@@ -363,6 +364,31 @@ def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_nam
             with pytest.raises(asyncio.CancelledError):
                 await node._loop(node._pump)
             assert turns == 3
+
+    asyncio.run(scenario())
+
+
+def test_end_is_looked_for_as_soon_as_nothing_is_left(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the watch rests while there is work."""
+    monkeypatch.setattr(node_module, "WATCH_S", 3_600.0)
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w, asyncio.timeout(30):
+            node = w.new_node()
+            await node.start()
+            [url] = queued("http://a.example/")
+            node.offer(url)
+            while (held := node.handout.pop()) is None:
+                w.clock.advance(100)
+                await asyncio.sleep(0.01)
+            w.end(node, held)
+            while not node.finished:
+                w.clock.advance(100)
+                node.wake()
+                await asyncio.sleep(0.01)
+            await node.close()
 
     asyncio.run(scenario())
 

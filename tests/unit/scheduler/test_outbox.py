@@ -6,6 +6,7 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from bigcrawl.clock import ManualClock
@@ -130,11 +131,12 @@ def test_full_outbox_refuses_nothing() -> None:
 
 
 def test_url_sent_lately_is_told_from_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key is new once, then recent, until so many others came that it is forgotten: memory is bounded."""
-    monkeypatch.setattr(outbox_module, "RECENT_KEYS", 3)
+    """A key is new once, then recent, until one comes that takes its place: memory is bounded."""
+    monkeypatch.setattr(outbox_module, "RECENT_KEYS", 4)
     outbox = new_outbox("crawl")
-    assert [outbox.is_recent(key) for key in (1, 1, 2, 3, 4, 1)] == [False, True, False, False, False, False]
-    assert outbox.dropped_recent == 1
+    keys = (1, 1, 2, 6, 1, 2, 0, 0)
+    assert [outbox.is_recent(key) for key in keys] == [False, True, False, False, True, False, False, True]
+    assert outbox.dropped_recent == 3
 
 
 def test_repr_counts_and_names_no_url() -> None:
@@ -145,39 +147,41 @@ def test_repr_counts_and_names_no_url() -> None:
     assert "example" not in repr(outbox)
 
 
-@pytest.mark.parametrize("more", [0, 1, 65_535])
-@pytest.mark.parametrize("rounds", [1, 2])
-def test_newest_keys_are_never_forgotten(rounds: int, more: int) -> None:
-    """Two generations: however many came, the latest 65,536 are recent, and no more than twice as many."""
-    half = RECENT_KEYS // 2
+def test_most_of_the_newest_keys_are_recent_and_the_oldest_are_not() -> None:
+    """Of the last tenth of a memory nearly all are known, of those long before hardly any."""
+    keys = np.random.default_rng(7).integers(1 << 64, size=8 * RECENT_KEYS, dtype=np.uint64)
     outbox = new_outbox("crawl")
-    count = rounds * half + more
-    assert not any(map(outbox.is_recent, range(count)))
-    assert all(map(outbox.is_recent, range(count - half, count)))
-    assert outbox.dropped_recent == half
-    assert len(outbox._recent._young) + len(outbox._recent._old) < RECENT_KEYS
-    assert not any(outbox.is_recent(key) for key in range(count - RECENT_KEYS - 10, count - RECENT_KEYS))
-    assert outbox.dropped_recent == half
+    assert outbox.not_recent(keys) == list(range(len(keys)))
+    assert outbox.dropped_recent == 0
+    tenth = RECENT_KEYS // 10
+    newest, oldest = keys[-tenth:].tolist(), keys[:tenth].tolist()
+    assert sum(map(outbox.is_recent, newest)) > 0.88 * tenth
+    assert sum(map(outbox.is_recent, oldest)) < 0.01 * tenth
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever their sizes: the fresh come in their order, the rest is counted, the newest half never forgotten."""
+    """Whatever their sizes: the fresh come in their order, the rest is counted, and none is dropped that is new."""
     monkeypatch.setattr(outbox_module, "RECENT_KEYS", 16)
     chance = random.Random(seed)
-    outbox = new_outbox("crawl")
-    sighted: list[int] = []  # first sightings, oldest first
-    dropped = 0
+    batches, singles = new_outbox("crawl"), new_outbox("crawl")
+    sighted: set[int] = set()
     for _ in range(500):
         keys = chance.sample(range(60), chance.randrange(12))
-        fresh = outbox.not_recent(keys)
-        assert fresh == [key for key in keys if key in fresh]
-        assert not set(fresh) & set(sighted[-8:])
-        sighted += fresh
-        dropped += len(keys) - len(fresh)
-        assert outbox.dropped_recent == dropped
-        assert outbox._recent._young | outbox._recent._old >= set(sighted[-8:])
-        assert len(outbox._recent._young) + len(outbox._recent._old) <= 16 + 2 * 12
+        keys = [key for at, key in enumerate(keys) if key % 16 not in {other % 16 for other in keys[:at]}]
+        found = batches.not_recent(np.array(keys, dtype=np.uint64))
+        assert found == [at for at, key in enumerate(keys) if not singles.is_recent(key)]
+        assert {key for key in keys if key not in sighted} <= {keys[at] for at in found}
+        sighted.update(keys)
+        assert batches.dropped_recent == singles.dropped_recent
+    assert batches.dropped_recent > 100
+
+
+@pytest.mark.parametrize("key", [0, 1, 2, (1 << 64) - 1])
+def test_no_key_is_recent_before_it_was_met(key: int) -> None:
+    """Nor one whose bits are those of an empty place."""
+    assert not new_outbox("crawl").is_recent(key)
+    assert new_outbox("crawl").not_recent(np.array([key], dtype=np.uint64)) == [0]
 
 
 # --- edges

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, decide
+from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, Verdict, decide, write_record
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler import robots as robots_module
 from bigcrawl.scheduler.doors import Doors
@@ -61,6 +61,55 @@ def test_rules_are_fetched_once_for_all_nodes(tmp_path: Path, crawl_name: str, r
             assert w.web.asked == [FILE]
 
     asyncio.run(scenario())
+
+
+def test_rules_that_redis_had_no_room_for_are_on_disk(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """They are found by the same node and by the next one, and the site is not asked again."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url, robots_bytes=1 << 20, partitions=4096) as w:
+            first = rules_of(w)
+            hosts = [f"h{number}.example" for number in range(20)]
+            for host in hosts:
+                w.web.answers[f"http://{host}/robots.txt"] = Fetched(200, RULES + b"Disallow: /%b\n" % host.encode())
+                await first.fetch(url_of(host))
+            await first.close()
+            asked = len(w.web.asked)
+            host_key = partition_keys(w.config.crawl.name, url_of(HOST).partition).host
+            fields = [("HGET", host_key + host, f"robots:http://{host}") for host in hosts]
+            in_redis = await w.client.commands(fields)
+            assert None in in_redis, "Redis keeps a few"
+            second = rules_of(w)
+            for host in hosts:
+                known = await second.stored(url_of(host))
+                assert known is not None
+                assert not known.rules.is_allowed(f"http://{host}/{host}")
+            assert len(w.web.asked) == asked
+            await second.close()
+
+    asyncio.run(scenario())
+
+
+def test_rules_on_disk_hold_no_longer_than_those_in_redis(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A copy of last week is none that a server's error may bring back."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            held = url_of(HOST)
+            await w.client.commands([("PING",)])
+            old_ms = w.client.now_ms() - robots_module.STALE_MS
+            for age_ms, is_last_copy in ((-1_000, False), (60_000, True)):
+                robots = rules_of(w)
+                await robots._shelf.put(held.partition, held.authority, write_record(decided().rules, old_ms + age_ms))
+                assert await robots.stored(held) is None
+                assert (robots.crawl_delay_ms(held.authority) is not None) is is_last_copy
+                await robots.close()
+
+    asyncio.run(scenario())
+
+
+def decided() -> Verdict:
+    return decide(200, RULES + b"Crawl-delay: 3\n", "bigcrawl", attempts=1, jitter=0.0)
 
 
 def test_rules_expire_after_a_day(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

@@ -122,7 +122,7 @@ def test_digest_tells_start_requests_apart_by_spider_and_arguments() -> None:
 def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, waits: bool) -> None:
     """Scrapy carries a URL's retries along with its redirects; only a try that failed makes the host wait."""
     frontier = new_scheduler(tmp_path)
-    frontier.node = SimpleNamespace()  # type: ignore[assignment]
+    frontier.node = SimpleNamespace(handout=None)  # type: ignore[assignment]
     frontier._spider = Spider(name="test")
     before = {"retry_times": 1} if not waits else {}
     started = Request("http://a.example/", meta=before)

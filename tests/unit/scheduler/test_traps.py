@@ -15,12 +15,12 @@ from bigcrawl.scheduler.budget import Fixed
 from bigcrawl.scheduler.budget_rules import parse_rules
 from bigcrawl.scheduler.budgeting import Budgeting
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
-from bigcrawl.scheduler.outcomes import pack_same_content
+from bigcrawl.scheduler.outcomes import pack_same_content, pack_wildcard
 from bigcrawl.scheduler.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.queued_url import RANGES_SHIFT, TRAP_SHIFT, QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
-from bigcrawl.scheduler.traps import WINDOW, TrapRules, divided, standing_text, turned_text
+from bigcrawl.scheduler.traps import WINDOW, Standing, TrapRules, divided, standing_text, turned_text
 from bigcrawl.url.key import pld_key
 from bigcrawl.url.shape import CALENDAR, SESSION
 from tests.support.partition_world import PartitionWorld, SetBudgets, make_runs_early, make_url, pld_of
@@ -201,6 +201,39 @@ def test_same_content_lowers_a_budget_too(directory: Path) -> None:
     say(again, 0)
     assert divisor(again, "copies.example") == 1
     again._check()
+
+
+def test_wildcard_in_dns_and_shapes_catch_apart(directory: Path) -> None:
+    """Each sign is taken back by its own kind alone; both together divide once."""
+    world, partition = PartitionWorld(), opened(directory)
+    key = pld_key("farm.example")
+
+    def say(found: bool) -> None:
+        world.offer([])
+        partition.step([world.inbox[-1]._replace(outcomes=pack_wildcard(key, found=found))], 0, {})
+
+    def standing() -> Standing:
+        found = read_partition(directory, 1, key)
+        assert found is not None
+        assert found.trap is not None
+        return found.trap
+
+    say(found=False)
+    assert not len(partition._state.tables.traps), "a PLD that is none has no record"
+    say(found=True)
+    assert divisor(partition, "farm.example") == 5
+    assert standing_text(standing()) == "DNS has an address for any name of it"
+    fold(world, partition, marked(range(WINDOW), "farm.example"))
+    assert divisor(partition, "farm.example") == 5
+    say(found=False)
+    assert divisor(partition, "farm.example") == 5, "its URLs look like a trap's still"
+    assert not standing().is_wildcard
+    say(found=True)
+    fold(world, partition, plain(range(WINDOW, 2 * WINDOW), "farm.example"))
+    assert divisor(partition, "farm.example") == 5, "and the wildcard is still there"
+    say(found=False)
+    assert divisor(partition, "farm.example") == 1
+    partition._check()
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_000_000), st.integers(1, 1_000_000)), min_size=1))

@@ -1,0 +1,135 @@
+"""From what a project has set to a value in its setting's type and bounds, by the setting's row in the table.
+
+An unknown name or a value out of bounds is a ConfigError that names the right one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bigcrawl.default_settings import BY_NAME, Setting
+from bigcrawl.exceptions import ConfigError
+
+PREFIX = "BIGCRAWL_"
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def read_values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
+    """Return the value of every setting whose name begins with the prefix, its default where it is not set.
+
+    Raises:
+        ConfigError: a value is of the wrong type or out of bounds.
+    """
+    rows = [setting for name, setting in BY_NAME.items() if name.startswith(prefix)]
+    return {setting.name: _read(setting, settings.get(setting.name)) for setting in rows}
+
+
+def refuse_unknown(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a name that is no setting of ours, though it looks like one."""
+    for name in settings:
+        if isinstance(name, str) and name.startswith(PREFIX) and name not in BY_NAME:
+            close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists those that exist"
+            raise ConfigError(f"unknown setting {name}; {hint}")
+
+
+def _read(setting: Setting, raw: object) -> Any:
+    """Return the value in the setting's type, within its bounds; settings given as text are converted."""
+    if raw is None:
+        return setting.default
+    try:
+        value = _convert(setting, raw)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}") from None
+    out_of_choices = bool(setting.choices) and value not in setting.choices
+    too_low = setting.low is not None and value < setting.low
+    too_high = setting.high is not None and value > setting.high
+    if out_of_choices or too_low or too_high:
+        raise ConfigError(f"{setting.name} is {raw!r}; must be {_wanted(setting)}")
+    return value
+
+
+def _convert(setting: Setting, raw: object) -> Any:
+    if setting.type is bool:
+        word = str(raw).strip().lower()
+        return _WORDS[word] if word in _WORDS else _refuse()
+    if setting.type is int:
+        if isinstance(raw, float) and not raw.is_integer():
+            _refuse()
+        return int(str(raw).strip()) if isinstance(raw, str) else int(raw)  # type: ignore[call-overload]
+    if setting.type is float:
+        number = float(raw)  # type: ignore[arg-type]
+        return number if math.isfinite(number) else _refuse()
+    if setting.type is dict:
+        return _table(raw)
+    if setting.type is list:
+        return _list(setting, raw)
+    return str(raw).strip()
+
+
+def _table(raw: Any) -> dict[str, dict[str, object]]:
+    if isinstance(raw, str):
+        raw = json.loads(raw)
+    if not isinstance(raw, Mapping) or not all(isinstance(name, str) for name in raw):
+        _refuse()
+    return {name: dict(row) if isinstance(row, Mapping) else _refuse() for name, row in raw.items()}
+
+
+def _list(setting: Setting, raw: Any) -> list[str]:
+    """Several texts: a sequence of them, that in JSON, or a text: one with commas between, or the name of a file."""
+    if isinstance(raw, str):
+        raw = _list_of_text(setting, raw.strip())
+    if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
+        _refuse()
+    return [item.strip() for item in raw if item.strip()]
+
+
+def _list_of_text(setting: Setting, text: str) -> Any:
+    if text.startswith("["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            if setting.has_file:
+                raise
+            # An address of IPv6 with a port begins like that as well.
+    if setting.has_file:
+        return _lines_of(setting, text) if text else []
+    return text.split(",")
+
+
+def _lines_of(setting: Setting, path: str) -> list[str]:
+    """The lines of a file, without empty ones and what follows a `#` at their beginning or behind a blank."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{setting.name} is {path!r}, a file that cannot be read: {error}") from None
+    return [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in text.splitlines()]
+
+
+def _refuse() -> Any:
+    raise ValueError
+
+
+def _wanted(setting: Setting) -> str:
+    if setting.choices:
+        return "one of " + ", ".join(setting.choices)
+    if setting.type is dict:
+        return 'a table of tables, such as {"example.com": {"budget": 500}}, or that in JSON'
+    if setting.type is list:
+        if setting.has_file:
+            return 'a list such as ["example.com"], that in JSON, or the name of a file with one entry a line'
+        return "a list of texts, that in JSON, or one text with commas between them"
+    kind = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[setting.type]
+    bounds = ""
+    if setting.low is not None and setting.high is not None:
+        bounds = f" from {setting.low:g} to {setting.high:g}"
+    elif setting.low is not None:
+        bounds = f" of at least {setting.low:g}"
+    return f"{kind}{bounds}{' ' + setting.unit if setting.unit else ''}, e.g. {setting.default}"

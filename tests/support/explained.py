@@ -1,0 +1,28 @@
+"""What `scrapy frontier explain` knows of a crawl's URLs, asked for many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.commands.explain import look_up, said_of
+from bigcrawl.commands.opened_crawl import opened, server_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.config import Config
+    from tests.support.crawls import Crawl
+
+
+def explained(crawl: Crawl, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What is said of each URL; the crawl may run or have ended. Cost: some milliseconds each."""
+    config = crawl.config()
+    with server_of(config) as server:
+        return asyncio.run(_ask(config, server, urls))
+
+
+async def _ask(config: Config, server: str, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
+    async with opened(config, server) as there:
+        found = {url: await look_up(there, there.place_of(url)) for url in urls}
+        return {url: said_of(one, there.partitions, config.traps) for url, one in found.items()}
