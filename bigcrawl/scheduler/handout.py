@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SERVERS_REMEMBERED = 10_000
 SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
 HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
-NEVER_SLOW_MS = 1 << 62
+NEVER_MS = 1 << 62
 SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
 RETURN = b"="
@@ -63,7 +63,7 @@ class Handout:
         self._dice = dice
         self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
         self._slow: OrderedDict[str, int] = OrderedDict()
-        self._slow_after_ms = policy.slow_after_ms or NEVER_SLOW_MS
+        self._slow_after_ms = policy.slow_after_ms or NEVER_MS
         self._slow_fetching = 0
         self._fetching = 0
         self._paces = paces or Paces(config)
@@ -280,7 +280,7 @@ class Handout:
 
     def _start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> int:
         started_ms = self._started_ms
-        wait_ms = max((started_ms.get(name, 0) + gap_ms - now_ms for name, gap_ms in gaps), default=0)
+        wait_ms = max((started_ms.get(name, -NEVER_MS) + gap_ms - now_ms for name, gap_ms in gaps), default=0)
         if wait_ms > 0:
             return wait_ms
         self._note_start(gaps, now_ms)

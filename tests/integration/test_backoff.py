@@ -189,6 +189,7 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
                 ("disk", "retired", "robots")
             }
             assert 5 <= said[urls[0]]["host_failures"] < 28, "fewer than while other hosts are left"
+            let_time_pass(crawl, "127.0.21.6", 60_000)
             with serving("127.0.21.6", well, port) as back:
                 crawl.frontier("awaken", "127.0.21.6")
                 crawl.start()

@@ -231,6 +231,7 @@ def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
 def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> None:
     """A robots.txt and a page of one server: whichever comes first, the other waits for the gap after it."""
     desk = Desk(tmp_path, server_delay=0.5)
+    desk.clock.advance(1_000)
     gap = (("192.0.2.1", 500),)
     assert desk.handout.start_aside(gap) == 0
     desk.handout.admit(desk.taken(1, "192.0.2.1"))
