@@ -309,7 +309,7 @@ class Node:
             await self.ownership.reconcile()
         await self._flush()
         await self._end_and_take(take=False)
-        await self.starts.give_up()
+        await self.starts.leave_undone()
         async with self._folding:
             await self.ownership.release(list(self.ownership.owned.values()))
         await self.membership.leave(self._client)

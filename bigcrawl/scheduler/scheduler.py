@@ -330,7 +330,7 @@ class Scheduler(BaseScheduler):
         node = self.node
         while node is not None and node.starts.are_under_way and not self._probe.is_closing():
             try:
-                await node.starts.give_up()
+                await node.starts.leave_undone()
             except TransientStoreError:
                 await asyncio.sleep(1)
 

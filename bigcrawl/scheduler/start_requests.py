@@ -74,8 +74,8 @@ class StartRequests:
         if self.is_done:
             await self.end()
 
-    async def give_up(self) -> None:
-        """Leave them undone, for the next node or the next run."""
+    async def leave_undone(self) -> None:
+        """Give the claim up: they are for the next node or the next run."""
         if self.are_under_way:
             await self._client.run([self._call(undone=True)])
             self._digest = ""
