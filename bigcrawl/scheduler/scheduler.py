@@ -407,12 +407,14 @@ class Scheduler(BaseScheduler):
         if held is not None:
             held.outcome = error_outcome(error)
             held.download_ms = download_ms
-            self._note_answered(held)
+            # A server that began to answer is not dead: that time was up is a sign of a crowd.
+            has_begun = held.outcome == "error:timeout" and "download_latency" in request.meta
+            self._note_answered(held, download_ms if has_begun else None)
 
     # --- inside
 
     def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
-        """A fetch is over; how long the answer took, if there was one."""
+        """A fetch is over; how long the answer took, if one had begun."""
         if self.node is not None:
             handout = self.node.handout
             handout.note_answered(held)

@@ -267,3 +267,13 @@ def test_the_table_is_in_order() -> None:
         assert setting.unit or setting.type not in (int, float) or setting.name == "BIGCRAWL_PARTITIONS"
         assert not setting.choices or setting.default in setting.choices
         assert setting.default is None or type(setting.default) is setting.type, setting.name
+
+
+def test_pages_at_a_time_go_down_to_their_least_or_stay() -> None:
+    """4 unless said otherwise; 0 is all of them, and so it is where Scrapy has no limit."""
+    at_once = {"CONCURRENT_REQUESTS": 64}
+    pace = read_config(at_once).pace
+    assert (pace.fetches_min, pace.fetches_max) == (4, 64)
+    pace = read_config({**at_once, "BIGCRAWL_FETCHES_MIN": 0}).pace
+    assert (pace.fetches_min, pace.fetches_max) == (64, 64)
+    assert read_config({"CONCURRENT_REQUESTS": 0, "BIGCRAWL_IN_PROCESS_MAX": 200}).pace.fetches_max == 200

@@ -49,12 +49,12 @@ def crawl(
             process = running.start()
             wait_until(lambda: origin.log.stat().st_size > 1_000, "the first pages are fetched", _BEGIN_S)
             time.sleep(times[0])
-            begin_ms, cpu_s = _now_ms(), _cpu_s(process.pid)
+            begin_ms, cpu_s = _now_ms(), cpu_of(process.pid)
             time.sleep(times[1])
             end_ms = _now_ms()
             if process.poll() is not None:
                 raise RuntimeError(f"the crawl ended by itself: see {running.log}")
-            cpu_s = _cpu_s(process.pid) - cpu_s
+            cpu_s = cpu_of(process.pid) - cpu_s
             running.terminate()
             try:
                 running.wait(_STOP_S)
@@ -67,6 +67,7 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process has had."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

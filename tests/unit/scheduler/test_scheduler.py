@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.scheduler import scheduler as scheduler_module
@@ -19,6 +20,8 @@ from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bigcrawl.scheduler.held import HeldUrl
 
 
 def new_scheduler(tmp_path: Path, **settings: Any) -> Scheduler:
@@ -135,3 +138,24 @@ def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, waits: 
     assert frontier.enqueue_request(Request("http://a.example/", meta=after, dont_filter=True))
     assert held.next_try
     assert (held.retry_delay_ms > 0) is waits
+
+
+@pytest.mark.parametrize(
+    ("error", "has_begun", "noted"), [("timeout", True, 1), ("timeout", False, 0), ("lost", True, 0)]
+)
+def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
+    tmp_path: Path, error: str, *, has_begun: bool, noted: int
+) -> None:
+    """A server that never said a word may be dead, and a lost connection has no time: neither counts, all are over."""
+    frontier = new_scheduler(tmp_path)
+    times: list[tuple[str, int]] = []
+    over: list[HeldUrl] = []
+    crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
+    handout = SimpleNamespace(crowd=crowd, note_answered=over.append)
+    frontier.node = SimpleNamespace(handout=handout)  # type: ignore[assignment]
+    request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
+    held = frontier._started[request] = held_url(1)
+    failure = DownloadTimeoutError("3 s") if error == "timeout" else DownloadFailedError("reset")
+    frontier.note_failure(request, failure, 3_000)
+    assert times == [(held.host, 3_000)] * noted
+    assert over == [held]

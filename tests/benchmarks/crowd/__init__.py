@@ -1,0 +1,1 @@
+"""Fetches at a time in a crowd: `make bench-crowd`."""
