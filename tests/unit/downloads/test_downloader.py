@@ -13,14 +13,17 @@ from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from bigcrawl.clock import ManualClock
 from bigcrawl.downloads.downloader import Downloader
+from bigcrawl.scheduler.handout import Handout
 from bigcrawl.scheduler.held import Stage
+from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.outcome import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
 from tests.unit.scheduler.test_held import held_url
-from tests.unit.scheduler.world import QUIET
+from tests.unit.scheduler.world import QUIET, make_config
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.held import HeldUrl
 
 HANDLER = "bigcrawl.downloads.http.HttpDownloadHandler"
+FOR_EVER_MS = 1 << 60
 STARTED = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegun"
 
 
@@ -187,7 +191,9 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
 
     async def scenario() -> None:
         async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
-            handout = SimpleNamespace(has_lease=True)
+            clock = ManualClock()
+            handout = Handout(make_config(tmp_path, "crawl"), clock, Outbox("node", "crawl", 10, clock))
+            handout.lease_ends_ms = FOR_EVER_MS
             crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
             if kept:
                 await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
@@ -196,7 +202,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
             while not crawl.transfers_running():  # noqa: ASYNC110 - every turn of the loop counts
                 await asyncio.sleep(0)
             if end == "lease":
-                handout.has_lease = False
+                handout.lease_ends_ms = 0
             else:
                 held.stage = Stage.ENDED
             with pytest.raises(FetchAbortedError, match="no lease any more"):
@@ -204,7 +210,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
             assert held.outcome == "aborted"
             with pytest.raises(FetchAbortedError, match="or has no lease"):
                 await crawl.fetch(request)
-            handout.has_lease, held.stage = True, Stage.STARTED
+            handout.lease_ends_ms, held.stage = FOR_EVER_MS, Stage.STARTED
             await crawl.fetch(request)
             assert server.paths == (["/first"] if kept else []) + ["/late"]
 
