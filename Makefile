@@ -16,11 +16,13 @@
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
-# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs.
+# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs three files
+# of tests at a time, because most of a crawl's test is waiting; WORKERS= runs one after another.
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
+WORKERS ?= -n 3 --dist loadfile
 PYTEST_ARGS ?=
 SEEDS ?=
 CONTACT ?=
@@ -54,7 +56,7 @@ crawl: $(STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
 test: $(STAMP)
-	@$(PY) -m pytest -q $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS)
 
 lint: $(STAMP)
 	@$(PY) -m ruff check --quiet .
