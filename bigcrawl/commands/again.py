@@ -84,7 +84,7 @@ async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str,
         again = [place for place in places if by_where[place] == "ended"]
         new = [place for place in places if by_where[place] == "nowhere"]
         retired = [place for place in places if found[place].host.is_retired]
-        awake = await awaken_hosts(crawl, retired)
+        awake = await awaken_hosts(crawl, {place.host: place.partition for place in retired})
         await _queue(crawl, again, new)
         if again or new:
             await _take_back_finished(crawl)

@@ -1,4 +1,4 @@
-"""What `scrapy frontier awaken HOST...` does: hosts that were given up, or rest for long, are asked again."""
+"""What `scrapy frontier awaken HOST... | --all` does: hosts that were given up, or rest for long, are asked again."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.survey import FinishCheck
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option for all hosts."""
+    text = "every host that is snoozed or retired, instead of those named"
+    parser.add_argument_group("of awaken").add_argument("--all", action="store_true", help=text)
 
 
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
@@ -25,11 +32,13 @@ def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
 
     Raises:
         UrlError: one of the words is neither; nothing was changed.
-        ConfigError: there is no such crawl.
+        ConfigError: there is no such crawl, or hosts are named beside `--all`, or none without it.
         TransientStoreError: Redis does not answer; all or some may have been awakened.
     """
+    if bool(words) == opts.all:
+        raise ConfigError("awaken wants hosts, or --all for every host that is snoozed or retired; not both")
     with server_of(config) as server:
-        awake, well = asyncio.run(_awaken(config, server, words))
+        awake, well = asyncio.run(_awaken_all(config, server) if opts.all else _awaken(config, server, words))
     lines = [f"awakened: {host}" for host in awake] + [f"{host} has not failed" for host in well]
     return Answer({"awakened": awake, "well": well}, "\n".join(lines), 1 if well else 0)
 
@@ -37,13 +46,19 @@ def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
 async def _awaken(config: Config, server: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     async with opened(config, server) as crawl:
         places = [crawl.place_of(word if "://" in word else f"http://{word}/") for word in words]
-        awake = await awaken_hosts(crawl, places)
+        awake = await awaken_hosts(crawl, {place.host: place.partition for place in places})
     return awake, [host for host in dict.fromkeys(place.host for place in places) if host not in awake]
 
 
-async def awaken_hosts(crawl: OpenedCrawl, places: Iterable[Place]) -> list[str]:
-    """Awaken the hosts of these places; returns those that had failed."""
-    hosts = {place.host: place.partition for place in places}
+async def _awaken_all(config: Config, server: str) -> tuple[list[str], list[str]]:
+    async with opened(config, server) as crawl:
+        rows = [("ZRANGE", crawl.keys(partition).snoozed, 0, -1) for partition in range(crawl.partitions)]
+        found = enumerate(await crawl.client.commands(rows))
+        return await awaken_hosts(crawl, {host.decode(): partition for partition, hosts in found for host in hosts}), []
+
+
+async def awaken_hosts(crawl: OpenedCrawl, hosts: Mapping[str, int]) -> list[str]:
+    """Awaken hosts, given with their partitions; returns those that had failed."""
     calls = [scripts.awaken_host(crawl.keys(partition), host) for host, partition in hosts.items()]
     had_failed = await crawl.client.run(calls)
     awake = [host for host, failed in zip(hosts, had_failed, strict=True) if failed]

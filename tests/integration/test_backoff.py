@@ -143,6 +143,7 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             with serving("127.0.21.3", well, port) as back:
                 assert crawl.frontier("awaken", "127.0.21.3").stdout == "awakened: 127.0.21.3\n"
                 assert crawl.frontier("awaken", "127.0.21.3", check=False).returncode == 1
+                assert crawl.frontier("awaken", "--all").stdout.strip() == "", "no other has failed"
                 crawl.start()
                 wait_until(lambda: len(back.pages) == len(kept), "the rest comes", 70)
                 assert crawl.wait(20) == 0
@@ -191,7 +192,11 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
             assert 5 <= said[urls[0]]["host_failures"] < 28, "fewer than while other hosts are left"
             let_time_pass(crawl, "127.0.21.6", 60_000)
             with serving("127.0.21.6", well, port) as back:
-                crawl.frontier("awaken", "127.0.21.6")
+                for words in (("awaken",), ("awaken", "127.0.21.6", "--all")):
+                    refused = crawl.frontier(*words, check=False)
+                    assert refused.returncode == 1
+                    assert "awaken wants hosts, or --all" in refused.stderr
+                assert crawl.frontier("awaken", "--all").stdout == "awakened: 127.0.21.6\n"
                 crawl.start()
                 wait_until(lambda: len(back.pages) == PAGES, "all its pages come", 70)
                 assert crawl.wait(20) == 0
