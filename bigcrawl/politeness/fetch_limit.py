@@ -49,7 +49,7 @@ PATIENCE_MS = 2_000
 LONGEST_MS = 30_000
 """No window is longer."""
 
-HANGING_MS = 10_000
+HANGING_MS = 2_000
 """A fetch that is still without an answer then crowds nobody; it takes nothing from the limit."""
 
 _AIM = 0.75  # of what is crowded: where a cut aims at, and at most a rise

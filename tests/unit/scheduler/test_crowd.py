@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.clock import ManualClock
-from bigcrawl.politeness.fetch_limit import FIRST, HOSTS_MIN
+from bigcrawl.politeness.fetch_limit import FIRST, HANGING_MS, HOSTS_MIN
 from bigcrawl.scheduler.crowd import SCRAPYS, Crowd
 from tests.unit.scheduler.test_handout import Desk
 from tests.unit.scheduler.test_held import held_url
@@ -57,10 +57,10 @@ def test_pages_at_a_time_are_bounded_until_one_is_answered(desk: Desk) -> None:
 
 
 def test_fetches_that_hang_leave_their_places_to_others(desk: Desk) -> None:
-    """Ten seconds without an answer: others are fetched beside them, CONCURRENT_REQUESTS in all; told once."""
+    """Two seconds without an answer: others are fetched beside them, CONCURRENT_REQUESTS in all; told once."""
     assert started(desk, 30) == FIRST
     assert not look(desk)
-    desk.clock.advance(10_001)
+    desk.clock.advance(HANGING_MS + 1)
     desk.handout.lease_ends_ms = desk.clock.monotonic_ms() + 1_000_000
     assert look(desk)
     assert not look(desk)
