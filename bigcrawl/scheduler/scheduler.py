@@ -373,8 +373,9 @@ class Scheduler(BaseScheduler):
         if held is not None:
             held.outcome = f"status:{response.status}"
             held.fetched_bytes += len(response.body)
-            held.download_ms = download_ms
-            self._note_answered(held, download_ms)
+            took_ms = self._known_ms(download_ms)
+            held.download_ms = took_ms or 0
+            self._note_answered(held, took_ms)
             if response.status in OVERLOADED:
                 held.retry_after_ms = self._retry_after_ms(response)
             node = self.node
@@ -406,12 +407,18 @@ class Scheduler(BaseScheduler):
         held = self._started.get(request)
         if held is not None:
             held.outcome = error_outcome(error)
-            held.download_ms = download_ms
+            took_ms = self._known_ms(download_ms)
+            held.download_ms = took_ms or 0
             # A server that began to answer is not dead: that time was up is a sign of a crowd.
             has_begun = held.outcome == "error:timeout" and "download_latency" in request.meta
-            self._note_answered(held, download_ms if has_begun else None)
+            self._note_answered(held, took_ms if has_begun else None)
 
     # --- inside
+
+    def _known_ms(self, download_ms: int) -> int | None:
+        """How long a fetch took, unless the lease has ended meanwhile: the node may have slept through an answer."""
+        node = self.node
+        return download_ms if node is None or node.handout.has_lease else None
 
     def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
         """A fetch is over; how long the answer took, if one had begun."""

@@ -217,6 +217,36 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("slept", [False, True])
+def test_answer_that_was_slept_through_says_nothing_of_the_host(tmp_path: Path, slept: bool) -> None:
+    """Its host would rest ten times a minute of which it took none; without a sleep the time counts."""
+
+    async def scenario() -> None:
+        async with serving(answers_after(0.2)) as server, crawling(tmp_path) as crawl:
+            clock = ManualClock()
+            handout = Handout(make_config(tmp_path, "crawl"), clock, Outbox("node", "crawl", 10, clock))
+            handout.lease_ends_ms = FOR_EVER_MS
+            crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
+            request, held = crawl.hand_out(server.url("/"))
+            work = asyncio.ensure_future(crawl.fetch(request))
+            await server.until(lambda: bool(server.paths))
+            handout.lease_ends_ms = 0 if slept else FOR_EVER_MS
+            await work
+            assert held.outcome == "status:200"
+            assert (held.download_ms >= 150) is not slept
+            assert slept is (held.download_ms == 0)
+
+    asyncio.run(scenario())
+
+
+def answers_after(seconds: float) -> Any:
+    async def answer(path: str, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        writer.write(ok())
+
+    return answer
+
+
 def test_cancelled_fetch_is_no_abort(tmp_path: Path) -> None:
     """Who cancels without `abort` gets its cancellation."""
 
