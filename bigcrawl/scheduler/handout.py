@@ -77,6 +77,7 @@ class Handout:
         self.wake_engine: Callable[[], None] = _nothing
         self.break_off: Callable[[], None] = _nothing  # gives up what is under way
         self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] = _call_later
+        self.ask_again: Callable[[HeldUrl], None] = self.admit  # for another start
         self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
         self.speed: SpeedControl | None = None
 
@@ -264,10 +265,18 @@ class Handout:
         return speed is not None and speed.limits and not held.refusal and not speed.may_start(now_ms)
 
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
-        """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
+        """Keep the gap between actual starts: a granted start that was late must not crowd the next one.
+
+        Nor those of other nodes: one that is later than its own gap, after a pause of the process, is asked for again.
+        """
         gaps = held.spaces
         if held.server_delay_ms and held.address:
             gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
+            if now_ms - held.due_ms > held.server_delay_ms and not held.is_granted_anew:
+                held.is_granted_anew = True  # no more than once: a node that is always late must get on
+                held.stage, held.due_ms = Stage.WAITING, now_ms
+                self.ask_again(held)
+                return False
         wait_ms = self._start(gaps, now_ms)
         if wait_ms > 0:
             held.stage = Stage.WAITING

@@ -63,6 +63,7 @@ class HeldUrl:
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
     server_delay_ms: int = 0  # between starts of fetches from that address
+    is_granted_anew: bool = False  # its first start was missed
     spaces: tuple[tuple[str, int], ...] = ()  # that it keeps: name, gap ms
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run

@@ -130,6 +130,7 @@ class Node:
         self._gatekeeper = Gatekeeper(
             self.robots, self._doors, clock, self.handout, self.sweeper, self.speed.turn, self._aside
         )
+        self.handout.ask_again = self._gatekeeper.offer
         self._exchange = self._make_exchange()
         self._last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)

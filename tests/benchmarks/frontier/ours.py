@@ -39,6 +39,7 @@ NO_REST: Final = {
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": True,
     "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts",
     "CONCURRENT_REQUESTS": IN_FLIGHT,
+    "BIGCRAWL_FETCHES_MIN": 0,  # all at a time from the start: the limit that adapts takes seconds to count up
 }
 REST_S: Final = 0.01  # the engine looks again, when nothing wakes it sooner
 

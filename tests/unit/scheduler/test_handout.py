@@ -324,3 +324,31 @@ def test_end_of_a_fetch_is_noted_when_it_is_seen(desk: Desk) -> None:
     assert [end.seq for end in desk.ended()] == [1, 2]
     assert unfetched.ended_ms == 0
     assert fetched.ended_ms >= 7_000
+
+
+def test_start_that_was_missed_is_asked_for_again_once(tmp_path: Path) -> None:
+    """Later than its own gap it would crowd another node's; then it goes: a node that is always late must get on."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    asked: list[HeldUrl] = []
+    desk.handout.ask_again = asked.append
+    punctual, late = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.2")
+    desk.clock.advance(10_000)
+    punctual.due_ms, late.due_ms = 9_500, 9_499
+    desk.handout.admit(punctual)
+    desk.handout.admit(late)
+    assert [desk.handout.pop(), desk.handout.pop()] == [punctual, None]
+    assert asked == [late]
+    assert late.due_ms == desk.clock.monotonic_ms(), "what is asked for lies ahead"
+    desk.clock.advance(2_000)
+    desk.handout.admit(late)
+    assert desk.handout.pop() is late
+    assert asked == [late]
+
+
+def test_late_start_of_a_server_without_a_gap_is_no_matter(tmp_path: Path) -> None:
+    """Nothing has to be asked for again."""
+    desk = Desk(tmp_path, server_delay=0)
+    held = desk.taken(1, "192.0.2.1")
+    desk.clock.advance(60_000)
+    desk.handout.admit(held)
+    assert desk.handout.pop() is held
