@@ -92,7 +92,7 @@ class Gatekeeper:
             return
         known = self._robots.known(held.authority)
         if known is None:
-            self._spawn(self._decide(held), held)
+            self._spawn(self._decide, held)
             return
         if self._is_forbidden(held, known):
             return
@@ -102,7 +102,7 @@ class Gatekeeper:
             self._turn_away(held, closed)
             return
         if address is None:
-            self._spawn(self._decide(held), held)
+            self._spawn(self._decide, held)
             return
         held.address = address
         self._pace(held)
@@ -159,13 +159,13 @@ class Gatekeeper:
         if held.due_ms <= self._clock.monotonic_ms():
             self._outlet.admit(held)
         else:
-            self._spawn(self._admit_when_due(held), held)
+            self._spawn(self._admit_when_due, held)
 
     async def _admit_when_due(self, held: HeldUrl) -> None:
         await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
         self._outlet.admit(held)
 
-    def _spawn(self, work: Coroutine[None, None, None], held: HeldUrl) -> None:
+    def _spawn(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
         self._start(self._guarded(work, held))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
@@ -173,9 +173,9 @@ class Gatekeeper:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guarded(self, work: Coroutine[None, None, None], held: HeldUrl) -> None:
+    async def _guarded(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
         try:
-            await work
+            await work(held)
         except Closed as closed:
             self._turn_away(held, closed)
         except TransientStoreError as error:

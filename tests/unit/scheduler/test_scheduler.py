@@ -151,7 +151,7 @@ def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
     times: list[tuple[str, int]] = []
     over: list[HeldUrl] = []
     crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
-    handout = SimpleNamespace(crowd=crowd, note_answered=over.append)
+    handout = SimpleNamespace(crowd=crowd, note_answered=over.append, has_lease=True)
     frontier.node = SimpleNamespace(handout=handout)  # type: ignore[assignment]
     request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
     held = frontier._started[request] = held_url(1)
