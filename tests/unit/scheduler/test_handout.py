@@ -37,6 +37,7 @@ class Desk:
         held = held_url(seq)
         held.server_delay_ms = self.config.politeness.server_delay_ms
         held.address = address
+        held.due_ms = self.clock.monotonic_ms()
         self.handout.held.add(held)
         return held
 
@@ -293,8 +294,8 @@ def test_last_words_return_everything_and_rest_the_hosts_that_were_asked(desk: D
 def test_starts_at_one_server_keep_their_gap(tmp_path: Path) -> None:
     """A URL whose server was just asked comes back when the gap is over; others are not held up."""
     desk = Desk(tmp_path, server_delay=0.5)
-    first, second, other = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.1"), desk.taken(3, "192.0.2.2")
     desk.clock.advance(10_000)
+    first, second, other = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.1"), desk.taken(3, "192.0.2.2")
     for held in (first, second, other):
         desk.handout.admit(held)
     assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, other, None]
