@@ -218,7 +218,7 @@ class HttpDownloadHandler:
         except pycurl.error as failed:
             error = failed
         self._reuse.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))
-        peer = curl.getinfo(pycurl.PRIMARY_IP)
+        peer = curl.getinfo(pycurl.PRIMARY_IP) or reception.peer  # libcurl may forget whom it broke off with
         certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         _forget(curl)

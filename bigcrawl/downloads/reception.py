@@ -82,16 +82,18 @@ class Reception:
         self._headers_left = limits.headers_max
         self._is_heard = signalling.is_heard(signals.bytes_received)
         self._sent = False
+        self.peer = ""  # whom the request was sent to
         self._started = monotonic()
         self._chunks: list[bytes] = []
         self._size = 0
 
-    def sending(self, *_addresses: object) -> int:
+    def sending(self, peer: str = "", *_rest: object) -> int:
         """The connection is there, and the request is about to be sent: not when that took too long.
 
         Nor for the second time, when a kept connection turned out to be dead: the server may have had it the first
         time, and the host's delay would not be kept.
         """
+        self.peer = peer
         self.is_late = self._may_send is not None and not self._may_send(self.request)
         self.is_lost = self._sent and not self._may_repeat
         self._sent = True
