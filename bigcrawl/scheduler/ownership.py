@@ -290,7 +290,8 @@ class Ownership:
         due = [mine for mine in self.owned.values() if mine.wants_durable(now_ms, self._config.frontier.durable_ms)]
         if len(due) <= DURABLE_AT_ONCE:
             self._durable_look_ms = now_ms + DURABLE_LOOK_MS
-        due = due[:DURABLE_AT_ONCE]
+        # Those that have waited longest: some may be due again before the last ones have had their turn.
+        due = sorted(due, key=lambda mine: mine.durable_ms)[:DURABLE_AT_ONCE]
         if due:
             await self._in_thread(lambda: _make_durable(due, now_ms))
             await self._run_owned([mine.publish() for mine in due])

@@ -246,6 +246,24 @@ def test_manifests_are_made_durable_in_time_and_a_few_at_a_time(
     asyncio.run(scenario())
 
 
+def test_partitions_that_have_waited_longest_are_made_durable_first(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Where some are due again before all have had their turn, none is passed over: its inbox would only grow."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=80, durable_seconds=10) as w:
+            node = await w.joined()
+            owned = list(node.ownership.owned.values())
+            w.clock.advance(20_000)
+            for place, mine in enumerate(owned):
+                mine.durable_ms = w.clock.monotonic_ms() - 10_000 - place
+            await node.ownership.make_durable_due()
+            assert [mine.disk.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
+
+    asyncio.run(scenario())
+
+
 def test_starved_node_steps_sooner(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """What was sent a moment ago is folded at once when there is next to nothing to fetch, and gathers otherwise."""
 
