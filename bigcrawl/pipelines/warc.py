@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+RECOVERY_AT_CLOSE_SECONDS = 3.0
+
 _SCHEMES = ("http://", "https://")
 # "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
 _TRUNCATIONS: dict[str, Truncation] = {
@@ -149,12 +151,10 @@ class WarcPipeline:
                 "%(count)d exchanges found no room in %(directory)s and are not stored",
                 {"count": len(self._unwritten), "directory": self._directory},
             )
-        self._stop_recovery.set()
         # In a thread: syncing up to a gigabyte must not hold up what else is closing.
         self._sealer.submit(self._writer.close)
         await run_in_thread(self._sealer.shutdown)
-        if self._recovery is not None:
-            await maybe_deferred_to_future(self._recovery)
+        await self._end_recovery()
         self._tally.tell()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -241,6 +241,14 @@ class WarcPipeline:
         if self._has_paused_engine:
             self._crawler.engine.unpause()
         self._has_paused_engine = False
+
+    async def _end_recovery(self) -> None:
+        """Wait for it, so that crawls of a page recover too, but not for gigabytes: the next run begins them anew."""
+        if self._recovery is None:
+            return
+        timer = call_later(RECOVERY_AT_CLOSE_SECONDS, self._stop_recovery.set)
+        await maybe_deferred_to_future(self._recovery)
+        timer.cancel()
 
     async def _recover(self) -> None:
         try:

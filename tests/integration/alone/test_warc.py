@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLACES = 4
+QUICK = 150
 
 
 @pytest.mark.timeout(120)
@@ -26,8 +27,14 @@ def test_killed_crawl_has_stored_all_but_what_was_in_process(tmp_path: Path) -> 
         "BIGCRAWL_WARC_DIR": "warc",
         "CONCURRENT_REQUESTS": PLACES,
     }
-    pages = {f"/{n}": Answer(body=b"%d" % n * 500, seconds=0.01) for n in range(300)}
-    with NotedSite(pages) as site, PlainProject(tmp_path, **settings) as project:
+    with NotedSite() as site, PlainProject(tmp_path, **settings) as project:
+
+        def answer(n: int) -> Answer:
+            """However late the kill comes, the crawl is not at its end: it waits for answers until then."""
+            return Answer(body=b"%d" % n * 500, seconds=60 if len(site.visits) >= QUICK else 0.01)
+
+        pages = {f"/{n}": lambda _, n=n: answer(n) for n in range(2 * QUICK)}
+        site.answers.update(pages)
         project.start(*[site.url("127.0.0.2", path) for path in pages])
         wait_until(lambda: len(site.visits) > 100, "a crawl under way", timeout_s=60)
         assert project.process is not None
