@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Two clocks' worth of milliseconds, and a thread of the server's that was slow to note a start.
 SLACK_S = 0.02
+# From start to start: a crawler's first connection costs it tens of milliseconds more than those behind it.
+START_SLACK_S = 0.1
 DELAY_S = 0.3
 ALONE = {"DOWNLOADER_MIDDLEWARES": THROTTLE, "BIGCRAWL_HOST_DELAY": DELAY_S, "BIGCRAWL_SERVER_DELAY": 0}
 QUEUED = {**ALONE, "SCHEDULER_PRIORITY_QUEUE": QUEUE}
@@ -57,7 +59,7 @@ def test_more_connections_keep_the_delay_between_starts(tmp_path: Path) -> None:
         project.run(*[site.url("127.0.0.2", f"/{n}") for n in range(4)])
     starts = sorted(visit.start for visit in site.visits)
     assert len(starts) == 4
-    assert min(b - a for a, b in itertools.pairwise(starts)) >= DELAY_S - SLACK_S
+    assert min(b - a for a, b in itertools.pairwise(starts)) >= DELAY_S - START_SLACK_S
     assert min(site.rests("127.0.0.2")) < 0  # two at a time
     running = [sum(other.start <= visit.start < other.end for other in site.visits) for visit in site.visits]
     assert max(running) == 2
@@ -118,7 +120,7 @@ def test_servers_of_many_hosts_have_their_gap(tmp_path: Path) -> None:
     assert project.items == dict.fromkeys(urls, 200)
     assert {visit.host for visit in site.visits} == {"127.0.0.1", "localhost"}
     starts = sorted(visit.start for visit in site.visits)
-    assert min(b - a for a, b in itertools.pairwise(starts)) >= 0.4 - SLACK_S
+    assert min(b - a for a, b in itertools.pairwise(starts)) >= 0.4 - START_SLACK_S
 
 
 @pytest.mark.parametrize("settings", [ALONE, QUEUED], ids=["in place", "queue"])
