@@ -27,6 +27,7 @@ from redis import exceptions as errors
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
 from bigcrawl.redisdb import script_texts, scripts
+from bigcrawl.redisdb.connections import Connections
 from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
 from bigcrawl.redisdb.keys import CLOCK
 
@@ -111,7 +112,7 @@ class RedisClient:
         self._is_cluster = False
         self._loaded_on: str | None = None  # the run id of the server that has all scripts
         try:
-            pool = aredis.BlockingConnectionPool.from_url(
+            pool = aredis.ConnectionPool.from_url(
                 url,
                 # Not the library's: with one it sends within asyncio.wait_for, which in Python 3.11 may lose
                 # a cancellation, and a node that closes would wait for the reply.
@@ -121,14 +122,11 @@ class RedisClient:
                 redis_connect_func=self._on_connect,
                 retry=None,
                 retry_on_error=[],
-                max_connections=CONNECTIONS_MAX,
-                timeout=None,
             )
             pool.make_connection()  # type: ignore[no-untyped-call]  # options it does not know are noticed here, not at the first call
         except (ValueError, TypeError) as error:
             raise ConfigError(f"BIGCRAWL_REDIS_URL is {_without_password(url)!r}: {error}") from error
-
-        self._redis: aredis.Redis = aredis.Redis(connection_pool=pool)
+        self._connections = Connections(pool.make_connection, CONNECTIONS_MAX)
 
     def __repr__(self) -> str:
         url = _without_password(self.url)
@@ -171,7 +169,7 @@ class RedisClient:
     async def accept_restart(self) -> None:
         """Take the server as it is now; the caller brings its partitions back in line afterwards."""
         self.run_id = None
-        await self._redis.connection_pool.disconnect()
+        await self._connections.disconnect()
         await self.ping()
 
     async def ping(self) -> None:
@@ -185,9 +183,8 @@ class RedisClient:
 
     async def command(self, *words: scripts.Value) -> Any:
         """Send one command and return its reply."""
-        async with self._watched():
-            self.round_trips += 1
-            return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call]
+        [reply] = await self.commands([words])
+        return reply
 
     async def commands(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
         """Send commands in pipelines and return their replies in order; the first error reply is raised."""
@@ -242,9 +239,8 @@ class RedisClient:
 
     async def _connect(self) -> None:
         """Have a connection: the first brings the time."""
-        pool = self._redis.connection_pool
         async with self._watched():
-            await pool.release(await pool.get_connection())  # type: ignore[no-untyped-call]
+            self._connections.give_back(await self._connections.take())
 
     async def _ask_time(self) -> None:
         """See once a second whether the time is still right."""
@@ -301,8 +297,7 @@ class RedisClient:
 
         The library's own pipeline packs in Python, which took longer than the server took to answer.
         """
-        pool = self._redis.connection_pool
-        connection = await pool.get_connection()  # type: ignore[no-untyped-call]
+        connection = await self._connections.take()
         try:
             packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
             await connection.send_packed_command([packed], check_health=False)
@@ -312,7 +307,7 @@ class RedisClient:
             await connection.disconnect(nowait=True)
             raise
         finally:
-            await pool.release(connection)
+            self._connections.give_back(connection)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
@@ -331,7 +326,7 @@ class RedisClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._redis.aclose(close_connection_pool=True)  # the pool is ours, and left open otherwise
+        await self._connections.disconnect()
 
 
 async def _reply(connection: AbstractConnection) -> Any:

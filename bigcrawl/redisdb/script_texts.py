@@ -8,32 +8,29 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import msgpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.redisdb.scripts import Call, Value
 
-_FOR_MANY = """
+_STRINGS: Final = frozenset((str, bytes))
+_FOR_MANY: Final = """
 local function script(KEYS, ARGV)
 <script>
 end
-local replies, key, arg = {}, 0, 1 + 2 * tonumber(ARGV[1])
-for i = 1, tonumber(ARGV[1]) do
-  local keys, args = {}, {}
-  for j = 1, tonumber(ARGV[2 * i]) do
-    keys[j] = KEYS[key + j]
-  end
-  for j = 1, tonumber(ARGV[2 * i + 1]) do
-    args[j] = ARGV[arg + j]
-  end
-  key, arg = key + #keys, arg + #args
-  local _, reply = pcall(script, keys, args)
+local replies = {}
+for i, call in ipairs(cmsgpack.unpack(ARGV[1])) do
+  local _, reply = pcall(script, call[1], call[2])
   replies[i] = type(reply) == 'string' and {err = reply} or reply
 end
 return replies
 """
+# The old types: Redis reads no others.
+_pack = msgpack.Packer(use_bin_type=False).pack
 
 
 @cache
@@ -53,9 +50,9 @@ def source(name: str) -> str:
 def source_for_many(name: str) -> str:
     """The text under which Redis has a script: it runs the script once for each of several calls.
 
-    KEYS are those of all calls; ARGV is the number of calls, keys and arguments of each, and all arguments. The
-    reply has one of each call, an error reply where one failed. A call costs Redis and its client more than what
-    it does: half of 35 us for the server alone.
+    ARGV[1] is the msgpack of each call's keys and arguments, the arguments as strings, as Redis would hand them over.
+    The reply has one of each call, an error reply where one failed. A command costs Redis and its client more than what
+    it does: half of 35 us for the server alone. Of what is left, words one by one cost three times what they do packed.
     """
     return _FOR_MANY.replace("<script>", source(name))
 
@@ -73,16 +70,19 @@ def is_timed(name: str) -> bool:
 
 
 def evalsha(calls: Sequence[Call[Any]], now_ms: int = 0) -> tuple[Value, ...]:
-    """The command that runs calls of one script, in order; `now_ms` is told to those that were given no time."""
-    sizes: list[Value] = []
-    keys: list[Value] = []
-    args: list[Value] = []
+    """The command that runs calls of one script, in order; `now_ms` is told to those that were given no time.
+
+    A call that goes alone declares its keys: a cluster finds its server by them.
+    """
     tells = now_ms and is_timed(calls[0].name)
-    for call in calls:
-        sizes += (len(call.keys), len(call.args))
-        keys += call.keys
-        start = len(args)
-        args += call.args
-        if tells and not args[start]:
-            args[start] = now_ms
-    return ("EVALSHA", digest(calls[0].name), len(keys), *keys, len(calls), *sizes, *args)
+    packed = _pack([(call.keys, _words(call.args, now_ms if tells else 0)) for call in calls])
+    keys = calls[0].keys if len(calls) == 1 else ()
+    return ("EVALSHA", digest(calls[0].name), len(keys), *keys, packed)
+
+
+def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:
+    """Arguments as Redis would make strings of them; the first one may be left for the time."""
+    words: list[str | bytes] = [arg if arg.__class__ in _STRINGS else str(arg) for arg in args]
+    if now_ms and not args[0]:
+        words[0] = str(now_ms)
+    return words

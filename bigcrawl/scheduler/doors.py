@@ -264,7 +264,7 @@ class Doors:
     def _checked(self, found: list[str]) -> str:
         if self._guard.refusal(found):
             raise Closed(reason="refused-address")
-        if self._aside is not None and any(map(self._aside.refuses_address, found)):
+        if self._aside is not None and len(self._aside.blacklist) and any(map(self._aside.refuses_address, found)):
             raise Closed(is_aside=True)
         if addresses.refusal(found[0]) is None:
             self._identify()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
 TAKE_MAX = 64
+TOGETHER_MS = 500  # a partition that is told of an end is asked for a URL so much sooner: both are one call
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
 
@@ -119,14 +121,14 @@ class Exchange:
             mine = owned.get(held.partition)
             if mine is not None:
                 by_partition.setdefault(mine, []).append(held)
-                mine.due_ms = min(mine.due_ms, now_ms + rest_left_ms(held, now_ms))
+                mine.due_ms = min(mine.due_ms, now_ms + rest_left_ms(held, now_ms) - TOGETHER_MS)
         return by_partition
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
         """How many URLs to take of which partition with a host that is due; together no more than there is room for."""
         until_ms = now_ms + HORIZON_MS
         due = [mine for mine in self._ownership.owned.values() if mine.due_ms <= until_ms and not mine.draining]
-        due.sort(key=_due_ms)
+        due.sort(key=attrgetter("due_ms"))
         shares = {}
         for mine in due:
             share = min(room, mine.take_share)
@@ -138,7 +140,7 @@ class Exchange:
 
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
         rows = [_told(held, now_ms) for held in ended]
-        outcomes = _outcomes(ended) + self._fetched(ended) + b"".join([held.remark for held in ended if held.remark])
+        outcomes = self._outcomes_and_more(ended)
         if self._told_again:
             outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
@@ -146,15 +148,15 @@ class Exchange:
             mine.keys, mine.who, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
         )
 
-    def _fetched(self, ended: Sequence[HeldUrl]) -> bytes:
-        """What was fetched of accounts whose bytes are limited."""
-        return b"".join(
-            [
-                pack_fetched(account, held.fetched_bytes)
-                for held in ended
-                if held.fetched_bytes and (account := self.bytes_account(held.host, held.url)) is not None
-            ]
-        )
+    def _outcomes_and_more(self, ended: Sequence[HeldUrl]) -> bytes:
+        """The outcomes, what was fetched of accounts whose bytes are limited, and what pages say of their PLDs."""
+        told = [_outcomes(ended)]
+        for held in ended:
+            if held.fetched_bytes and (account := self.bytes_account(held.host, held.url)) is not None:
+                told.append(pack_fetched(account, held.fetched_bytes))
+            if held.remark:
+                told.append(held.remark)
+        return b"".join(told)
 
     def _note_ends(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         """Redis has heard of them."""
@@ -189,10 +191,6 @@ def _next_share(asked: int, given: int, is_more_due: bool) -> int:
     return min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
 
-def _due_ms(mine: OwnedPartition) -> int:
-    return mine.due_ms
-
-
 def rest_left_ms(held: HeldUrl, now_ms: int) -> int:
     """What is left of its host's delay: that began when the fetch was over, not with the word of it.
 
@@ -208,8 +206,11 @@ def rest_left_ms(held: HeldUrl, now_ms: int) -> int:
 def _told(held: HeldUrl, now_ms: int) -> Ended:
     """The end, with what is left of its host's delay."""
     assert held.end is not None, "an ended URL has an end"
+    left_ms = rest_left_ms(held, now_ms)
+    if left_ms == held.end.delay_ms:
+        return held.end
     seq, _, member, counter, fetched_bytes, health = held.end
-    return _new_tuple(Ended, (seq, rest_left_ms(held, now_ms), member, counter, fetched_bytes, health))
+    return _new_tuple(Ended, (seq, left_ms, member, counter, fetched_bytes, health))
 
 
 def _no_account(host: str, url: str) -> None:

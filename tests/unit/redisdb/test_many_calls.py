@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgpack
 import pytest
 
 from bigcrawl.exceptions import BigcrawlError, ContractError, TransientStoreError
@@ -174,12 +175,37 @@ def test_cluster_gets_calls_one_by_one(tmp_path: Path, partitions: list[Partitio
 
 
 def test_form_for_many_hands_over_numbers_strings_and_nothing() -> None:
-    """Sizes come before what they are sizes of; a call without keys or arguments takes none of its neighbour's."""
+    """Arguments are strings whatever they were, as Redis has it; a call without keys or arguments has its place."""
     calls: list[scripts.Call[Any]] = [
-        scripts.Call("look_partition", ("k1", "k2"), (T0, b"a"), int),
+        scripts.Call("look_partition", ("k1", "k2"), (T0, b"\xff\x00", 0.5), int),
         scripts.Call("look_partition", (), (), int),
-        scripts.Call("look_partition", ("k3",), ("b",), int),
+        scripts.Call("look_partition", ("k3",), ("b", 2**63), int),
     ]
-    name, digest, *rest = script_texts.evalsha(calls)
-    assert (name, digest) == ("EVALSHA", script_texts.digest("look_partition"))
-    assert rest == [3, "k1", "k2", "k3", 3, 2, 2, 0, 0, 1, 1, T0, b"a", "b"]
+    name, digest, declared, packed = script_texts.evalsha(calls)
+    assert (name, digest, declared) == ("EVALSHA", script_texts.digest("look_partition"), 0)
+    assert isinstance(packed, bytes)
+    assert msgpack.unpackb(packed, raw=True) == [
+        [[b"k1", b"k2"], [b"%d" % T0, b"\xff\x00", b"0.5"]],
+        [[], []],
+        [[b"k3"], [b"b", b"9223372036854775808"]],
+    ]
+
+
+def test_call_that_goes_alone_declares_its_keys() -> None:
+    """A cluster asks the server of a command's keys, so there has to be one."""
+    call: scripts.Call[Any] = scripts.Call("look_partition", ("k1", "k2"), (0, "a"), int)
+    assert script_texts.evalsha([call], T0)[2:5] == (2, "k1", "k2")
+
+
+def test_numbers_reach_a_script_as_they_were(own_server: PrivateRedis, partitions: list[PartitionKeys]) -> None:
+    """Beyond what a Lua number can hold, and bytes that are no text."""
+    batch = bytes(range(256)) * 300
+
+    async def work(client: RedisClient) -> None:
+        await client.run([scripts.append_batch(keys, "node", 2**63 - 1, batch, 2**53 + 1) for keys in partitions[:2]])
+
+    run(own_server.url, work)
+    for keys in partitions[:2]:
+        stored: Any = own_server.client.xrange(keys.inbox)
+        assert stored[0][1][b"b"] == batch
+        assert own_server.client.get(keys.sender + "node") == b"%d" % (2**63 - 1)

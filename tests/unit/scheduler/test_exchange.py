@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.exchange import TAKE_MAX, _told
+from bigcrawl.scheduler.exchange import TAKE_MAX, TOGETHER_MS, _told
 from bigcrawl.scheduler.owned_partition import NEVER_MS
 from tests.unit.scheduler.test_held import held_url
 from tests.unit.scheduler.world import queued, world
@@ -171,6 +171,29 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
                 assert taken <= 7
                 total += taken
             assert total == len({held.host for held in node.handout.held})
+
+    asyncio.run(scenario())
+
+
+def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waited(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Ending and taking are one call where they meet; half a second of waiting goes before that."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=2, host_delay=0) as w:
+            node = await taking(w, *hosts(20))
+            await take(node, 100)
+            held = next(iter(node.handout.held))
+            told = node.ownership.owned[held.partition]
+            [other] = [mine for mine in node.ownership.owned.values() if mine is not told]
+            held.outcome = "status:200"
+            node.handout.end_fetched(held)
+            now_ms = w.clock.monotonic_ms()
+            for waited_ms, first in ((TOGETHER_MS - 1, told), (TOGETHER_MS + 1, other)):
+                told.due_ms, other.due_ms = NEVER_MS, now_ms - waited_ms
+                assert list(node._exchange._ends(now_ms)) == [told]
+                assert next(iter(node._exchange._shares(100, now_ms))) is first
 
     asyncio.run(scenario())
 

@@ -1,0 +1,68 @@
+"""A few connections to one server, each lent to one call at a time; the library makes them.
+
+The library's own pool takes three locks and tells of each loan, which costs more than a small call does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from redis import exceptions as errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redis.asyncio.connection import AbstractConnection
+
+
+class Connections:
+    """Connections that are made when they are needed, `most` at a time; for one event loop."""
+
+    def __init__(self, make: Callable[[], AbstractConnection], most: int) -> None:
+        self._make = make
+        self._room = asyncio.Semaphore(most)
+        self._idle: list[AbstractConnection] = []
+        self._lent: set[AbstractConnection] = set()
+
+    def __repr__(self) -> str:
+        return f"<Connections idle={len(self._idle)} lent={len(self._lent)}>"
+
+    async def take(self) -> AbstractConnection:
+        """Wait for a connection that is open and has nothing left to be read; whoever takes it gives it back.
+
+        Raises:
+            redis.exceptions.RedisError, OSError: the server cannot be reached, or refuses the login.
+        """
+        await self._room.acquire()
+        connection = self._idle.pop() if self._idle else self._make()
+        self._lent.add(connection)
+        try:
+            if connection.is_connected and await _is_stale(connection):
+                await connection.disconnect()
+            if not connection.is_connected:
+                await connection.connect()  # type: ignore[no-untyped-call]
+        except BaseException:
+            self.give_back(connection)
+            raise
+        return connection
+
+    def give_back(self, connection: AbstractConnection) -> None:
+        """Take a connection back; one that was cut off meanwhile is opened anew for the next call."""
+        self._lent.remove(connection)
+        self._idle.append(connection)
+        self._room.release()
+
+    async def disconnect(self) -> None:
+        """Close all connections, lent ones too: their calls fail."""
+        for connection in (*self._idle, *self._lent):
+            await connection.disconnect()
+
+
+async def _is_stale(connection: AbstractConnection) -> bool:
+    """Whether the server has closed it, or it has bytes that belong to nobody."""
+    can_read = getattr(connection, "can_read", None) or connection.can_read_destructive  # its name before redis-py 8
+    try:
+        return bool(await can_read())
+    except (errors.RedisError, OSError):
+        return True
