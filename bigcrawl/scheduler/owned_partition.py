@@ -185,9 +185,10 @@ class OwnedPartition:
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
         self.snoozes = view.count("snoozes")
-        if inbox_id <= id_order(view.folded):
+        # A Redis that is new has counted from zero what is appended, the disk what is folded from the crawl's start.
+        if inbox_id <= id_order(view.folded) or unfolded < self._miscounted:
             self._miscounted = unfolded
-        self.unfolded_urls = max(0, unfolded)
+        self.unfolded_urls = unfolded - self._miscounted
         if inbox_id > id_order(self.disk.inbox_id):
             self.outcomes_wait = True
             self.inbox_moved = self.inbox_moved or unfolded != self._miscounted

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
@@ -43,6 +44,7 @@ logger = logging.getLogger(__name__)
 STEPS_AT_ONCE = 64  # partitions whose inboxes are read in one round trip and folded in one go
 INBOX_ENTRIES_AT_ONCE = 2_048  # that bring URLs, over all partitions of a round: bounds what it holds in memory
 INBOX_ENTRIES_EACH = 256
+INBOX_ENTRIES_AT_LEAST = 32  # of each partition that has any; an entry may bring one URL or a thousand
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
 DURABLE_LOOK_MS = 100  # between two looks for them
 OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions that only have outcomes to fold
@@ -239,10 +241,11 @@ class Ownership:
             self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
             wanting = [mine for mine in self.owned.values() if mine.wants_outcomes(now_ms, step_ms, idle=idle)]
             due += [mine for mine in wanting if mine not in due]
-        due = due[:STEPS_AT_ONCE]
-        if not due:
+        shares = _shares_of(_first_served(due, "stepped_ms", STEPS_AT_ONCE))
+        if not shares:
             return 0
-        inboxes = await self._read_inboxes(due)
+        due = list(shares)
+        inboxes = await self._read_inboxes(shares)
         hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
         self._unconfirmed.update(due)  # before anything is committed: whatever fails from here on, it is told again
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
@@ -290,8 +293,7 @@ class Ownership:
         due = [mine for mine in self.owned.values() if mine.wants_durable(now_ms, self._config.frontier.durable_ms)]
         if len(due) <= DURABLE_AT_ONCE:
             self._durable_look_ms = now_ms + DURABLE_LOOK_MS
-        # Those that have waited longest: some may be due again before the last ones have had their turn.
-        due = sorted(due, key=lambda mine: mine.durable_ms)[:DURABLE_AT_ONCE]
+        due = _first_served(due, "durable_ms", DURABLE_AT_ONCE)
         if due:
             await self._in_thread(lambda: _make_durable(due, now_ms))
             await self._run_owned([mine.publish() for mine in due])
@@ -313,14 +315,11 @@ class Ownership:
                 mine.due_ms = now_ms
         self._unconfirmed.difference_update(stepped)
 
-    async def _read_inboxes(self, due: list[OwnedPartition]) -> list[list[InboxEntry]]:
-        moved = [mine for mine in due if mine.inbox_moved or mine.outcomes_wait]
-        bring_urls = sum(mine.inbox_moved for mine in moved)
-        share = min(INBOX_ENTRIES_EACH, INBOX_ENTRIES_AT_ONCE // max(1, bring_urls))
-        shares = (share if mine.inbox_moved else INBOX_ENTRIES_EACH for mine in moved)  # outcomes are small
-        replies = await self._client.commands([mine.inbox_command(n) for mine, n in zip(moved, shares, strict=True)])
-        read = {mine.keys.partition: mine.parse_inbox(reply) for mine, reply in zip(moved, replies, strict=True)}
-        return [read.get(mine.keys.partition, []) for mine in due]
+    async def _read_inboxes(self, shares: dict[OwnedPartition, int]) -> list[list[InboxEntry]]:
+        moved = [mine for mine, share in shares.items() if share]
+        replies = await self._client.commands([mine.inbox_command(shares[mine]) for mine in moved])
+        read = {mine: mine.parse_inbox(reply) for mine, reply in zip(moved, replies, strict=True)}
+        return [read.get(mine, []) for mine in shares]
 
     async def _run_owned(self, calls: list[scripts.Call[Any]]) -> None:
         """Run calls of owned partitions; a partition that turns out to be lost is dropped."""
@@ -357,6 +356,32 @@ def _orders(held: HeldUrl) -> int | str:
     """Its place in its host's queue, and that of its next try where it has another."""
     order = order_of(held.fields.priority, held.seq)
     return order if held.next_order is None else f"{order} {held.next_order}"
+
+
+def _first_served(due: list[OwnedPartition], since: str, most: int) -> list[OwnedPartition]:
+    """Those that have waited longest: the first may be due again before the last ones have had their turn."""
+    return sorted(due, key=attrgetter(since))[:most]
+
+
+def _shares_of(due: list[OwnedPartition]) -> dict[OwnedPartition, int]:
+    """How many inbox entries to read of which partition in one round.
+
+    A step of thousands of keys costs little more than one of a few, so where much has gathered a round is of few
+    partitions with much each: else the fold would fall behind spiders that find many links.
+    """
+    shares: dict[OwnedPartition, int] = {}
+    room = INBOX_ENTRIES_AT_ONCE
+    for mine in due:
+        share = 0
+        if mine.inbox_moved:
+            share = min(INBOX_ENTRIES_EACH, max(INBOX_ENTRIES_AT_LEAST, mine.unfolded_urls))
+            if share > room:
+                break
+            room -= share
+        elif mine.outcomes_wait:
+            share = INBOX_ENTRIES_EACH  # outcomes are small
+        shares[mine] = share
+    return shares
 
 
 def _make_durable(partitions: list[OwnedPartition], now_ms: int) -> None:

@@ -12,7 +12,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim
-from bigcrawl.scheduler.ownership import DURABLE_AT_ONCE, INBOX_ENTRIES_AT_ONCE
+from bigcrawl.scheduler.ownership import DURABLE_AT_ONCE, INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, _shares_of
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -260,6 +260,73 @@ def test_partitions_that_have_waited_longest_are_made_durable_first(
                 mine.durable_ms = w.clock.monotonic_ms() - 10_000 - place
             await node.ownership.make_durable_due()
             assert [mine.disk.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
+
+    asyncio.run(scenario())
+
+
+def test_partitions_that_have_waited_longest_step_first(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that is short of URLs steps again at once; those behind the first ones have their turn all the same."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=80) as w:
+            node = await w.joined()
+            owned = list(node.ownership.owned.values())
+            w.clock.advance(20_000)
+            for place, mine in enumerate(owned):
+                mine.inbox_moved = True
+                mine.stepped_ms = w.clock.monotonic_ms() - 10_000 - place
+            await node.ownership.step_due(starved=True)
+            assert [mine.inbox_moved for mine in owned] == [True] * 16 + [False] * 64
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("unfolded", "shares"),
+    [
+        ([0, 5, 40], [32, 32, 40]),
+        ([10_000] * 20, [256] * 8),
+        ([10_000] * 7 + [300] + [1] * 40, [256] * 8),
+        ([1] * 200, [32] * 64),
+    ],
+)
+def test_round_is_of_many_partitions_with_little_or_of_few_with_much(
+    tmp_path: Path, crawl_name: str, redis_url: str, unfolded: list[int], shares: list[int]
+) -> None:
+    """How many entries are read of which partition: together they are bounded."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=200) as w:
+            node = await w.joined()
+            due = list(node.ownership.owned.values())[: len(unfolded)]
+            for mine, urls in zip(due, unfolded, strict=True):
+                mine.inbox_moved, mine.unfolded_urls = True, urls
+            assert list(_shares_of(due).values()) == shares
+            assert sum(shares) <= INBOX_ENTRIES_AT_ONCE
+            due[0].inbox_moved, due[0].outcomes_wait = False, True
+            assert _shares_of(due)[due[0]] == INBOX_ENTRIES_EACH
+            due[0].outcomes_wait = False
+            assert _shares_of(due)[due[0]] == 0
+
+    asyncio.run(scenario())
+
+
+def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """It counts what is appended from zero; spiders are held back for what waits there, whatever was folded before."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await w.joined()
+            await offered(w, node)
+            assert await node.ownership.step_due(starved=False) == len(PAGES)
+            [mine] = node.ownership.owned.values()
+            await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
+            await node._renew()
+            assert mine.unfolded_urls == 0
+            node.offer(queued("http://late.example/")[0])
+            await node._flush()
+            await node._renew()
+            assert mine.unfolded_urls == 1
 
     asyncio.run(scenario())
 
