@@ -214,7 +214,7 @@ class HttpDownloadHandler:
         curl.setopt(pycurl.PREREQFUNCTION, reception.sending)
         error: pycurl.error | None = None
         try:
-            await self._transfers.run(curl)
+            await self._transfers.run(curl, url.netloc)
         except pycurl.error as failed:
             error = failed
         self._reuse.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))

@@ -54,7 +54,7 @@ class Crawl:
     def transfers_running(self) -> int:
         """How many libcurl has begun."""
         handler = self.downloader.handlers._handlers._handlers.get("http")
-        return len(handler._transfers._running) if handler is not None else 0
+        return handler._transfers.running if handler is not None else 0
 
     async def fetch(self, request: Request) -> Response | Request:
         async with asyncio.timeout(10):

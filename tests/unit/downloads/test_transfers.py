@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pycurl
@@ -26,9 +26,9 @@ class Observed(Transfers):
         self.sockets: set[int] = set()
         super().__init__()
 
-    def _watch(self, what: int, fd: int, multi: object, data: object) -> None:
+    def _watch(self, number: int, what: int, fd: int, multi: object, data: object) -> None:
         self.sockets.add(fd)
-        super()._watch(what, fd, multi, data)
+        super()._watch(number, what, fd, multi, data)
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -143,7 +143,7 @@ def test_cancelled_transfer_breaks_off_its_connection_and_no_other(run: Any) -> 
                 await cancelled
             rest.set()
             assert await kept == b"begend"
-            assert not transfers._running
+            assert not transfers.running
 
     run(scenario())
 
@@ -181,6 +181,21 @@ def test_connection_is_used_again(run: Any) -> None:
     run(scenario())
 
 
+def test_connections_are_used_again_whichever_pool_a_host_is_in(run: Any) -> None:
+    """Forty hosts in sixteen pools, each asked three times at the same time as the others: one connection each."""
+    hosts = [f"127.0.3.{n}" for n in range(1, 41)]
+
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            servers = [await stack.enter_async_context(serving(sends(ok()), host)) for host in hosts]
+            transfers = await stack.enter_async_context(transferring())
+            for _ in range(3):
+                await asyncio.gather(*(transfers.run(handle(s.url()), h) for s, h in zip(servers, hosts, strict=True)))
+            assert [(server.accepted, len(server.paths)) for server in servers] == [(1, 3)] * 40
+
+    run(scenario())
+
+
 def test_closing_leaves_nothing_on_the_loop(run: Any) -> None:
     """Idle connections are closed, their sockets unwatched, and no timer fires into a closed multi."""
 
@@ -196,7 +211,7 @@ def test_closing_leaves_nothing_on_the_loop(run: Any) -> None:
             assert not transfers._watched
             assert transfers._poll.closed
             assert not loop.remove_reader(poll)
-            assert transfers._timer is None
+            assert all(pool._timer is None for pool in transfers._pools)
             await server.until(lambda: server.open == 0)
 
     run(scenario())
@@ -205,6 +220,7 @@ def test_closing_leaves_nothing_on_the_loop(run: Any) -> None:
 def test_idle_connections_are_bounded(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection that was idle longest is closed when there are too many; the latest is used again."""
     monkeypatch.setattr(transfers_module, "IDLE_MAX", 2)
+    monkeypatch.setattr(transfers_module, "POOLS", 1)
 
     async def scenario() -> None:
         async with (
