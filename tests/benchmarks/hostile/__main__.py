@@ -2,7 +2,9 @@
 
 Two crawls of one machine, one after the other: of the healthy hosts alone, and with the bad ones. Printed are pages and
 robots.txt of healthy hosts a second, the ratio of both together (a crawl of so many hosts begins with robots.txt),
-and how many fetches of bad hosts were open at a time. It wants an idle machine of two cores.
+and how many fetches of bad hosts were open at a time: while hosts are met for the first time, and when all have been.
+At first a crawler whose core is full cannot keep 90 %: to meet a bad host costs as much as to meet a good one, and
+nobody knows before which it is. What is promised is judged when that is over. It wants an idle machine of two cores.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks.hostile.run import crawl
+from tests.benchmarks.hostile.run import Window, crawl
 from tests.benchmarks.hostile.web import WebPlan
 from tests.benchmarks.spam.report import say
 
@@ -35,24 +37,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "DOWNLOAD_TIMEOUT": options.timeout,
         **dict(each.partition("=")[::2] for each in options.set),
     }
-    times = options.warm_up, options.seconds
+    windows = {
+        "while hosts are met": Window(options.warm_up, options.warm_up + options.seconds),
+        "when all have been met": Window(options.settled, options.settled + options.settled_seconds),
+    }
     work = Path(tempfile.mkdtemp(prefix="bigcrawl-hostile-"))
     try:
-        alone = crawl(plan, work / "alone", settings, times, bad=False)
-        say(f"alone      {_line(alone)}")
-        among = crawl(plan, work / "among", settings, times, bad=True)
-        say(f"with bad   {_line(among)}")
+        alone = crawl(plan, work / "alone", settings, list(windows.values()), bad=False)
+        among = crawl(plan, work / "among", settings, list(windows.values()), bad=True)
     finally:
         if options.keep:
             say(f"kept: {work}")
         else:
             shutil.rmtree(work, ignore_errors=True)
+    say(f"{plan.hosts} hosts, {plan.bad} of them bad; {options.concurrency} fetches at a time")
+    ratios = [_compare(name, *each) for name, *each in zip(windows, alone, among, strict=True)]
+    say(f"wanted, when all have been met: {100 * WANTED:.0f} %")
+    return 0 if ratios[-1] >= WANTED else 1
+
+
+def _compare(name: str, alone: Figures, among: Figures) -> float:
+    """Say what a window of both crawls was like, and return the ratio of healthy hosts' rates."""
     ratio = among.requests_per_s / alone.requests_per_s if alone.requests_per_s else 0.0
     requests = ", ".join(f"{kind} {count}" for kind, count in sorted(among.bad.items()))
-    say(f"{plan.hosts} hosts, {plan.bad} of them bad; requests that these received: {requests}")
-    say(f"open fetches of bad hosts {among.bad_slots:.0f} of {options.concurrency} slots, those of dead hosts apart")
-    say(f"healthy hosts are crawled at {100 * ratio:.1f} % of the rate they have alone; wanted: {100 * WANTED:.0f} %")
-    return 0 if ratio >= WANTED else 1
+    say(
+        f"{name}: healthy hosts are crawled at {100 * ratio:.1f} % of the rate they have alone",
+        f"  alone      {_line(alone)}",
+        f"  with bad   {_line(among)}",
+        f"  bad hosts received: {requests}; {among.bad_slots:.0f} fetches open, those of dead hosts apart",
+    )
+    return ratio
 
 
 def _line(figures: Figures) -> str:
@@ -71,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--concurrency", type=int, default=1_000, help="CONCURRENT_REQUESTS; default 1,000")
     add("--timeout", type=float, default=10, metavar="S", help="DOWNLOAD_TIMEOUT; default 10")
     add("--warm-up", type=float, default=60, metavar="S", help="not counted; default 60")
-    add("--seconds", type=float, default=180, help="counted; default 180")
+    add("--seconds", type=float, default=120, help="counted then; default 120")
+    add("--settled", type=float, default=540, metavar="S", help="when all hosts have been met; default 540")
+    add("--settled-seconds", type=float, default=120, metavar="S", help="counted then; default 120")
     add("--seed", type=int, default=7)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting for both crawls")
     add("--keep", action="store_true", help="keep logs and state, and say where they are")

@@ -1,11 +1,11 @@
-"""One crawl of the benchmark: let it run for a while and look at what the server saw."""
+"""One crawl of the benchmark: let it run for a while and look at what the server saw meanwhile."""
 
 from __future__ import annotations
 
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tests.benchmarks.hostile.figures import figures_of
 from tests.benchmarks.hostile.origin import Origin
@@ -13,6 +13,8 @@ from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.benchmarks.hostile.figures import Figures
     from tests.benchmarks.hostile.web import WebPlan
 
@@ -28,17 +30,27 @@ SETTINGS: Final[dict[str, Any]] = {
 }
 
 
+class Window(NamedTuple):
+    """A part of a crawl; seconds after its first page."""
+
+    begin_s: float
+    end_s: float
+
+
 def crawl(
-    plan: WebPlan, directory: Path, settings: dict[str, Any], times: tuple[float, float], *, bad: bool
-) -> Figures:
+    plan: WebPlan, directory: Path, settings: dict[str, Any], windows: Sequence[Window], *, bad: bool
+) -> list[Figures]:
     """Crawl the plan's web, with its bad hosts or without.
 
     Args:
         plan: the web.
         directory: for all that is written; made.
         settings: of Scrapy, on top of `SETTINGS`.
-        times: seconds after the first page that are not counted, and seconds that are.
+        windows: what is counted, in order, one after the other.
         bad: whether bad hosts are among the seeds.
+
+    Returns:
+        The figures of each window.
 
     Raises:
         RuntimeError: the crawl ended by itself; the message says where its log is.
@@ -48,19 +60,21 @@ def crawl(
         with Crawl(directory / "crawl", seeds, {**SETTINGS, **settings}) as running:
             process = running.start()
             wait_until(lambda: origin.log.stat().st_size > 1_000, "the first pages are fetched", _BEGIN_S)
-            time.sleep(times[0])
-            begin_ms, cpu_s = _now_ms(), cpu_of(process.pid)
-            time.sleep(times[1])
-            end_ms = _now_ms()
+            first_s = time.monotonic()
+            seen = []
+            for window in windows:
+                time.sleep(max(0.0, first_s + window.begin_s - time.monotonic()))
+                begin_ms, cpu_s = _now_ms(), cpu_of(process.pid)
+                time.sleep(max(0.0, first_s + window.end_s - time.monotonic()))
+                seen.append((begin_ms, _now_ms(), cpu_of(process.pid) - cpu_s))
             if process.poll() is not None:
                 raise RuntimeError(f"the crawl ended by itself: see {running.log}")
-            cpu_s = cpu_of(process.pid) - cpu_s
             running.terminate()
             try:
                 running.wait(_STOP_S)
             except subprocess.TimeoutExpired:
                 raise RuntimeError(f"the crawl did not end within {_STOP_S:.0f} s: see {running.log}") from None
-        return figures_of(origin.log, plan, begin_ms, end_ms, cpu_s)
+        return [figures_of(origin.log, plan, *each) for each in seen]
 
 
 def _now_ms() -> int:
