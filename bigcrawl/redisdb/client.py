@@ -182,7 +182,7 @@ class RedisClient:
         await self.command("PING")
 
     async def command(self, *words: scripts.Value) -> Any:
-        """Send one command and return its reply."""
+        """Send one command and return its reply as it came: bytes, numbers, and lists of them."""
         [reply] = await self.commands([words])
         return reply
 

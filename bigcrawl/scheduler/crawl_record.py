@@ -98,8 +98,7 @@ async def _create(client: RedisClient, key: str, wanted: dict[str, str], config:
 
 async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
     reply = await client.command("HGETALL", key)
-    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
-    return {name.decode(): value for name, value in pairs}
+    return {name.decode(): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
 
 
 async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:

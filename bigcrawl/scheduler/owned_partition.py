@@ -23,7 +23,7 @@ from bigcrawl.scheduler.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.survey import id_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
@@ -327,6 +327,6 @@ def unpack_keys(data: bytes) -> list[int]:
     return list(struct.unpack(f"<{len(data) // 8}Q", data))
 
 
-def pairs_of(reply: Any) -> list[tuple[Any, Any]]:
-    """The pairs of a hash reply, whichever protocol version brought it."""
-    return list(reply.items()) if isinstance(reply, dict) else list(zip(reply[::2], reply[1::2], strict=True))
+def pairs_of(reply: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """The names and values of a hash, as a reply has them."""
+    return list(zip(reply[::2], reply[1::2], strict=True))

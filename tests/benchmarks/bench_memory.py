@@ -47,9 +47,8 @@ def queued_urls(hosts: int) -> list[QueuedUrl]:
 
 
 async def used_bytes(client: RedisClient) -> int:
-    info = await client.command("INFO", "memory")
-    assert isinstance(info, dict)
-    return int(info["used_memory"])
+    lines = (await client.command("INFO", "memory")).decode().splitlines()
+    return int(dict(line.split(":", 1) for line in lines if ":" in line)["used_memory"])
 
 
 async def admit(client: RedisClient, keys: PartitionKeys, urls: list[QueuedUrl]) -> None:

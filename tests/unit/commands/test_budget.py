@@ -19,6 +19,7 @@ from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.edges import edge_keys
 from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.inbox_entry import InboxEntry
+from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.url.key import partition_of, pld_key
 from tests.support.partition_world import SetBudgets
@@ -75,8 +76,7 @@ def live(config: Config) -> dict[str, Rule]:
     async def read() -> dict[bytes, bytes]:
         assert config.crawl.redis_url is not None
         async with connected(config.crawl.redis_url) as client:
-            fields: dict[bytes, bytes] = await client.command("HGETALL", CrawlKeys(config.crawl.name).rules)
-            return fields
+            return dict(pairs_of(await client.command("HGETALL", CrawlKeys(config.crawl.name).rules)))
 
     rules, faults = read_live_rules(asyncio.run(read()))
     assert not faults

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.links import Links
 from bigcrawl.scheduler.codec import links_encoder
+from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.robots import Fetched
 from bigcrawl.scheduler.sweep import REST_MS
 from bigcrawl.url.key import url_key
@@ -25,8 +26,7 @@ CLOSED = Fetched(200, b"User-agent: *\nDisallow: /no\n")
 
 async def counters(w: World, node: Node) -> dict[str, int]:
     fields = await w.client.command("HGETALL", w.keys(node, HOST).state)
-    pairs = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
-    return {name.decode(): int(value) for name, value in pairs.items() if value.isdigit()}
+    return {name.decode(): int(value) for name, value in pairs_of(fields) if value.isdigit()}
 
 
 async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
