@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
@@ -86,7 +85,11 @@ class Exchange:
             return False
         calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0), now_ms) for mine in partitions]
         self.is_taking = bool(shares)
-        results = await self._client.run_each(calls)
+        try:
+            results = await self._client.run_each(calls)
+        finally:
+            for mine in shares:
+                self._ownership.line.note(mine)
         self.is_taking = False
         now_ms = self._clock.monotonic_ms()
         done = {}
@@ -126,16 +129,19 @@ class Exchange:
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
         """How many URLs to take of which partition with a host that is due; together no more than there is room for."""
-        until_ms = now_ms + HORIZON_MS
-        due = [mine for mine in self._ownership.owned.values() if mine.due_ms <= until_ms and not mine.draining]
-        due.sort(key=attrgetter("due_ms"))
+        owned = self._ownership.owned
         shares = {}
-        for mine in due:
-            share = min(room, mine.take_share)
-            if share <= 0:
-                break
-            room -= share
-            shares[mine] = share
+        draining = []
+        for mine in self._ownership.line.take(now_ms + HORIZON_MS):
+            if mine.draining:
+                draining.append(mine)
+            elif owned.get(mine.keys.partition) is mine:
+                share = shares[mine] = min(room, mine.take_share)
+                room -= share
+                if not room:
+                    break
+        for mine in draining:  # it may stay ours after all
+            self._ownership.line.note(mine)
         return shares
 
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:

@@ -72,6 +72,7 @@ PUMP_URLS = 32  # ended URLs that are worth a round trip
 PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
 PUMP_IDLE_S = 0.25
 WATCH_S = 1.0
+BEAT_FED_S = 2.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
 FOLD_S = 0.1  # between two looks for partitions whose step is due
 FOLD_STARVED_S = 0.02
@@ -500,7 +501,10 @@ class Node:
             return RETRY_S
         await self._heartbeat()
         await self._renew()
-        return WATCH_IDLE_S if self._is_idle() else WATCH_S
+        if self._is_idle():
+            return WATCH_IDLE_S
+        # A look at each partition costs as much as several pages: with enough to fetch there is no haste.
+        return WATCH_S if self._is_starved() else max(WATCH_S, min(BEAT_FED_S, self.config.frontier.lease_ms / 8000))
 
     async def _watch(self) -> float:
         if self._restarted:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.redisdb.scripts import Claim, Identity, Value
+    from bigcrawl.scheduler.due_line import DueLine
     from bigcrawl.scheduler.partition import AdmitBatch, Partition, Step
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,18 @@ PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted wha
 class OwnedPartition:
     """A partition of which this node is the owner, in one epoch."""
 
-    def __init__(self, keys: PartitionKeys, who: Identity, disk: Partition, hot_urls: int, connections: int) -> None:
+    def __init__(
+        self,
+        keys: PartitionKeys,
+        who: Identity,
+        disk: Partition,
+        hot_urls: int,
+        connections: int,
+        line: DueLine | None = None,
+    ) -> None:
+        """Take what the arguments say; `line` hears when the partition is due."""
+        self._line = line
+        self._due_ms = NEVER_MS
         self.keys = keys
         self.who = who
         self.disk = disk
@@ -65,7 +77,6 @@ class OwnedPartition:
         self.waiting = 0  # the others, when a step last ended
         self._count_waiting()
         self.draining = False
-        self.due_ms = NEVER_MS  # monotonic; when a host of the partition may next be taken
         self.take_share = 4  # URLs to ask for: about what its due hosts have
         self.stepped_ms = 0
         self.durable_ms = 0
@@ -86,6 +97,18 @@ class OwnedPartition:
 
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.who.epoch} hot={self.hot_urls} disk={self.disk!r}>"
+
+    @property
+    def due_ms(self) -> int:
+        """When a host of the partition may next be taken, on the monotonic clock."""
+        return self._due_ms
+
+    @due_ms.setter
+    def due_ms(self, due_ms: int) -> None:
+        if due_ms != self._due_ms:
+            self._due_ms = due_ms
+            if self._line is not None and due_ms < NEVER_MS:
+                self._line.note(self)
 
     @property
     def room(self) -> int:

@@ -18,6 +18,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.codec import order_of
+from bigcrawl.scheduler.due_line import DueLine
 from bigcrawl.scheduler.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.traps import TrapRules, turned_text
@@ -82,6 +83,7 @@ class Ownership:
         self._durable_look_ms = 0  # monotonic
         self._outcomes_look_ms = 0
         self.owned: dict[int, OwnedPartition] = {}
+        self.line = DueLine()
 
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
@@ -168,7 +170,7 @@ class Ownership:
             keys = partition_keys(self._config.crawl.name, partition)
             who = Identity(self._membership.node, claim.epoch)
             connections = self._config.politeness.host_connections
-            mine = OwnedPartition(keys, who, opened[partition], self._hot_each, connections)
+            mine = OwnedPartition(keys, who, opened[partition], self._hot_each, connections, self.line)
             await mine.bring_up(self._client, claim)
             mine.disk.withholds = self._reputation.withholds
             mine.due_ms = self._clock.monotonic_ms()

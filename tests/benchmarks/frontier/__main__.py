@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--hosts", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000], help="default 100 to 100,000")
     add("--pages", type=int, default=10_000, help="scheduled in each round; default 10,000")
-    add("--rounds", type=int, default=6, help="of bigcrawl's figure; the least counts; default 6")
+    add("--rounds", type=int, default=12, help="of bigcrawl's figure; the least counts; default 12")
     add("--profile", action="store_true", help="only where bigcrawl's CPU goes")
     add("--hold", action="store_true", help="exit 1 when a promise is not kept")
     add("--json", type=Path, default=Path("bench-frontier.json"), metavar="FILE", help="default bench-frontier.json")

@@ -159,12 +159,17 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
         async with world(tmp_path, crawl_name, redis_url, partitions=4) as w:
             node = await taking(w, *hosts(60))
             first, second, third, last = node.ownership.owned.values()
+            line = node.ownership.line
             first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, NEVER_MS
             assert list(node._exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
-            assert node._exchange._shares(0, 0) == {}
+            for mine in (first, second, third):  # as when the call is over
+                line.note(mine)
             second.draining = True
-            assert list(node._exchange._shares(100, 0).values()) == [4, 4]
+            assert list(node._exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
             second.draining = False
+            assert list(node._exchange._shares(100, 0).items()) == [(second, 4)]
+            for mine in (first, second, third):
+                line.note(mine)
             total = 0
             for _ in range(20):
                 taken = await take(node, 7)
@@ -194,6 +199,26 @@ def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waite
                 told.due_ms, other.due_ms = NEVER_MS, now_ms - waited_ms
                 assert list(node._exchange._ends(now_ms)) == [told]
                 assert next(iter(node._exchange._shares(100, now_ms))) is first
+
+    asyncio.run(scenario())
+
+
+def test_partition_is_asked_again_when_a_call_was_lost(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Whether Redis heard of it or not: it was due, and nobody else would remember."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await taking(w, *hosts(3))
+            run_each = node._client.run_each
+
+            async def away(calls: Any) -> Any:
+                raise TransientStoreError("no answer")
+
+            node._client.run_each = away  # type: ignore[method-assign]
+            with pytest.raises(TransientStoreError):
+                await take(node, 10)
+            node._client.run_each = run_each  # type: ignore[method-assign]
+            assert await take(node, 10) == 3
 
     asyncio.run(scenario())
 
