@@ -107,7 +107,7 @@ def _node(client: RedisClient, dns: DnsCache, url: str, directory: Path, urls: i
         "BIGCRAWL_STATE_DIR": str(directory),
         # All of them hot: what comes from disk is the links' way.
         "BIGCRAWL_HOT_URLS": 100 * urls,
-        "BIGCRAWL_HOST_HOT_URLS": urls,
+        "BIGCRAWL_HOST_HOT_URLS": min(urls, 100_000),
         "BIGCRAWL_OUTBOX_URLS_MAX": 10_000_000,
         "BIGCRAWL_DURABLE_SECONDS": 600,
     }
