@@ -57,10 +57,9 @@ class OwnedPartition:
         disk: Partition,
         hot_urls: int,
         connections: int,
-        line: DueLine | None = None,
+        line: DueLine,
     ) -> None:
-        """Take what the arguments say; `line` hears when the partition is due."""
-        self._line = line
+        self._line = line  # hears when the partition is due
         self._due_ms = NEVER_MS
         self.keys = keys
         self.who = who
@@ -107,7 +106,7 @@ class OwnedPartition:
     def due_ms(self, due_ms: int) -> None:
         if due_ms != self._due_ms:
             self._due_ms = due_ms
-            if self._line is not None and due_ms < NEVER_MS:
+            if due_ms < NEVER_MS:
                 self._line.note(self)
 
     @property

@@ -12,6 +12,7 @@ from bigcrawl.exceptions import CorruptionError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.scheduler.due_line import DueLine
 from bigcrawl.scheduler.owned_partition import OwnedPartition, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import encode_batch
@@ -54,7 +55,7 @@ class Owner:
     async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
         claim = await self.claim()
         disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
-        mine = OwnedPartition(self.keys, Identity("n", claim.epoch), disk, HOT, 1)
+        mine = OwnedPartition(self.keys, Identity("n", claim.epoch), disk, HOT, 1, DueLine())
         await mine.bring_up(self.client, claim)
         return mine
 
@@ -289,7 +290,7 @@ def test_keys_survive_packing() -> None:
 def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str, Any], rest_ms: int | None) -> None:
     """Keys gather while the hot set is well filled, a second when it runs low, hardly when the node starves."""
     disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
-    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1)
+    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
     mine.inbox_moved = False
     mine.stepped_ms = 7_000
     options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
