@@ -4,8 +4,9 @@ The first line names format and columns; then, per request:
 
     start_ms        when the head of the request had arrived, ms since the Unix epoch, rounded down; where the server
                     read it late, by what the kernel says, up to 20 ms after that
-    end_ms          just before the last bytes of the answer were handed to the kernel, likewise; when the client
-                    was seen to be gone, with status 499 and the faults silent, stalled and endless
+    end_ms          just before the last bytes of the answer were handed to the kernel, likewise; with status 499 and
+                    the faults silent, stalled and endless when the client went, by what the kernel says, up to
+                    20 ms before that; by when it was seen where the kernel does not know
     client          address:port of the client, one for each connection
     host            which host was asked, by name or by address
     server          the address of that host, which is the connection's own but for requests through a proxy;

@@ -15,7 +15,8 @@ is stamped, so the stamp of the last stands however slowly the client read what 
                  answer bytes that nobody has read with a reset, which eats what the client has not read yet.
     any          the client is gone: the current exchange and those waiting are logged, as 499 but for an answer
                  that the client must end. The end of what it sends is taken for that while nothing is being
-                 sent: a client whose time is up looks just so, and none closes only half.
+                 sent: a client whose time is up looks just so, and none closes only half. It ends when the kernel
+                 heard the client last: a server that had no CPU sees late who has gone.
 
 Sockets are used directly, not through a transport: only so is it known which bytes the kernel took when, and a
 short connection costs a third.
@@ -47,8 +48,10 @@ _TURN_BYTES: Final = 262_144
 _CLOSING_S: Final = 2.0
 _NOTHING: Final = memoryview(b"")
 _RESET: Final = struct.pack("ii", 1, 0)
-# Where tcp_info has how long ago data came in last, in ms (tcp(7)); it counts in ticks of the kernel, 10 ms at most.
+# Where tcp_info has how long ago data and an acknowledgement came in last, in ms (tcp(7)); it counts in ticks of the
+# kernel, 10 ms at most.
 _LAST_DATA_RECV_AT: Final = 52
+_LAST_ACK_RECV_AT: Final = 56
 _TICK_MS: Final = 10
 
 
@@ -107,7 +110,7 @@ class Connection:
 
     def abandon(self) -> None:
         """Close without waiting for anything; what has not ended is logged as if the client had gone."""
-        self._lost()
+        self._let_go(self._server.now_ms())
 
     def _readable(self) -> None:
         try:
@@ -254,16 +257,24 @@ class Connection:
             self._timer = self._loop.call_later(_CLOSING_S, self._lost)
 
     def _lost(self) -> None:
-        """Nothing more can be heard or said: log what has not ended, and let go of the socket."""
-        now_ms = self._server.now_ms()
+        """Nothing more can be heard or said.
+
+        Of a client that only waited and then reset the connection the kernel does not know since when it is gone.
+        """
+        is_timed = self._eof or self._is_writing
+        self._let_go(self._server.now_ms() - (_unheard_ms(self._sock) if is_timed else 0))
+
+    def _let_go(self, gone_ms: int) -> None:
+        """Log what has not ended, with the end `gone_ms`, and close the socket."""
         self._is_closing = True
         if self._current is not None:
-            delivery, answer = self._current.delivery, self._current.answer
-            self._record(answer.status if delivery.is_ended_by_client else ABORTED_STATUS, now_ms)
+            delivery, arrived = self._current.delivery, self._current.arrived
+            status = self._current.answer.status if delivery.is_ended_by_client else ABORTED_STATUS
+            self._record(status, max(gone_ms, arrived.start_ms))
         while self._incoming:
             arrived = self._incoming.pop()
             place = self._server.place(arrived.head, self._local)
-            self._server.record(arrived, now_ms, self._client, place, ABORTED_STATUS)
+            self._server.record(arrived, max(gone_ms, arrived.start_ms), self._client, place, ABORTED_STATUS)
         if self._timer:
             self._timer.cancel()
         self._read(False)
@@ -293,6 +304,16 @@ def _unread_ms(sock: socket.socket) -> int:
 
     Never more than it has: no gap between two requests is logged shorter than it was.
     """
-    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECV_AT + 4)
-    waited_ms = int.from_bytes(info[_LAST_DATA_RECV_AT:], sys.byteorder)
-    return max(0, waited_ms - _TICK_MS)
+    return max(0, _ago_ms(sock, _LAST_DATA_RECV_AT) - _TICK_MS)
+
+
+def _unheard_ms(sock: socket.socket) -> int:
+    """How long ago the client was heard last, 0 to 20 ms more: the end of what it sends is heard, a reset is not.
+
+    Never less than it is: no gap after a client that left is logged shorter than it was.
+    """
+    return _ago_ms(sock, _LAST_ACK_RECV_AT) + _TICK_MS
+
+
+def _ago_ms(sock: socket.socket, at: int) -> int:
+    return int.from_bytes(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, at + 4)[at:], sys.byteorder)

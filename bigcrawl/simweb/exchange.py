@@ -25,7 +25,7 @@ class Exchange:
         start_ms: when the request had arrived, ms since the epoch. Rounded down, like `end_ms`: a gap of whole
             milliseconds that was kept is then never logged shorter.
         end_ms: when the last bytes of the answer were handed to the kernel; where the client left, when the
-            server noticed, which is later than the client's own end.
+            kernel heard it last, or when the server noticed, which is later than the client's own end.
         host: what the host delay is kept for, without scheme and port.
         server: what the server gap is kept for, an address; empty: the host is its own server.
         fault: what befell the answer on its way, a word of the access log; empty or "-": nothing.

@@ -9,7 +9,8 @@ import time
 import tracemalloc
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+
+import pytest
 
 from bigcrawl.simweb.access_log import read_exchanges
 from bigcrawl.simweb.answer import Answer, Fault, Framing
@@ -31,9 +32,6 @@ from tests.unit.simweb.scripted import (
     request,
 )
 from tests.unit.simweb.support import Crawler
-
-if TYPE_CHECKING:
-    import pytest
 
 Serve = Callable[..., Served]
 OK = Answer(200, (), b"fine")
@@ -271,6 +269,30 @@ def test_request_that_is_read_late_is_logged_as_it_arrived(serve: Serve):
     assert slow.end_ms - slow.start_ms >= 150
     assert second.end_ms - second.start_ms >= 110
     assert second.start_ms < slow.end_ms
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(200, (), b"x" * 1000, fault=Fault.ENDLESS), Answer(200, (), b"", fault=Fault.SILENT)],
+    ids=["reset", "closed"],
+)
+def test_client_that_is_seen_to_go_late_went_when_it_did(serve: Serve, answer: Answer):
+    """Nor is it for who comes back before the server has seen the leave."""
+    served = serve(BusyWeb({"/left": answer, "/slow": OK, "/next": OK}))
+    with connected(served.port) as busy, connected(served.port) as back, connected(served.port) as client:
+        client.sendall(request("/left"))
+        if answer.body:
+            heard_head(client)
+        busy.sendall(request("/slow"))
+        assert BusyWeb.is_busy.wait(10)
+        time.sleep(0.05)
+        client.close()
+        back.sendall(request("/next"))
+        heard_head(back)
+    lines = {line.target: line for line in served.stopped_log()}
+    assert lines["/left"].end_ms <= lines["/next"].start_ms < lines["/slow"].end_ms
+    # A reset counts from when the client took something last.
+    assert answer.body or lines["/left"].end_ms > lines["/slow"].start_ms
 
 
 def test_idle_connection_holds_no_answer(serve: Serve):
