@@ -371,13 +371,24 @@ def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
     return Call("advance_inbox", (keys.inbox,), (inbox_id,), bool)
 
 
-def pass_gate(address: str, gap_ms: int, earliest_ms: int, now_ms: int = 0) -> Call[tuple[int, int]]:
-    """Reserve a start time on a server: (now_ms, granted ms), server time."""
+def pass_gate(
+    address: str,
+    gap_ms: int,
+    earliest_ms: int,
+    node: str,
+    *,
+    late_ms: int,
+    ahead_ms: int,
+    missed_ms: int = 0,
+    had_turn: bool = False,
+    now_ms: int = 0,
+) -> Call[tuple[int, bool]]:
+    """Reserve a start on a server, or a turn to ask again: (when, whether it is a start), time of the crawls."""
     return Call(
         "pass_gate",
         (gate_key(address),),
-        (now_ms, gap_ms, earliest_ms),
-        lambda reply: (int(reply[0]), int(reply[1])),
+        (now_ms, gap_ms, earliest_ms, node, late_ms, missed_ms, ahead_ms, int(had_turn)),
+        lambda reply: (int(reply[1]), bool(reply[2])),
     )
 
 

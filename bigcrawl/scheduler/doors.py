@@ -1,16 +1,14 @@
 """The two doors before a connection: which address, and when that server may be asked (step 10).
 
 An address is resolved, and refused when it lies in a range that is closed. Where a proxy resolves names, the address is
-empty: such a host has its own delay, and no server's gate. The server's gate in Redis, shared by
-all nodes and crawls, grants a start time; a grant far ahead is remembered, so that the URL that comes back
-for it does not ask again.
+empty: such a host has its own delay, and no server's gate. When a server may be asked its gate says (gates.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness import addresses
@@ -18,6 +16,7 @@ from bigcrawl.politeness.addresses import AddressGuard, server_of
 from bigcrawl.politeness.dns_cache import DnsError, literal_address
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.gates import ANY_TIME, Gates, Start
 from bigcrawl.scheduler.spaces import in_the_node, late_ms, with_margin
 
 if TYPE_CHECKING:
@@ -33,15 +32,16 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.paces import Paces
     from bigcrawl.scheduler.spaces import Spaces
 
-WAIT_MS_MAX = 1_000  # a start granted further ahead, or a name that takes longer, does not hold a place in the node
+T = TypeVar("T")
+
+WAIT_MS_MAX = 1_000  # who must wait for longer, for a start, a turn or a name, does not hold a place in the node
+REMEMBERED_MAX = 100_000
 FAILED_LOOKUPS_KEPT = 10_000
 LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
 LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
 LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
 NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
-GRANTS_MAX = 100_000
 UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL is there for the next
-GRANT_KEPT_MS = 5_000  # a grant is good for that long after its time
 UNIDENTIFIED = (
     "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
     "of yours, so that whoever is crawled can reach you. No public address was asked for anything"
@@ -68,6 +68,7 @@ class Doors:
     def __init__(
         self,
         policy: PolitenessConfig,
+        node: str,
         client: RedisClient,
         dns: DnsCache,
         clock: Clock,
@@ -84,6 +85,7 @@ class Doors:
 
         Args:
             policy: delays, and which addresses are open.
+            node: whose doors these are; no other node of any crawl has the same name.
             client: of the crawl's Redis.
             dns: what names resolve to.
             clock: the node's.
@@ -108,11 +110,12 @@ class Doors:
         self._aside = aside
         self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of the crawls' time
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # in a row, when a URL last heard of one
-        self._grants: OrderedDict[str, int] = OrderedDict()
+        self._gates = Gates(node, client, clock)
+        self._turns: OrderedDict[str, bool] = OrderedDict()  # at servers, of whom was sent away
         self._on_unidentified = on_unidentified
 
     def __repr__(self) -> str:
-        return f"<Doors grants={len(self._grants)} failed_lookups={len(self._failed_lookups)}>"
+        return f"<Doors turns={len(self._turns)} failed_lookups={len(self._failed_lookups)}>"
 
     def known_address(self, host: str) -> str | None:
         """The address to connect to if nothing needs to be asked, empty where that is a proxy's; None otherwise.
@@ -216,46 +219,48 @@ class Doors:
             call = scripts.pass_spaces(self._keys, gaps, earliest_ms - now_ms, given_up_ms)
             [(server_ms, start_ms)] = await self._client.run([call])
             before = (self._clock.monotonic_ms() + start_ms - server_ms, start_ms)
-        self._spaced[grant] = before
-        if len(self._spaced) > GRANTS_MAX:
-            self._spaced.popitem(last=False)
+        _remember(self._spaced, grant, before)
         wait_ms = before[0] - self._clock.monotonic_ms()
         if wait_ms > WAIT_MS_MAX:
             raise Closed(retry_ms=wait_ms)
         late = max(0, earliest_ms - before[0])
         return before[0] + late, before[1] + late
 
-    async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int) -> int:
-        """Return when the fetch may start, on the monotonic clock, at most `WAIT_MS_MAX` ahead.
+    async def start(
+        self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int, missed: Start = ANY_TIME
+    ) -> Start:
+        """Return when the fetch may start, which is soon; there may have been some waiting for it here.
 
         Args:
-            address: of the server, whose gate it shares with its /64 if it is IPv6.
+            address: of the server.
             due_ms: when the host may be fetched, on the monotonic clock.
             due_server_ms: the same moment by the time of the crawls.
             grant: what the start is for; who is sent away comes back under the same name.
             gap_ms: between fetches from the server; 0: it has no gate.
+            missed: the fetch's start before, if that was missed.
 
         Raises:
-            Closed: with the time until the granted start.
+            Closed: with the time until its turn.
             TransientStoreError: Redis is away.
         """
         if not gap_ms:
-            return due_ms
-        granted_ms = self._grants.pop(grant, None)
-        now_ms = self._clock.monotonic_ms()
-        if granted_ms is None or granted_ms < now_ms - GRANT_KEPT_MS:
-            earliest_ms = due_server_ms if due_ms > now_ms else 0
-            [(server_ms, start_ms)] = await self._client.run(
-                [scripts.pass_gate(server_of(address), gap_ms, earliest_ms)]
-            )
-            granted_ms = self._clock.monotonic_ms() + start_ms - server_ms
-        granted_ms = max(granted_ms, due_ms)
-        if granted_ms - self._clock.monotonic_ms() <= WAIT_MS_MAX:
-            return granted_ms
-        self._grants[grant] = granted_ms
-        if len(self._grants) > GRANTS_MAX:
-            self._grants.popitem(last=False)
-        raise Closed(retry_ms=granted_ms - self._clock.monotonic_ms())
+            return ANY_TIME._replace(at_ms=due_ms)
+        had_turn = self._turns.pop(grant, False)
+        if had_turn:
+            await self._sleep_until(due_ms)
+        while True:
+            start = await self._gates.ask(address, gap_ms, due_ms, due_server_ms, missed=missed, had_turn=had_turn)
+            if isinstance(start, Start):
+                return start
+            wait_ms = start - self._clock.monotonic_ms()
+            if wait_ms > WAIT_MS_MAX:
+                _remember(self._turns, grant, True)
+                raise Closed(retry_ms=wait_ms)
+            await self._sleep_until(start)
+            had_turn = True
+
+    async def _sleep_until(self, at_ms: int) -> None:
+        await asyncio.sleep(max(0, at_ms - self._clock.monotonic_ms()) / 1000)
 
     def _is_proxys(self, host: str) -> bool:
         """Whether a proxy resolves the host; an address needs no resolving, and is checked as ever."""
@@ -276,3 +281,9 @@ class Doors:
             if self._on_unidentified is not None:
                 self._on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)
+
+
+def _remember(what: OrderedDict[str, T], name: str, value: T) -> None:
+    what[name] = value
+    if len(what) > REMEMBERED_MAX:
+        what.popitem(last=False)

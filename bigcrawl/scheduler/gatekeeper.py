@@ -130,7 +130,10 @@ class Gatekeeper:
             grant = f"{held.partition}:{held.seq}"
             held.server_delay_ms = self._doors.server_delay_ms(held.address, held.host)
             due_ms, due_server_ms = await self._doors.spaced(held, grant, held.due_ms)
-            start_ms = await self._doors.start_ms(held.address, due_ms, due_server_ms, grant, held.server_delay_ms)
+            held.start = await self._doors.start(
+                held.address, due_ms, due_server_ms, grant, held.server_delay_ms, held.start
+            )
+            start_ms = held.start.at_ms
             held.due_ms = start_ms if start_ms == due_ms else (await self._doors.spaced(held, grant, start_ms))[0]
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)

@@ -20,6 +20,7 @@ from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
 from bigcrawl.scheduler.codec import lowered, order_of
 from bigcrawl.scheduler.crowd import Crowd
+from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.held import HeldUrls, Stage
 from bigcrawl.scheduler.outcomes import rule_hash
 from bigcrawl.scheduler.paces import Paces
@@ -92,10 +93,13 @@ class Handout:
     # --- the gatekeeper's outlet
 
     def admit(self, held: HeldUrl) -> None:
-        """The URL may be fetched now."""
+        """The URL may be fetched now; one that has missed a start before is the next one."""
         if held.stage is Stage.WAITING:
             held.stage = Stage.BUFFERED
-            self._buffer.append(held)
+            if held.start.misses:
+                self._buffer.appendleft(held)
+            else:
+                self._buffer.append(held)
             self.wake_engine()
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
@@ -267,25 +271,30 @@ class Handout:
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one.
 
-        Nor those of other nodes: one that is later than its own gap, after a pause of the process, is asked for again.
+        Nor those of other nodes: one that was missed is asked for again.
         """
+        if now_ms > held.start.until_ms:
+            held.stage, held.due_ms = Stage.WAITING, now_ms
+            self.ask_again(held)
+            return False
         gaps = held.spaces
         if held.server_delay_ms and held.address:
             gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
-            if now_ms - held.due_ms > held.server_delay_ms and not held.is_granted_anew:
-                held.is_granted_anew = True  # no more than once: a node that is always late must get on
-                held.stage, held.due_ms = Stage.WAITING, now_ms
-                self.ask_again(held)
-                return False
         wait_ms = self._start(gaps, now_ms)
         if wait_ms > 0:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
         return not wait_ms
 
-    def start_aside(self, gaps: tuple[tuple[str, int], ...]) -> int:
-        """Start a fetch that is not handed out: 0, or for how many ms it must wait; gaps are (name, ms) each."""
-        return self._start(gaps, self._clock.monotonic_ms())
+    def start_aside(self, gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
+        """Start a fetch that is not handed out: 0, or for how many ms it must wait, or `MISSED`.
+
+        Args:
+            gaps: that it keeps; name and ms each.
+            until_ms: it does not start after that, on the monotonic clock.
+        """
+        now_ms = self._clock.monotonic_ms()
+        return MISSED if now_ms > until_ms else self._start(gaps, now_ms)
 
     def _start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> int:
         started_ms = self._started_ms

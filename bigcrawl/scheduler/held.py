@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.gates import ANY_TIME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.redisdb.scripts import Ended
     from bigcrawl.scheduler.codec import Member
+    from bigcrawl.scheduler.gates import Start
 
 # Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.
 KEEP_ENDED_MS = 3_000
@@ -63,7 +66,7 @@ class HeldUrl:
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
     server_delay_ms: int = 0  # between starts of fetches from that address
-    is_granted_anew: bool = False  # its first start was missed
+    start: Start = ANY_TIME  # that its server's gate granted; the last one, when that was missed
     spaces: tuple[tuple[str, int], ...] = ()  # that it keeps: name, gap ms
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run

@@ -182,6 +182,7 @@ class Node:
         config = self.config
         return Doors(
             config.politeness,
+            self.node_id,
             self._client,
             self._dns,
             self._clock,

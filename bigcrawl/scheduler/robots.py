@@ -43,6 +43,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.gates import ANY_TIME, MISSED
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.rules_shelf import RulesShelf
 from bigcrawl.url.canonical import host_of, join
@@ -137,8 +138,8 @@ class Robots:
         self.fetched = 0
         self.host_fails: Callable[[str], bool] = _always
         """Whether the last that is known of a host is a failure."""
-        self.start: Callable[[tuple[tuple[str, int], ...]], int] = _at_once
-        """Asked before each fetch, with the gap to keep: 0 when it starts, else how long it must wait, ms."""
+        self.start: Callable[[tuple[tuple[str, int], ...], int], int] = _at_once
+        """Asked before each fetch, as `Handout.start_aside`."""
         self.tell_sitemaps: Callable[[str, list[str]], Awaitable[None]] | None = None
         """Called with the URL of a robots.txt and those of the sitemaps in it, before its rules are kept for all."""
 
@@ -261,12 +262,15 @@ class Robots:
     async def _wait_at_doors(self, host: str, due_ms: int, due_server_ms: int, grant: str) -> None:
         address = await self._doors.address(host)
         gap_ms = self._doors.server_delay_ms(address, host)
-        start_ms = await self._doors.start_ms(address, due_ms, due_server_ms, grant, gap_ms)
-        await asyncio.sleep(max(0, start_ms - self._clock.monotonic_ms()) / 1000)
-        # The start before it may have been late.
         gaps = ((server_of(address), gap_ms),) if gap_ms else ()
-        while wait_ms := self.start(gaps):  # noqa: ASYNC110 - another start may have come first
+        start, wait_ms = ANY_TIME, MISSED
+        while wait_ms:
+            if wait_ms == MISSED:
+                start = await self._doors.start(address, due_ms, due_server_ms, grant, gap_ms, start)
+                wait_ms = max(0, start.at_ms - self._clock.monotonic_ms())
             await asyncio.sleep(wait_ms / 1000)
+            # The start before it may have been late.
+            wait_ms = self.start(gaps, start.until_ms)
 
     async def _follow(self, url: str, host: str) -> Fetched:
         """Fetch a URL of a host that is ours now, and what it redirects to."""
@@ -373,7 +377,7 @@ class Robots:
         return known
 
 
-def _at_once(gaps: tuple[tuple[str, int], ...]) -> int:
+def _at_once(gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
     """Nobody else starts fetches."""
     return 0
 

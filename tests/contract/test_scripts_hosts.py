@@ -15,8 +15,10 @@ from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS, ScriptRu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bigcrawl.redisdb.scripts import Call
+
 ADDRESS = "192.0.2.7"
-GAP_MS = 500
+GAP_MS, LATE_MS = 500, 100
 HOST = "a.example"
 AHEAD_MS = 10_000
 PAUSE_MS = 3_000  # as in borrow_host.lua
@@ -309,30 +311,99 @@ def test_lent_hosts_record_is_kept(world: ScriptWorld) -> None:
 
 def test_gate_grants_starts_a_gap_apart(runner: ScriptRunner, gate: str) -> None:
     """The first starts at once, the next ones a gap apart, one after a pause at once again."""
-    granted = [runner.run(scripts.pass_gate(gate, GAP_MS, 0, now)) for now in (5_000, 5_000, 5_100, 9_000)]
-    assert granted == [(5_000, 5_000), (5_000, 5_500), (5_100, 6_000), (9_000, 9_000)]
+    granted = [runner.run(passing(gate, "a", now)) for now in (5_000, 5_000, 5_100, 9_000)]
+    assert granted == [(5_000, True), (5_500, True), (6_000, True), (9_000, True)]
 
 
 def test_gate_grants_no_start_before_the_one_wanted(runner: ScriptRunner, gate: str) -> None:
     """A start wanted for later is granted for then, and the gap counts from there."""
-    assert runner.run(scripts.pass_gate(gate, GAP_MS, 5_400, 5_000)) == (5_000, 5_400)
-    assert runner.run(scripts.pass_gate(gate, GAP_MS, 0, 5_000)) == (5_000, 5_900)
+    assert runner.run(passing(gate, "a", 5_000, earliest=5_400)) == (5_400, True)
+    assert runner.run(passing(gate, "a", 5_000)) == (5_900, True)
+
+
+def test_another_node_keeps_clear_of_late_starts(runner: ScriptRunner, gate: str) -> None:
+    """Whoever was granted the last start may have the next one after the gap; others when that may not be late."""
+    asked = [("a", 5_000), ("a", 5_000), ("b", 5_000), ("b", 5_000), ("a", 5_000)]
+    granted = [runner.run(passing(gate, node, now))[0] for node, now in asked]
+    assert granted == [5_000, 5_500, 6_000 + LATE_MS, 6_500 + LATE_MS, 7_000 + 2 * LATE_MS]
+
+
+def test_long_delay_of_a_start_is_kept_clear_of(runner: ScriptRunner, gate: str) -> None:
+    """A start that may be very late is not forgotten over the next one of the same node."""
+    runner.run(passing(gate, "a", 5_000, late=9_000))
+    assert runner.run(passing(gate, "a", 5_000))[0] == 5_500
+    assert runner.run(passing(gate, "b", 5_000))[0] == 5_000 + GAP_MS + 9_000
+
+
+def test_missed_start_is_granted_at_once_where_nobody_else_came(runner: ScriptRunner, gate: str) -> None:
+    """Those that the node was granted after it stand, others keep clear of the late one."""
+    for _ in range(3):
+        runner.run(passing(gate, "a", 5_000))
+    assert runner.run(passing(gate, "a", 6_200, missed=5_000))[0] == 6_200
+    assert runner.run(passing(gate, "a", 6_200))[0] == 6_500
+    assert runner.run(passing(gate, "b", 6_200))[0] == 7_000 + LATE_MS
+    assert runner.run(passing(gate, "a", 6_200, missed=6_500))[0] == 7_500 + 2 * LATE_MS, "b has come since"
+
+
+def test_missed_start_of_a_forgotten_gate_is_granted_at_once(runner: ScriptRunner, gate: str) -> None:
+    """As anybody's."""
+    assert runner.run(passing(gate, "a", 6_200, missed=5_000))[0] == 6_200
 
 
 def test_gate_is_forgotten_when_it_is_past(runner: ScriptRunner, gate: str) -> None:
     """A gate that delays nobody any more takes no memory."""
-    runner.run(scripts.pass_gate(gate, GAP_MS, 0))
-    assert 0 < runner.client.pttl(gate_key(gate)) <= GAP_MS + 1_000
+    runner.run(passing(gate, "a", 0))
+    assert 0 < runner.client.pttl(gate_key(gate)) <= GAP_MS + LATE_MS + 1_000
 
 
 def test_many_askers_at_once_get_distinct_starts(runner: ScriptRunner, gate: str) -> None:
     """However many ask together, every start is granted once, exactly a gap apart: none is lost."""
     askers, each = 8, 25
-    calls = [scripts.pass_gate(gate, GAP_MS, 0, 5_000)] * each
+    calls = [passing(gate, "a", 5_000)] * each
     with ThreadPoolExecutor(askers) as pool:
         answers = [answer for part in pool.map(runner.run_all, [calls] * askers) for answer in part]
-    starts = sorted(start for _, start in answers)
+    starts = sorted(start for start, _ in answers)
     assert starts == [5_000 + GAP_MS * number for number in range(askers * each)]
+
+
+def test_start_far_ahead_is_not_granted(runner: ScriptRunner, gate: str) -> None:
+    """Who wants it gets a turn, a gap after the one before; the start stays free until then."""
+    near = [runner.run(passing(gate, "a", 5_000, ahead=600)) for _ in range(4)]
+    assert near == [(5_000, True), (5_500, True), (6_000, False), (6_500, False)]
+    assert runner.run(passing(gate, "a", 5_900, ahead=600, had_turn=True)) == (6_000, True)
+
+
+def test_nobody_goes_before_those_in_line(runner: ScriptRunner, gate: str) -> None:
+    """But for who had a turn; the line ends when its last turn is past."""
+    for _ in range(3):
+        runner.run(passing(gate, "a", 5_000, ahead=0))
+    assert runner.run(passing(gate, "a", 5_600, ahead=0)) == (6_500, False)
+    assert runner.run(passing(gate, "a", 5_700, ahead=0, had_turn=True)) == (5_700, True)
+    assert runner.run(passing(gate, "a", 6_900, ahead=0)) == (7_000, False)
+    assert runner.run(passing(gate, "a", 7_500, ahead=0)) == (7_500, True)
+
+
+def test_turn_that_comes_too_early_is_put_off(runner: ScriptRunner, gate: str) -> None:
+    """To the end of the line."""
+    for node in ("a", "a", "b"):
+        runner.run(passing(gate, node, 5_000, ahead=0))
+    assert runner.run(passing(gate, "b", 5_300, ahead=0, had_turn=True)) == (6_500 - 500 + 500 + LATE_MS, False)
+
+
+def passing(
+    gate: str,
+    node: str,
+    now: int,
+    *,
+    earliest: int = 0,
+    late: int = LATE_MS,
+    missed: int = 0,
+    ahead: int = 100_000,
+    had_turn: bool = False,
+) -> Call[tuple[int, bool]]:
+    return scripts.pass_gate(
+        gate, GAP_MS, earliest, node, late_ms=late, ahead_ms=ahead, missed_ms=missed, had_turn=had_turn, now_ms=now
+    )
 
 
 # --- nodes

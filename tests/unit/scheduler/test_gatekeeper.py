@@ -53,7 +53,7 @@ class Gate:
     def __init__(self, w: World) -> None:
         self.world = w
         self.answers = Answers()
-        doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
+        doors = Doors(w.config.politeness, "node", w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
         self.robots = Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
         nothing_owned: Any = SimpleNamespace(owned={})
         self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)

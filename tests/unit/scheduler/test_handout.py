@@ -9,6 +9,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
 from bigcrawl.scheduler.codec import order_of
+from bigcrawl.scheduler.gates import MISSED, Start
 from bigcrawl.scheduler.handout import ABORTED, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.outbox import Outbox
@@ -234,7 +235,7 @@ def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> No
     desk = Desk(tmp_path, server_delay=0.5)
     desk.clock.advance(1_000)
     gap = (("192.0.2.1", 500),)
-    assert desk.handout.start_aside(gap) == 0
+    assert desk.handout.start_aside(gap, 1_000) == 0
     desk.handout.admit(desk.taken(1, "192.0.2.1"))
     desk.clock.advance(200)
     assert desk.handout.pop() is None
@@ -244,10 +245,11 @@ def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> No
     admit(held)
     assert desk.handout.pop() is held
     desk.clock.advance(100)
-    assert desk.handout.start_aside(gap) == 400
+    assert desk.handout.start_aside(gap, 2_000) == 400
     desk.clock.advance(400)
-    assert desk.handout.start_aside(gap) == 0
-    assert desk.handout.start_aside(()) == 0
+    assert desk.handout.start_aside(gap, 1_999) == desk.handout.start_aside((), 1_999) == MISSED
+    assert desk.handout.start_aside(gap, 2_000) == 0
+    assert desk.handout.start_aside((), 2_000) == 0
 
 
 def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
@@ -327,22 +329,25 @@ def test_end_of_a_fetch_is_noted_when_it_is_seen(desk: Desk) -> None:
     assert fetched.ended_ms >= 7_000
 
 
-def test_start_that_was_missed_is_asked_for_again_once(tmp_path: Path) -> None:
-    """Later than its own gap it would crowd another node's; then it goes: a node that is always late must get on."""
+def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
+    """It would crowd another node's; the URL then goes before those that have missed none."""
     desk = Desk(tmp_path, server_delay=0.5)
     asked: list[HeldUrl] = []
     desk.handout.ask_again = asked.append
     punctual, late = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.2")
     desk.clock.advance(10_000)
-    punctual.due_ms, late.due_ms = 9_500, 9_499
+    punctual.start, late.start = Start(9_900, 10_000, 1), Start(9_899, 9_999, 1)
     desk.handout.admit(punctual)
     desk.handout.admit(late)
     assert [desk.handout.pop(), desk.handout.pop()] == [punctual, None]
     assert asked == [late]
     assert late.due_ms == desk.clock.monotonic_ms(), "what is asked for lies ahead"
     desk.clock.advance(2_000)
+    other = desk.taken(3, "192.0.2.3")
+    desk.handout.admit(other)
+    late.start = Start(12_000, 12_100, 2, misses=1)
     desk.handout.admit(late)
-    assert desk.handout.pop() is late
+    assert [desk.handout.pop(), desk.handout.pop()] == [late, other]
     assert asked == [late]
 
 

@@ -78,7 +78,7 @@ def test_host_that_is_known_needs_no_turn(tmp_path: Path, redis_url: str) -> Non
             config = make_config(tmp_path, "crawl", dns_pld_names=1)
             lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
             dns = DnsCache(resolve, clock)
-            doors = Doors(config.politeness, client, dns, clock, Paces(config), lookups=lookups)
+            doors = Doors(config.politeness, "node", client, dns, clock, Paces(config), lookups=lookups)
             for _ in range(3):
                 assert await doors.address("a.farm") == "192.0.2.1"
                 assert await doors.address("192.0.2.7") == "192.0.2.7"
@@ -111,7 +111,7 @@ def test_slow_name_takes_one_turn(tmp_path: Path, redis_url: str, monkeypatch: p
             config = make_config(tmp_path, "crawl", dns_pld_names=2)
             lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
             dns = DnsCache(slow, clock)
-            doors = Doors(config.politeness, client, dns, clock, Paces(config), lookups=lookups)
+            doors = Doors(config.politeness, "node", client, dns, clock, Paces(config), lookups=lookups)
             for _ in range(4):
                 with pytest.raises(Closed, match="for 2000 ms"):
                     await doors.address("slow.farm")

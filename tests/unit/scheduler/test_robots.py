@@ -13,6 +13,7 @@ from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler import robots as robots_module
 from bigcrawl.scheduler.doors import Doors
+from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.robots import ALONE_MAX, Fetched, Robots
 from tests.unit.scheduler.test_gatekeeper import url_of
@@ -40,7 +41,7 @@ async def crawl(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> A
 
 def rules_of(w: World) -> Robots:
     """The rules of one more node of the crawl."""
-    doors = Doors(w.config.politeness, w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
+    doors = Doors(w.config.politeness, "node", w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
     return Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
 
 
@@ -186,16 +187,19 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
             w.web.answers[FILE] = Fetched(301, location="/rules.txt")
             robots = rules_of(w)
             asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
-            waits = [30, 20, 0, 0]
+            until: list[int] = []
+            waits = [30, MISSED, 20, 0, 0]
 
-            def start(gaps: tuple[tuple[str, int], ...]) -> int:
+            def start(gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
                 asked.append((len(w.web.asked), gaps))
+                until.append(until_ms)
                 return waits.pop(0)
 
             robots.start = start
             await robots.fetch(url_of(HOST))
             gaps = (("192.0.2.1", 10),)
-            assert asked == [(0, gaps), (0, gaps), (0, gaps), (1, gaps)]
+            assert asked == [(0, gaps)] * 4 + [(1, gaps)]
+            assert until[0] == until[1] < until[2] == until[3], "a missed start is asked for again"
             assert len(w.web.asked) == 2
 
     asyncio.run(scenario())
