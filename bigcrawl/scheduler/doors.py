@@ -16,7 +16,7 @@ from bigcrawl.politeness.addresses import AddressGuard, server_of
 from bigcrawl.politeness.dns_cache import DnsError, literal_address
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.gates import ANY_TIME, Gates, Start
+from bigcrawl.scheduler.gates import AHEAD_MS, ANY_TIME, Gates, Start
 from bigcrawl.scheduler.spaces import in_the_node, late_ms, with_margin
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Doors:
         self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of the crawls' time
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # in a row, when a URL last heard of one
         self._gates = Gates(node, client, clock)
-        self._turns: OrderedDict[str, bool] = OrderedDict()  # at servers, of whom was sent away
+        self._turns: OrderedDict[str, Start] = OrderedDict()  # who was sent away by a server, with what it missed
         self._on_unidentified = on_unidentified
 
     def __repr__(self) -> str:
@@ -191,17 +191,13 @@ class Doors:
             return 0
         return self._paces.server_delay_ms(server_of(address), host)
 
-    async def spaced(self, held: HeldUrl, grant: str, earliest_ms: int) -> tuple[int, int]:
+    async def spaced(self, held: HeldUrl, grant: str, earliest_ms: int) -> int:
         """Return when a URL's fetch may start by the spaces it belongs to, at most `WAIT_MS_MAX` ahead.
 
         Args:
             held: the URL; it learns its spaces.
-            grant: as for `start_ms`; asked for a later start, the one granted before is given up.
-            earliest_ms: on the monotonic clock.
-
-        Returns:
-            The start on the monotonic clock, and by the time of the crawls; the URL's own due time where it has no
-            spaces.
+            grant: as for `start`; asked for a later start, the one granted before is given up.
+            earliest_ms: on the monotonic clock, as what is returned.
 
         Raises:
             Closed: with the time until the granted start.
@@ -210,7 +206,7 @@ class Doors:
         spaces = self._spaces.of(held.host, held.url) if self._spaces is not None and self._spaces.are_kept else ()
         held.spaces = in_the_node(spaces)
         if not spaces:
-            return earliest_ms, held.due_server_ms
+            return earliest_ms
         now_ms = self._clock.monotonic_ms()
         earliest_ms = max(earliest_ms, now_ms)
         before = self._spaced.pop(grant, None)
@@ -222,19 +218,17 @@ class Doors:
         _remember(self._spaced, grant, before)
         wait_ms = before[0] - self._clock.monotonic_ms()
         if wait_ms > WAIT_MS_MAX:
+            if held.start.granted_ms:
+                _remember(self._turns, grant, held.start)
             raise Closed(retry_ms=wait_ms)
-        late = max(0, earliest_ms - before[0])
-        return before[0] + late, before[1] + late
+        return max(before[0], earliest_ms)
 
-    async def start(
-        self, address: str, due_ms: int, due_server_ms: int, grant: str, gap_ms: int, missed: Start = ANY_TIME
-    ) -> Start:
+    async def start(self, address: str, due_ms: int, grant: str, gap_ms: int, missed: Start = ANY_TIME) -> Start:
         """Return when the fetch may start, which is soon; there may have been some waiting for it here.
 
         Args:
             address: of the server.
             due_ms: when the host may be fetched, on the monotonic clock.
-            due_server_ms: the same moment by the time of the crawls.
             grant: what the start is for; who is sent away comes back under the same name.
             gap_ms: between fetches from the server; 0: it has no gate.
             missed: the fetch's start before, if that was missed.
@@ -245,16 +239,17 @@ class Doors:
         """
         if not gap_ms:
             return ANY_TIME._replace(at_ms=due_ms)
-        had_turn = self._turns.pop(grant, False)
-        if had_turn:
-            await self._sleep_until(due_ms)
+        had_turn = grant in self._turns
+        missed = self._turns.get(grant, missed)
+        await self._sleep_until(due_ms if had_turn else due_ms - AHEAD_MS)
         while True:
-            start = await self._gates.ask(address, gap_ms, due_ms, due_server_ms, missed=missed, had_turn=had_turn)
+            start = await self._gates.ask(address, gap_ms, due_ms, missed=missed, had_turn=had_turn)
             if isinstance(start, Start):
+                self._turns.pop(grant, None)
                 return start
             wait_ms = start - self._clock.monotonic_ms()
             if wait_ms > WAIT_MS_MAX:
-                _remember(self._turns, grant, True)
+                _remember(self._turns, grant, missed)
                 raise Closed(retry_ms=wait_ms)
             await self._sleep_until(start)
             had_turn = True

@@ -244,6 +244,6 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
         seq = int(url.member.partition(b":")[0])
         fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
-    held = HeldUrl(partition, url.host, due_ms, url.due_ms, url.member, fields, text, authority)
+    held = HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority)
     held.has_errback = has_errback
     return held

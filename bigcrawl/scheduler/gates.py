@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
 
 AHEAD_MS: Final = 500  # a start further ahead is not granted; a URL is taken so long before its host is due
-SLACK_MS_MIN: Final = 50  # an event loop with enough to do is late by some tens of milliseconds
 SLACK_PART: Final = 8  # of the gap
-DOUBLINGS_MAX: Final = 6
+SLACK_MS_MIN: Final = 50  # an event loop with enough to do is late by some tens of milliseconds
+SLACK_MS_MAX: Final = 250
+DOUBLINGS_MAX: Final = 3
 
 
 class Start(NamedTuple):
@@ -55,7 +56,7 @@ ANY_TIME: Final = Start(0, 1 << 62)
 
 def slack_ms(gap_ms: int, misses: int) -> int:
     """By how much a start may be late."""
-    return max(SLACK_MS_MIN, gap_ms // SLACK_PART) << min(misses, DOUBLINGS_MAX)
+    return min(max(gap_ms // SLACK_PART, SLACK_MS_MIN), SLACK_MS_MAX) << min(misses, DOUBLINGS_MAX)
 
 
 class Gates:
@@ -68,14 +69,7 @@ class Gates:
         self._clock = clock
 
     async def ask(
-        self,
-        address: str,
-        gap_ms: int,
-        due_ms: int,
-        due_server_ms: int,
-        *,
-        missed: Start = ANY_TIME,
-        had_turn: bool = False,
+        self, address: str, gap_ms: int, due_ms: int, *, missed: Start = ANY_TIME, had_turn: bool = False
     ) -> Start | int:
         """Return when a fetch may start, or, on the monotonic clock, its turn to be asked for again.
 
@@ -83,7 +77,6 @@ class Gates:
             address: of the server, whose gate it shares with its /64 if it is IPv6.
             gap_ms: between fetches from the server.
             due_ms: not before that, on the monotonic clock.
-            due_server_ms: the same moment in the time of the crawls.
             missed: the fetch's start before, if that was missed.
             had_turn: whether its turn has come.
 
@@ -92,10 +85,11 @@ class Gates:
         """
         misses = missed.misses + (missed.granted_ms > 0)
         slack = slack_ms(gap_ms, misses)
+        early_ms = due_ms - self._clock.monotonic_ms()
         call = scripts.pass_gate(
             server_of(address),
             gap_ms,
-            due_server_ms if due_ms > self._clock.monotonic_ms() else 0,
+            self._client.now_ms() + early_ms if early_ms > 0 else 0,
             self._node,
             late_ms=2 * slack,
             ahead_ms=AHEAD_MS,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.speed import SpeedControl
 
 SERVERS_REMEMBERED = 10_000
+ASKED_AGAIN_MAX = 16  # starts that were missed, at a time
 SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
 HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
 NEVER_MS = 1 << 62
@@ -72,6 +73,7 @@ class Handout:
         self._outbox = outbox
         self._buffer: deque[HeldUrl] = deque()
         self._started_ms: OrderedDict[str, int] = OrderedDict()
+        self._asked_again: set[HeldUrl] = set()
         self.held = HeldUrls()
         self.crowd = Crowd(config.pace, clock)
         self.lease_ends_ms = 0  # monotonic; nothing is handed out after it
@@ -97,6 +99,7 @@ class Handout:
         if held.stage is Stage.WAITING:
             held.stage = Stage.BUFFERED
             if held.start.misses:
+                self._asked_again.discard(held)
                 self._buffer.appendleft(held)
             else:
                 self._buffer.append(held)
@@ -113,6 +116,8 @@ class Handout:
             held.next_order = order_of(lowered(held.fields.priority), held.seq)
         health = self._health(held, held.said) if held.said else ""
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
+        if held in self._asked_again:
+            self.wake_engine()  # others may ask now
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
@@ -148,6 +153,11 @@ class Handout:
                 return None
             if self._slow and not held.refusal and not self._slow_may_start(held):
                 continue
+            if now_ms > held.start.until_ms and not held.refusal:
+                if self._ask_again(held, now_ms):
+                    continue
+                self._buffer.appendleft(held)
+                return None
             if held.refusal or self._server_may_start(held, now_ms):
                 held.stage = Stage.STARTED
                 held.fetching_since_ms = now_ms
@@ -269,14 +279,7 @@ class Handout:
         return speed is not None and speed.limits and not held.refusal and not speed.may_start(now_ms)
 
     def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
-        """Keep the gap between actual starts: a granted start that was late must not crowd the next one.
-
-        Nor those of other nodes: one that was missed is asked for again.
-        """
-        if now_ms > held.start.until_ms:
-            held.stage, held.due_ms = Stage.WAITING, now_ms
-            self.ask_again(held)
-            return False
+        """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
         gaps = held.spaces
         if held.server_delay_ms and held.address:
             gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
@@ -285,6 +288,19 @@ class Handout:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
         return not wait_ms
+
+    def _ask_again(self, held: HeldUrl, now_ms: int) -> bool:
+        """Ask for another start in place of one that was missed, which would crowd another node's.
+
+        False when there are as many under way as may be started: more would be missed again.
+        """
+        self._asked_again = {each for each in self._asked_again if each.stage is Stage.WAITING}
+        if len(self._asked_again) >= min(ASKED_AGAIN_MAX, self.crowd.fetches_max - self._fetching):
+            return False
+        held.stage, held.due_ms = Stage.WAITING, now_ms
+        self._asked_again.add(held)
+        self.ask_again(held)
+        return True
 
     def start_aside(self, gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
         """Start a fetch that is not handed out: 0, or for how many ms it must wait, or `MISSED`.

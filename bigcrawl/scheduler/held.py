@@ -47,7 +47,6 @@ class HeldUrl:
     partition: int
     host: str
     due_ms: int  # monotonic clock
-    due_server_ms: int  # the time of the crawls
     member: bytes
     fields: Member
     url: str

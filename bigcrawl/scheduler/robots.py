@@ -42,7 +42,7 @@ from bigcrawl.politeness.robots_policy import (
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.doors import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.doors import Closed
 from bigcrawl.scheduler.gates import ANY_TIME, MISSED
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.rules_shelf import RulesShelf
@@ -64,6 +64,7 @@ STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their t
 ALONE_MAX = 2  # failures in a row, each after an answer of its host: it is the authority that is out of reach
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
+BORROW_DOORS_MS_MAX = 5_000  # it is given back when its server has no start for it so soon
 BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
 
 
@@ -197,7 +198,7 @@ class Robots:
 
     async def _fetch_and_keep(self, held: HeldUrl) -> int:
         url = robots_url(held.authority)
-        await self._wait_at_doors(held.host, held.due_ms, held.due_server_ms, url)
+        await self._wait_at_doors(held.host, held.due_ms, url)
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # its host is another node's by now
         fetched = await self._follow(url, held.host)
@@ -259,14 +260,14 @@ class Robots:
         asked_ms = min(rules.crawl_delay_ms or 0, self._policy.crawl_delay_max_ms)
         return max(self._policy.host_delay_ms, asked_ms)
 
-    async def _wait_at_doors(self, host: str, due_ms: int, due_server_ms: int, grant: str) -> None:
+    async def _wait_at_doors(self, host: str, due_ms: int, grant: str) -> None:
         address = await self._doors.address(host)
         gap_ms = self._doors.server_delay_ms(address, host)
         gaps = ((server_of(address), gap_ms),) if gap_ms else ()
         start, wait_ms = ANY_TIME, MISSED
         while wait_ms:
             if wait_ms == MISSED:
-                start = await self._doors.start(address, due_ms, due_server_ms, grant, gap_ms, start)
+                start = await self._doors.start(address, due_ms, grant, gap_ms, start)
                 wait_ms = max(0, start.at_ms - self._clock.monotonic_ms())
             await asyncio.sleep(wait_ms / 1000)
             # The start before it may have been late.
@@ -291,12 +292,12 @@ class Robots:
         """Wait until the host that is ours may be asked again; False when its server has no time for it soon."""
         await asyncio.sleep(self._policy.host_delay_ms / 1000)
         try:
-            await self._wait_at_doors(host, self._clock.monotonic_ms(), 0, url)
+            await self._wait_at_doors(host, self._clock.monotonic_ms(), url)
         except Closed as closed:
             if closed.reason or closed.is_aside or closed.retry_ms > BORROW_AHEAD_MS_MAX:
                 return False
             await asyncio.sleep(closed.retry_ms / 1000)
-            await self._wait_at_doors(host, self._clock.monotonic_ms(), 0, url)
+            await self._wait_at_doors(host, self._clock.monotonic_ms(), url)
         return True
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
@@ -317,20 +318,20 @@ class Robots:
             return Fetched(None)  # busy all the time, or resting for long
         rest_ms = self._policy.host_delay_ms
         try:
-            now_ms = self._clock.monotonic_ms()
-            await self._wait_at_doors(host, now_ms, 0, url)
+            async with asyncio.timeout(BORROW_DOORS_MS_MAX / 1000):
+                await self._wait_at_doors(host, self._clock.monotonic_ms(), url)
             self.fetched += 1
             fetched = await self._fetch(url)
             rest_ms = max(rest_ms, self._retry_after_ms(fetched))
             return fetched
-        except Closed:
+        except (Closed, TimeoutError):
             return Fetched(None)
         finally:
             await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
         """Wait for the host and its start; False when it is not to be had."""
-        deadline_ms = self._policy.fetch_deadline_ms + WAIT_MS_MAX
+        deadline_ms = self._policy.fetch_deadline_ms + BORROW_DOORS_MS_MAX
         call = scripts.borrow_host(keys, host, ticket, BORROW_AHEAD_MS_MAX, deadline_ms)
         for _ in range(BORROW_TRIES_MAX):
             [(lent, wait_ms)] = await self._client.run([call])

@@ -336,13 +336,13 @@ def test_long_delay_of_a_start_is_kept_clear_of(runner: ScriptRunner, gate: str)
 
 
 def test_missed_start_is_granted_at_once_where_nobody_else_came(runner: ScriptRunner, gate: str) -> None:
-    """Those that the node was granted after it stand, others keep clear of the late one."""
+    """Those that the node was granted after it stand; new ones, and others, keep clear of it."""
     for _ in range(3):
         runner.run(passing(gate, "a", 5_000))
     assert runner.run(passing(gate, "a", 6_200, missed=5_000))[0] == 6_200
-    assert runner.run(passing(gate, "a", 6_200))[0] == 6_500
-    assert runner.run(passing(gate, "b", 6_200))[0] == 7_000 + LATE_MS
-    assert runner.run(passing(gate, "a", 6_200, missed=6_500))[0] == 7_500 + 2 * LATE_MS, "b has come since"
+    assert runner.run(passing(gate, "a", 6_200))[0] == 6_700
+    assert runner.run(passing(gate, "b", 6_200))[0] == 7_200 + LATE_MS
+    assert runner.run(passing(gate, "a", 6_200, missed=6_700))[0] == 7_700 + 2 * LATE_MS, "b has come since"
 
 
 def test_missed_start_of_a_forgotten_gate_is_granted_at_once(runner: ScriptRunner, gate: str) -> None:
@@ -384,10 +384,18 @@ def test_nobody_goes_before_those_in_line(runner: ScriptRunner, gate: str) -> No
 
 
 def test_turn_that_comes_too_early_is_put_off(runner: ScriptRunner, gate: str) -> None:
-    """To the end of the line."""
-    for node in ("a", "a", "b"):
-        runner.run(passing(gate, node, 5_000, ahead=0))
-    assert runner.run(passing(gate, "b", 5_300, ahead=0, had_turn=True)) == (6_500 - 500 + 500 + LATE_MS, False)
+    """To the end of the line, where turns of different nodes are further apart."""
+    turns = [runner.run(passing(gate, node, 5_000, ahead=0)) for node in ("a", "a", "b", "b")]
+    assert turns == [(5_000, True), (5_500, False), (6_000 + LATE_MS, False), (6_500 + LATE_MS, False)]
+    assert runner.run(passing(gate, "a", 5_400, ahead=0, had_turn=True)) == (7_000 + 2 * LATE_MS, False)
+
+
+@pytest.mark.parametrize(("node", "start"), [("a", 5_500), ("b", 5_500 + LATE_MS)])
+def test_turns_of_all_nodes_lead_to_starts_alike(runner: ScriptRunner, gate: str, node: str, start: int) -> None:
+    """What is near is when the server is free, though others than its last node must wait longer then."""
+    runner.run(passing(gate, "a", 5_000, ahead=0))
+    assert runner.run(passing(gate, node, 5_450, ahead=49, had_turn=True))[1] is False
+    assert runner.run(passing(gate, node, 5_450, ahead=50, had_turn=True)) == (start, True)
 
 
 def passing(

@@ -63,10 +63,10 @@ class Entrance:
             await said.wait()
         return said if isinstance(said, list) else await resolve(host)
 
-    async def start_ms(self, address: str, due_ms: int, due_server_ms: int, grant: str) -> int:
+    async def start_ms(self, address: str, due_ms: int, grant: str) -> int:
         """When a fetch of a host on that server may start."""
         gap_ms = self.doors.server_delay_ms(address, "a.example")
-        return (await self.doors.start(address, due_ms, due_server_ms, grant, gap_ms)).at_ms
+        return (await self.doors.start(address, due_ms, grant, gap_ms)).at_ms
 
 
 def run(tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any) -> None:
@@ -206,7 +206,7 @@ def test_ipv6_addresses_of_one_network_share_a_gate(tmp_path: Path, redis_url: s
 
     async def story(entrance: Entrance) -> None:
         addresses = ("2001:db8:7:1::1", "2001:db8:7:1::2", "2001:db8:7:2::1", "192.0.2.90", "::ffff:192.0.2.90")
-        starts = [await entrance.start_ms(address, 0, 0, address) for address in addresses]
+        starts = [await entrance.start_ms(address, 0, address) for address in addresses]
         assert starts == pytest.approx([0, 400, 0, 0, 400], abs=150)
 
     run(tmp_path, redis_url, story, server_delay=0.4)
@@ -251,7 +251,7 @@ def test_names_that_a_proxy_resolves_have_neither_address_nor_gate(tmp_path: Pat
 
     async def story(entrance: Entrance) -> None:
         assert await entrance.doors.address("far.no.example") == entrance.doors.known_address("far.no.example") == ""
-        assert [await entrance.start_ms("", 0, 0, f"url{i}") for i in range(3)] == [0, 0, 0]
+        assert [await entrance.start_ms("", 0, f"url{i}") for i in range(3)] == [0, 0, 0]
         assert await entrance.doors.address("near.example") == "192.0.2.1"
         with pytest.raises(Closed, match="refused-address"):
             await entrance.doors.address("10.0.0.1")
@@ -280,7 +280,7 @@ def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) 
 
     async def story(entrance: Entrance) -> None:
         answers = await asyncio.gather(
-            *(entrance.start_ms("192.0.2.77", 0, 0, f"url{i}") for i in range(3)), return_exceptions=True
+            *(entrance.start_ms("192.0.2.77", 0, f"url{i}") for i in range(3)), return_exceptions=True
         )
         first, second = sorted(answer for answer in answers if isinstance(answer, int))
         assert 600 <= second - first <= 800
@@ -296,16 +296,16 @@ def test_turn_is_kept_for_who_comes_back_for_it(tmp_path: Path, redis_url: str) 
     async def story(entrance: Entrance) -> None:
         async def sent_away(name: str) -> int:
             with pytest.raises(Closed) as closed:
-                await entrance.start_ms("192.0.2.78", 0, 0, name)
+                await entrance.start_ms("192.0.2.78", 0, name)
             return closed.value.retry_ms
 
-        first_ms = await entrance.start_ms("192.0.2.78", 0, 0, "first")
+        first_ms = await entrance.start_ms("192.0.2.78", 0, "first")
         assert await sent_away("second") == pytest.approx(1_200, abs=100)
         assert await sent_away("third") == pytest.approx(2_400, abs=100)
         due_ms = first_ms + 1_250
         await asyncio.sleep(1)
         assert await sent_away("fourth") == pytest.approx(2_600, abs=150)
-        second_ms = await entrance.start_ms("192.0.2.78", due_ms, 0, "second")
+        second_ms = await entrance.start_ms("192.0.2.78", due_ms, "second")
         assert due_ms <= second_ms <= due_ms + 100
 
     run(tmp_path, redis_url, story, clock=SystemClock(), server_delay=1.2)
@@ -316,10 +316,10 @@ def test_turns_are_bounded(tmp_path: Path, redis_url: str, monkeypatch: pytest.M
     monkeypatch.setattr(doors_module, "REMEMBERED_MAX", 2)
 
     async def story(entrance: Entrance) -> None:
-        await entrance.start_ms("192.0.2.79", 0, 0, "first")
+        await entrance.start_ms("192.0.2.79", 0, "first")
         for i in range(6):
             with pytest.raises(Closed):
-                await entrance.start_ms("192.0.2.79", 0, 0, f"url{i}")
+                await entrance.start_ms("192.0.2.79", 0, f"url{i}")
         assert "turns=2" in repr(entrance.doors)
 
     run(tmp_path, redis_url, story, server_delay=30)
@@ -329,7 +329,7 @@ def test_start_is_never_before_the_host_is_due(tmp_path: Path, redis_url: str) -
     """The gate grants a start that the host's delay allows."""
 
     async def story(entrance: Entrance) -> None:
-        assert await entrance.start_ms("192.0.2.80", 400, 0, "url") >= 400
+        assert await entrance.start_ms("192.0.2.80", 400, "url") >= 400
 
     run(tmp_path, redis_url, story, server_delay=0.1)
     run(tmp_path, redis_url, story)

@@ -44,7 +44,7 @@ class Answers:
 def url_of(host: str, path: str = "/", seq: int = 1, due_ms: int = 0) -> HeldUrl:
     url = f"http://{host}{path}"
     fields = Member(seq, seq, 0, 0, 0, b"")
-    return HeldUrl(0, host, due_ms, 0, b"", fields, url, f"http://{host}")
+    return HeldUrl(0, host, due_ms, b"", fields, url, f"http://{host}")
 
 
 class Gate:

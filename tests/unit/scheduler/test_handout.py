@@ -10,7 +10,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
 from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.gates import MISSED, Start
-from bigcrawl.scheduler.handout import ABORTED, SLOW_WAIT_MS, Handout
+from bigcrawl.scheduler.handout import ABORTED, ASKED_AGAIN_MAX, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.outbox import Outbox
 from tests.unit.scheduler.test_held import held_url
@@ -349,6 +349,32 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     desk.handout.admit(late)
     assert [desk.handout.pop(), desk.handout.pop()] == [late, other]
     assert asked == [late]
+
+
+def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) -> None:
+    """The others wait until one of those has its start, or is sent away."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    asked: list[HeldUrl] = []
+    woken: list[int] = []
+    desk.handout.ask_again = asked.append
+    desk.handout.wake_engine = lambda: woken.append(len(asked))
+    desk.clock.advance(10_000)
+    urls = [desk.taken(seq, f"192.0.2.{seq}") for seq in range(1, ASKED_AGAIN_MAX + 3)]
+    for held in urls:
+        held.start = Start(9_000, 9_100, 1)
+        desk.handout.admit(held)
+    assert desk.handout.pop() is None
+    assert asked == urls[:ASKED_AGAIN_MAX]
+    woken.clear()
+    first, second = asked[:2]
+    first.start = Start(10_000, 10_100, 2, misses=1)
+    desk.handout.admit(first)
+    assert [desk.handout.pop(), desk.handout.pop()] == [first, None]
+    assert len(asked) == ASKED_AGAIN_MAX + 1
+    desk.handout.give_back(second, 5_000)
+    assert woken == [ASKED_AGAIN_MAX, ASKED_AGAIN_MAX + 1]
+    assert desk.handout.pop() is None
+    assert asked == urls
 
 
 def test_late_start_of_a_server_without_a_gap_is_no_matter(tmp_path: Path) -> None:

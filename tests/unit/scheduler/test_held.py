@@ -9,7 +9,7 @@ from bigcrawl.scheduler.held import HEARD_MAX, KEEP_ENDED_MS, HeldUrl, HeldUrls,
 
 def held_url(seq: int, partition: int = 0) -> HeldUrl:
     fields = Member(seq, seq, 0, 0, 0, b"")
-    return HeldUrl(partition, "a.example", 0, 0, b"%d:" % seq, fields, "http://a.example/", "http://a.example")
+    return HeldUrl(partition, "a.example", 0, b"%d:" % seq, fields, "http://a.example/", "http://a.example")
 
 
 def holding(*urls: HeldUrl) -> HeldUrls:
