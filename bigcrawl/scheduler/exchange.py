@@ -186,10 +186,10 @@ class Exchange:
             wait_ms = url.due_ms - server_ms
             held = _held(mine.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
-            if held.url:
-                self._gatekeeper.offer(held)
-            else:
+            if not held.url:
                 self._handout.give_up(held, "undecodable")
+            elif not self._handout.is_put_off(held, max(0, -wait_ms)):
+                self._gatekeeper.offer(held)
 
 
 def _next_share(asked: int, given: int, is_more_due: bool) -> int:

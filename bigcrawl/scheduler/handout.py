@@ -20,6 +20,7 @@ from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
 from bigcrawl.scheduler.codec import lowered, order_of
 from bigcrawl.scheduler.crowd import Crowd
+from bigcrawl.scheduler.failing_share import FailingShare
 from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.held import HeldUrls, Stage
 from bigcrawl.scheduler.outcomes import rule_hash
@@ -64,6 +65,7 @@ class Handout:
         )
         self._dice = dice
         self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
+        self._failing_share = FailingShare()
         self._slow: OrderedDict[str, int] = OrderedDict()
         self._slow_after_ms = policy.slow_after_ms or NEVER_MS
         self._slow_fetching = 0
@@ -203,6 +205,16 @@ class Handout:
     def fails(self, host: str) -> bool:
         """Whether the last that this node has heard of a host is a failure."""
         return host in self._failing
+
+    def is_put_off(self, held: HeldUrl, late_ms: int) -> bool:
+        """Give back a URL that was just taken, `late_ms` after its host was due, if that fails and others wait."""
+        self._failing_share.note_taken(late_ms)
+        if held.host not in self._failing:
+            return False
+        rest_ms = self._failing_share.rest_ms(self._clock.monotonic_ms())
+        if rest_ms:
+            self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off")
+        return rest_ms > 0
 
     def retire_after(self, failures_max: int) -> None:
         """Let so many failures in a row retire a host from now on, 0: none."""

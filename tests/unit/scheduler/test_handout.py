@@ -377,6 +377,30 @@ def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) ->
     assert asked == urls
 
 
+def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
+    """The URL goes back, its host's failures as they were; hosts that answer are never put off."""
+    failed, other = desk.started(1), desk.taken(2)
+    failed.outcome = "error:timeout"
+    desk.handout.end_fetched(failed)
+    other.host = "answers.example"
+    again = desk.taken(3)
+    for _ in range(1_000):
+        assert not desk.handout.is_put_off(other, 30_000)
+    while not desk.handout.is_put_off(again, 30_000):
+        pass
+    assert again.end == Ended(3, 75_000, b"=", "put_off", 0, "")
+    assert not desk.handout.is_put_off(other, 30_000)
+    assert other.stage is Stage.WAITING
+
+
+def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) -> None:
+    """Nobody waits for them."""
+    failed, again = desk.started(1), desk.taken(2)
+    failed.outcome = "error:timeout"
+    desk.handout.end_fetched(failed)
+    assert not any(desk.handout.is_put_off(again, 500) for _ in range(1_000))
+
+
 def test_late_start_of_a_server_without_a_gap_is_no_matter(tmp_path: Path) -> None:
     """Nothing has to be asked for again."""
     desk = Desk(tmp_path, server_delay=0)

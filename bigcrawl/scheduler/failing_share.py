@@ -1,0 +1,46 @@
+"""How often hosts that fail are tried while a node is behind (step 9): a decision, no I/O, no clock.
+
+To try a dead host costs a node as much as to fetch a page of a healthy one. Where it has time for both, each has its
+back-off and that is all. But a node whose CPU is full is behind: hosts that are due wait for it, for minutes, and what
+is a long rest then for a host that fails? All would be tried as often as others are crawled. So then they have a
+share of what the node takes, and whoever is beyond it rests as long again as hosts wait.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SHARE: Final = 0.1
+BEHIND_MS: Final = 2_000
+TRIES_A_SECOND: Final = 1  # in any case: when nothing else is left, nothing else tells that the node is not behind
+CREDIT_MAX: Final = 64
+REST_MS_MAX: Final = 120_000
+_WEIGHT: Final = 1 / 64  # of the last URL in the mean of how late URLs are taken
+
+
+class FailingShare:
+    """A node's count of what it takes, in ms of any clock that goes on."""
+
+    def __init__(self) -> None:
+        self._late_ms = 0.0
+        self._credit = 0.0
+        self._counted_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<FailingShare late_ms={self._late_ms:.0f} credit={self._credit:.1f}>"
+
+    def note_taken(self, late_ms: int) -> None:
+        """A URL was taken so long after its host was due."""
+        self._late_ms += (late_ms - self._late_ms) * _WEIGHT
+        self._credit = min(CREDIT_MAX, self._credit + SHARE)
+
+    def rest_ms(self, now_ms: int) -> int:
+        """How long a URL of a host that has failed must rest before it is tried; 0: it may be tried now."""
+        self._credit = min(CREDIT_MAX, self._credit + TRIES_A_SECOND * (now_ms - self._counted_ms) / 1000)
+        self._counted_ms = now_ms
+        if self._late_ms < BEHIND_MS:
+            return 0
+        if self._credit < 1:
+            return min(REST_MS_MAX, round(2 * self._late_ms))
+        self._credit -= 1
+        return 0
