@@ -19,7 +19,7 @@ _WEIGHT: Final = 1 / 64  # of the last URL in the mean of how late URLs are take
 
 
 class FailingShare:
-    """A node's count of what it takes, in ms of any clock that goes on."""
+    """A node's count of what it takes."""
 
     def __init__(self) -> None:
         self._late_ms = 0.0
@@ -29,18 +29,21 @@ class FailingShare:
     def __repr__(self) -> str:
         return f"<FailingShare late_ms={self._late_ms:.0f} credit={self._credit:.1f}>"
 
-    def note_taken(self, late_ms: int) -> None:
-        """A URL was taken so long after its host was due."""
-        self._late_ms += (late_ms - self._late_ms) * _WEIGHT
-        self._credit = min(CREDIT_MAX, self._credit + SHARE)
+    def rest_ms(self, late_ms: int, now_ms: int, *, fails: bool) -> int:
+        """How long a URL that was just taken must rest before it is tried; 0: it may be tried now.
 
-    def rest_ms(self, now_ms: int) -> int:
-        """How long a URL of a host that has failed must rest before it is tried; 0: it may be tried now."""
+        Args:
+            late_ms: how long after its host was due it was taken.
+            now_ms: of any clock that goes on.
+            fails: whether its host has failed.
+        """
+        # One host that was due a day ago, as after a pause, does not make a node late for all others.
+        self._late_ms += (min(late_ms, REST_MS_MAX) - self._late_ms) * _WEIGHT
         self._credit = min(CREDIT_MAX, self._credit + TRIES_A_SECOND * (now_ms - self._counted_ms) / 1000)
         self._counted_ms = now_ms
-        if self._late_ms < BEHIND_MS:
-            return 0
-        if self._credit < 1:
-            return min(REST_MS_MAX, round(2 * self._late_ms))
-        self._credit -= 1
+        if fails and self._late_ms >= BEHIND_MS:
+            if self._credit < 1:
+                return min(REST_MS_MAX, round(2 * self._late_ms))
+            self._credit -= 1
+        self._credit = min(CREDIT_MAX, self._credit + SHARE)
         return 0

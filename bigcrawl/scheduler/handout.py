@@ -75,6 +75,7 @@ class Handout:
         self._outbox = outbox
         self._buffer: deque[HeldUrl] = deque()
         self._started_ms: OrderedDict[str, int] = OrderedDict()
+        self._missed: deque[HeldUrl] = deque()  # buffered ones that are too late for their starts
         self._asked_again: set[HeldUrl] = set()
         self.held = HeldUrls()
         self.crowd = Crowd(config.pace, clock)
@@ -92,7 +93,7 @@ class Handout:
     @property
     def buffered(self) -> int:
         """URLs that wait for the engine."""
-        return len(self._buffer)
+        return len(self._buffer) + len(self._missed)
 
     # --- the gatekeeper's outlet
 
@@ -118,8 +119,7 @@ class Handout:
             held.next_order = order_of(lowered(held.fields.priority), held.seq)
         health = self._health(held, held.said) if held.said else ""
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
-        if held in self._asked_again:
-            self.wake_engine()  # others may ask now
+        self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
@@ -131,6 +131,11 @@ class Handout:
             self.admit(held)
             return
         self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
+        self._wake_for_missed(held)
+
+    def _wake_for_missed(self, held: HeldUrl) -> None:
+        if held in self._asked_again:
+            self.wake_engine()  # another one may ask now
 
     # --- the engine's side
 
@@ -146,20 +151,24 @@ class Handout:
             return None  # as `has_lease`
         if self._fetching >= self.crowd.fetches_max:
             return None
+        held = self._next_start(now_ms)
+        if self._missed:
+            self._ask_again(now_ms)
+        return held
+
+    def _next_start(self, now_ms: int) -> HeldUrl | None:
         for _ in range(len(self._buffer)):
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
+                continue
+            if now_ms > held.start.until_ms and not held.refusal:
+                self._missed.append(held)
                 continue
             if self._is_slowed(held, now_ms):
                 self._buffer.appendleft(held)
                 return None
             if self._slow and not held.refusal and not self._slow_may_start(held):
                 continue
-            if now_ms > held.start.until_ms and not held.refusal:
-                if self._ask_again(held, now_ms):
-                    continue
-                self._buffer.appendleft(held)
-                return None
             if held.refusal or self._server_may_start(held, now_ms):
                 held.stage = Stage.STARTED
                 held.fetching_since_ms = now_ms
@@ -208,10 +217,8 @@ class Handout:
 
     def is_put_off(self, held: HeldUrl, late_ms: int) -> bool:
         """Give back a URL that was just taken, `late_ms` after its host was due, if that fails and others wait."""
-        self._failing_share.note_taken(late_ms)
-        if held.host not in self._failing:
-            return False
-        rest_ms = self._failing_share.rest_ms(self._clock.monotonic_ms())
+        fails = held.host in self._failing
+        rest_ms = self._failing_share.rest_ms(late_ms, self._clock.monotonic_ms(), fails=fails)
         if rest_ms:
             self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off")
         return rest_ms > 0
@@ -224,6 +231,7 @@ class Handout:
     def return_unstarted(self) -> None:
         """Give back every URL that the engine has not started."""
         self._buffer.clear()
+        self._missed.clear()
         for held in self.held:
             if held.stage in (Stage.WAITING, Stage.BUFFERED):
                 self.give_back(held, 0)
@@ -301,18 +309,20 @@ class Handout:
             self.call_later(wait_ms / 1000, self.admit, held)
         return not wait_ms
 
-    def _ask_again(self, held: HeldUrl, now_ms: int) -> bool:
-        """Ask for another start in place of one that was missed, which would crowd another node's.
+    def _ask_again(self, now_ms: int) -> None:
+        """Ask for other starts in place of those that were missed, which would crowd another node's.
 
-        False when there are as many under way as may be started: more would be missed again.
+        For no more at a time than may be started: they would be missed again. Others do not wait for them.
         """
         self._asked_again = {each for each in self._asked_again if each.stage is Stage.WAITING}
-        if len(self._asked_again) >= min(ASKED_AGAIN_MAX, self.crowd.fetches_max - self._fetching):
-            return False
-        held.stage, held.due_ms = Stage.WAITING, now_ms
-        self._asked_again.add(held)
-        self.ask_again(held)
-        return True
+        room = min(ASKED_AGAIN_MAX, self.crowd.fetches_max - self._fetching) - len(self._asked_again)
+        while self._missed and room > 0:
+            held = self._missed.popleft()
+            if held.stage is Stage.BUFFERED:
+                held.stage, held.due_ms = Stage.WAITING, now_ms
+                self._asked_again.add(held)
+                self.ask_again(held)
+                room -= 1
 
     def start_aside(self, gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
         """Start a fetch that is not handed out: 0, or for how many ms it must wait, or `MISSED`.

@@ -150,6 +150,29 @@ def test_long_back_off_is_told_to_the_owner(world: ScriptWorld) -> None:
     assert (snoozed(world), world.count("snoozes")) == ({}, 2)
 
 
+def test_host_that_fails_and_is_put_off_for_long_is_snoozed(world: ScriptWorld) -> None:
+    """Its URLs need no room in Redis meanwhile, and its failures are not forgotten before the next try."""
+    world.admit(HOST)
+    fail(world, word())
+    world.now_ms = world.next_ms(HOST)
+    assert world.give_back(*world.take_seqs(), delay_ms=59_999) == 1
+    assert snoozed(world) == {}
+    world.now_ms = world.next_ms(HOST)
+    world.give_back(*world.take_seqs(), delay_ms=150_000)
+    assert snoozed(world) == {HOST: world.now_ms + 150_000}
+    assert world.count("snoozes") == 1
+    assert world.client.pttl(world.keys.host + HOST) > 4 * 150_000
+    assert record(world)["failures"] == "1"
+    world.check()
+
+
+def test_host_that_answers_is_not_snoozed_when_it_rests(world: ScriptWorld) -> None:
+    """A long delay is no failure."""
+    world.admit(HOST)
+    world.give_back(*world.take_seqs(), delay_ms=150_000)
+    assert (snoozed(world), world.count("snoozes")) == ({}, 0)
+
+
 def retire(world: ScriptWorld, failures_max: int = 3) -> None:
     for _ in range(failures_max):
         fail(world, word(failures_max=failures_max))

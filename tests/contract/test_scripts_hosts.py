@@ -379,7 +379,7 @@ def test_nobody_goes_before_those_in_line(runner: ScriptRunner, gate: str) -> No
         runner.run(passing(gate, "a", 5_000, ahead=0))
     assert runner.run(passing(gate, "a", 5_600, ahead=0)) == (6_500, False)
     assert runner.run(passing(gate, "a", 5_700, ahead=0, had_turn=True)) == (5_700, True)
-    assert runner.run(passing(gate, "a", 6_900, ahead=0)) == (7_000, False)
+    assert runner.run(passing(gate, "a", 6_700, ahead=0)) == (7_000, False)
     assert runner.run(passing(gate, "a", 7_500, ahead=0)) == (7_500, True)
 
 
@@ -388,6 +388,16 @@ def test_turn_that_comes_too_early_is_put_off(runner: ScriptRunner, gate: str) -
     turns = [runner.run(passing(gate, node, 5_000, ahead=0)) for node in ("a", "a", "b", "b")]
     assert turns == [(5_000, True), (5_500, False), (6_000 + LATE_MS, False), (6_500 + LATE_MS, False)]
     assert runner.run(passing(gate, "a", 5_400, ahead=0, had_turn=True)) == (7_000 + 2 * LATE_MS, False)
+
+
+def test_turns_that_nobody_comes_for_are_not_waited_for(runner: ScriptRunner, gate: str) -> None:
+    """Nodes forget them when they end: a server that was idle for a gap is anybody's."""
+    for _ in range(10):
+        runner.run(passing(gate, "a", 5_000, ahead=0))
+    idle_ms = 5_000 + 2 * GAP_MS + LATE_MS
+    assert runner.run(passing(gate, "b", idle_ms - 1, ahead=0))[1] is False
+    assert runner.run(passing(gate, "b", idle_ms, ahead=0)) == (idle_ms, True)
+    assert runner.run(passing(gate, "b", idle_ms, ahead=0))[1] is False
 
 
 @pytest.mark.parametrize(("node", "start"), [("a", 5_500), ("b", 5_500 + LATE_MS)])

@@ -101,10 +101,14 @@ for i = 9, #ARGV, 6 do
       bytes = bytes + tonumber(ARGV[i + 4])
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
+    local rest_ms = health ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
+    if wait_ms == 0 and rest_ms >= long_ms then
+      snoozes = snoozes + redis.call('ZADD', KEYS[9], next_ms, host)
+    end
     -- Renewed when another minute begins, not for each URL.
-    if wait_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
+    if rest_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
       -- A host that fails is remembered for longer, for its next URL may come late; but hosts that failed once are many.
-      local kept_ms = next_ms - now + 120000 + 4 * wait_ms
+      local kept_ms = next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000)
       if redis.call('PTTL', KEYS[7] .. host) < kept_ms then
         redis.call('PEXPIRE', KEYS[7] .. host, kept_ms)
       end

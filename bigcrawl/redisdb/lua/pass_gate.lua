@@ -32,7 +32,8 @@ if is_same and missed > 0 and missed >= since then
 elseif is_near then
   start = math.max(start, is_same and free or others)
 end
-local is_granted = is_near and (start >= turn or ARGV[8] == '1')
+-- A server that was idle for a gap waits for turns that nobody comes for: their nodes have forgotten them.
+local is_granted = is_near and (start >= turn or ARGV[8] == '1' or now >= others + gap)
 if is_granted then
   free = math.max(free, start + gap)
   since = is_same and since or start
