@@ -287,6 +287,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "scheduler/gatekeeper.py",
     ),
     Stat(
+        "put_off",
+        "counter",
+        "URLs",
+        "Times that a URL of a failing host was given back untried, because the node is behind with others.",
+        "scheduler/handout.py",
+    ),
+    Stat(
         "status:{code}",
         "counter",
         "URLs",
