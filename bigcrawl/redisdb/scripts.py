@@ -388,7 +388,7 @@ def pass_gate(
         "pass_gate",
         (gate_key(address),),
         (now_ms, gap_ms, earliest_ms, node, late_ms, missed_ms, ahead_ms, int(had_turn)),
-        lambda reply: (int(reply[1]), bool(reply[2])),
+        lambda reply: (int(reply[0]), bool(reply[1])),
     )
 
 

@@ -8,7 +8,7 @@
 -- ARGV[6] missed ms: the start that was granted before and is too late by now; 0 for none
 -- ARGV[7] ahead ms: no start is granted when the server is free further ahead than that
 -- ARGV[8] 1: the caller has waited for its turn
--- Returns: {now_ms, start ms or turn ms, 1 for a start and 0 for a turn}; the caller starts then or `late` after that, and
+-- Returns: {start ms or turn ms, 1 for a start and 0 for a turn}; the caller starts then or `late` after that, and
 --          keeps its own starts apart; or asks again at its turn.
 -- Guarantee: starts of one server that are no later than allowed are the gap apart, over all nodes and crawls. A missed
 --            start is granted at once where nobody else was granted one since. Whether a turn leads to a start does not
@@ -45,4 +45,4 @@ else
 end
 record = string.format('%.0f %.0f %.0f %.0f\n%s\n%s', free, others, since, line, node, last)
 redis.call('SET', KEYS[1], record, 'PX', string.format('%.0f', math.max(others, line) - now + 1000))
-return {now, start, is_granted and 1 or 0}
+return {start, is_granted and 1 or 0}
