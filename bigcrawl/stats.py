@@ -290,7 +290,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "put_off",
         "counter",
         "URLs",
-        "Times that a URL of a failing host was given back untried, because the node is behind with others.",
+        "Times that a URL of a failing host, or one that failed before, was given back untried, because the node is "
+        "behind with others.",
         "scheduler/handout.py",
     ),
     Stat(

@@ -98,6 +98,12 @@ class Ended(NamedTuple):
 ANSWERS = "+"
 """The `health` of an end: the host answers."""
 
+
+def elsewhere(order: int) -> str:
+    """Return the `health` of an end that says nothing of the host, but the URL has another place in its queue now."""
+    return f">{order}"
+
+
 RETIRED_MS = 10**15
 """A host that is due so long after today, or later, is retired: it is never due."""
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.gathered import Gathered
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -67,6 +68,7 @@ class Gates:
         self._node = node
         self._client = client
         self._clock = clock
+        self._calls: Gathered[scripts.Call[tuple[int, bool]], tuple[int, bool]] = Gathered(client.run_each)
 
     async def ask(
         self, address: str, gap_ms: int, due_ms: int, *, missed: Start = ANY_TIME, had_turn: bool = False
@@ -96,6 +98,6 @@ class Gates:
             missed_ms=missed.granted_ms,
             had_turn=had_turn or misses > 0,
         )
-        [(server_ms, is_granted)] = await self._client.run([call])
+        server_ms, is_granted = await self._calls.ask(call)
         at_ms = self._clock.monotonic_ms() + server_ms - self._client.now_ms()
         return Start(max(at_ms, due_ms), at_ms + slack, server_ms, misses) if is_granted else at_ms

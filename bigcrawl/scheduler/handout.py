@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
-from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.redisdb.scripts import ANSWERS, Ended, elsewhere
 from bigcrawl.scheduler.codec import lowered, order_of
 from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.failing_share import FailingShare
@@ -109,7 +109,7 @@ class Handout:
             self.wake_engine()
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
-        """The URL returns to its place; its host rests, and as long as it must after what the URL said of it."""
+        """The URL returns to its place or its next one; its host rests, as long as it must after what the URL said."""
         if held.stage is Stage.ROBOTS:
             self._note_start(held.spaces, self._clock.monotonic_ms())  # not when it began: that may have been late
             if self._paces.differ:
@@ -118,6 +118,8 @@ class Handout:
             # Behind the host's others, as a page that failed: the next one tells whether it was the host.
             held.next_order = order_of(lowered(held.fields.priority), held.seq)
         health = self._health(held, held.said) if held.said else ""
+        if not health and held.next_order is not None:
+            health = elsewhere(held.next_order)
         self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
         self._wake_for_missed(held)
 
@@ -216,10 +218,13 @@ class Handout:
         return host in self._failing
 
     def is_put_off(self, held: HeldUrl, late_ms: int) -> bool:
-        """Give back a URL that was just taken, `late_ms` after its host was due, if that fails and others wait."""
-        fails = held.host in self._failing
+        """Give back a URL that was just taken, `late_ms` after its host was due, if either fails and others wait."""
+        is_tried_again = held.fields.attempts > 0
+        fails = is_tried_again or held.host in self._failing
         rest_ms = self._failing_share.rest_ms(late_ms, self._clock.monotonic_ms(), fails=fails)
         if rest_ms:
+            if is_tried_again:
+                held.next_order = order_of(lowered(held.fields.priority), held.seq)  # its host's others go on
             self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off")
         return rest_ms > 0
 

@@ -44,6 +44,7 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import Closed
 from bigcrawl.scheduler.gates import ANY_TIME, MISSED
+from bigcrawl.scheduler.gathered import Gathered
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.rules_shelf import RulesShelf
 from bigcrawl.url.canonical import host_of, join
@@ -58,8 +59,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
 
-RULES_CACHED = 20_000  # parsed rules a node keeps; 1-2 KB each
-RULES_CHARS_MAX = 16 << 20  # of all of them: a few hundred of the longest there may be; in memory some times that
+RULES_BYTES_MAX = 48 << 20  # of memory, about: 100,000 hosts that share a few files, or 20,000 with one of their own
+ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # of an authority, and of rules
 STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their time, should the server err then
 ALONE_MAX = 2  # failures in a row, each after an answer of its host: it is the authority that is out of reach
 BORROW_TRIES_MAX = 30
@@ -127,6 +128,8 @@ class Robots:
         self._records_max = max(8, config.frontier.host_records // config.crawl.partitions)
         self._bytes_max = config.frontier.robots_bytes // config.crawl.partitions
         self._client = client
+        self._records: Gathered[tuple[str, ...], bytes | None] = Gathered(client.commands)
+        self._calls: Gathered[scripts.Call[int], int] = Gathered(client.run_each)
         self._doors = doors
         self._clock = clock
         self._fetch = fetch
@@ -134,7 +137,8 @@ class Robots:
         self._agent = agent_token(config.politeness.agent)
         self._shelf = RulesShelf(config.crawl.crawl_dir)
         self._rules: OrderedDict[str, KnownRules] = OrderedDict()
-        self._chars = 0  # of `_rules`
+        self._size = 0  # of `_rules`
+        self._users: dict[Rules, tuple[Rules, int]] = {}  # how many of `_rules` have the same
         self._under_way: set[str] = set()
         self.fetched = 0
         self.host_fails: Callable[[str], bool] = _always
@@ -167,7 +171,7 @@ class Robots:
         if held.authority in self._rules:
             return None  # known here and expired: the record is no younger
         key = partition_keys(self._crawl, held.partition).host + held.host
-        [value] = await self._client.commands([("HGET", key, _field(held.authority))])
+        value = await self._records.ask(("HGET", key, _field(held.authority)))
         try:
             rules, expires_ms = read_record(value or await self._shelf.get(held.partition, held.authority))
         except CorruptionError:
@@ -344,20 +348,17 @@ class Robots:
     async def _share(self, held: HeldUrl, verdict: Verdict) -> None:
         keys = partition_keys(self._crawl, held.partition)
         field, packed = _field(held.authority), verdict.rules.to_bytes()
-        await self._client.run(
-            [
-                scripts.put_robots(
-                    keys,
-                    held.host,
-                    field,
-                    packed,
-                    verdict.expires_in_ms,
-                    self._records_max,
-                    stale_ms=STALE_MS,
-                    bytes_max=self._bytes_max,
-                )
-            ]
+        call = scripts.put_robots(
+            keys,
+            held.host,
+            field,
+            packed,
+            verdict.expires_in_ms,
+            self._records_max,
+            stale_ms=STALE_MS,
+            bytes_max=self._bytes_max,
         )
+        await self._calls.ask(call)
         record = write_record(verdict.rules, self._client.now_ms() + verdict.expires_in_ms)
         await self._shelf.put(held.partition, held.authority, record)
 
@@ -367,15 +368,30 @@ class Robots:
 
     def _keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
-        known = KnownRules(verdict.rules, expires_ms, verdict.reason, attempts, alone)
-        self._chars += known.rules.chars
+        known = KnownRules(self._shared(verdict.rules), expires_ms, verdict.reason, attempts, alone)
         if before := self._rules.pop(authority, None):
-            self._chars -= before.rules.chars
+            self._drop(before.rules)
         self._rules[authority] = known
-        while len(self._rules) > RULES_CACHED or (self._chars > RULES_CHARS_MAX and len(self._rules) > 1):
-            _, oldest = self._rules.popitem(last=False)
-            self._chars -= oldest.rules.chars
+        while self._size > RULES_BYTES_MAX and len(self._rules) > 1:
+            self._drop(self._rules.popitem(last=False)[1].rules)
         return known
+
+    def _shared(self, rules: Rules) -> Rules:
+        """One object for all that are alike: many sites have what came with their software."""
+        alike, users = self._users.get(rules, (rules, 0))
+        self._users[alike] = alike, users + 1
+        self._size += ENTRY_BYTES + (0 if users else _size_of(alike))
+        return alike
+
+    def _drop(self, rules: Rules) -> None:
+        alike, users = self._users.pop(rules)
+        if users > 1:
+            self._users[alike] = alike, users - 1
+        self._size -= ENTRY_BYTES + (0 if users > 1 else _size_of(alike))
+
+
+def _size_of(rules: Rules) -> int:
+    return LINE_BYTES * len(rules.lines) + CHAR_BYTES * rules.chars
 
 
 def _at_once(gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:

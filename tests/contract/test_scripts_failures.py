@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import ANSWERS, RETIRED_MS, Claim, Ended, Identity
+from bigcrawl.redisdb.scripts import ANSWERS, RETIRED_MS, Claim, Ended, Identity, elsewhere
 from tests.support.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
@@ -163,6 +163,25 @@ def test_host_that_fails_and_is_put_off_for_long_is_snoozed(world: ScriptWorld) 
     assert world.count("snoozes") == 1
     assert world.client.pttl(world.keys.host + HOST) > 4 * 150_000
     assert record(world)["failures"] == "1"
+    world.check()
+
+
+def test_returned_url_goes_where_it_is_told_and_says_nothing_of_its_host(world: ScriptWorld) -> None:
+    """It waits behind the others, and the host's failures stay as they are."""
+    world.admit(HOST, HOST)
+    fail(world, word())
+    world.now_ms = world.next_ms(HOST)
+    [first] = world.take_seqs()
+    behind = 1 << 40
+    world.end(Ended(first, 0, b"=", "put_off", 0, elsewhere(behind)))
+    assert record(world)["failures"] == "1"
+    [second] = world.take_seqs()
+    assert second != first
+    world.end(Ended(second, 0, b"", "status:200", 0, ""))
+    assert world.take_seqs() == [first]
+    taken = world.client.hget(world.keys.taken, str(first))
+    assert taken is not None
+    assert int(taken.split(b"\n")[2]) == behind
     world.check()
 
 

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.scripts import ANSWERS, Claim, Ended
+from bigcrawl.redisdb.scripts import ANSWERS, Claim, Ended, elsewhere
 from tests.support.script_world import (
     DEADLINE_MS,
     DELAY_MS,
@@ -171,6 +171,9 @@ class FrontierMachine(RuleBasedStateMachine):
             if health == FAILED and member not in (b"", b"="):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
                 health += str(self.model.held[seq].next_order)
+            elif member == b"=" and not health and data.draw(st.booleans()):
+                self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
+                health = elsewhere(self.model.held[seq].order + (1 << 33))
             ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, health))
         return ends
 
@@ -191,7 +194,7 @@ class FrontierMachine(RuleBasedStateMachine):
         if health == ANSWERS:
             self.model.failures.pop(host, None)
             self.model.failed_ms.pop(host, None)
-        elif health and fetch.due_ms >= self.model.failed_ms.get(host, 0):
+        elif health and not health.startswith(">") and fetch.due_ms >= self.model.failed_ms.get(host, 0):
             self.model.failures[host] += 1
             self.model.failed_ms[host] = self.world.now_ms
             backoff_ms = min(BACKOFF_MS << (self.model.failures[host] - 1), BACKOFF_MS_MAX)

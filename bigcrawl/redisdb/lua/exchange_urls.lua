@@ -14,8 +14,9 @@
 -- ARGV[8] outcomes of the acknowledged URLs, '' when there are none
 -- ARGV[9...] per ended URL: seq, delay ms of its host from now, new member ('' acknowledge, '=' return as it was,
 --            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health:
---            what it says of its host: '' nothing, '+' it answers, else a failure: "<first back-off ms> <longest ms>
---            <thousandths to add> <failures that retire, 0 none> <why> <order of the next try, or ''>"
+--            what it says of its host: '' nothing, '>N' nothing, but the URL's order is N now, '+' it answers, else
+--            a failure: "<first back-off ms> <longest ms> <thousandths to add> <failures that retire, 0 none> <why>
+--            <order of the next try, or ''>"
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
 --          {-1} when another node owns the partition.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
@@ -72,7 +73,10 @@ for i = 9, #ARGV, 6 do
     local health = ARGV[i + 5]
     local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures')
     local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
-    if health == '+' then
+    local place = string.match(health, '^>(%-?%d+)$')
+    if place then
+      order = place
+    elseif health == '+' then
       if said[2] then
         redis.call('HDEL', KEYS[7] .. host, 'failures', 'why', 'failed')
         snoozes = snoozes + redis.call('ZREM', KEYS[9], host)

@@ -164,16 +164,19 @@ def test_host_rests_its_delay_when_redis_goes_away_after_robots(
 
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url, host_delay=30) as g:
-            run = g.world.client.run
+            run = g.world.client._run_some
+            refused = []
 
-            async def away(calls: list[Any]) -> Any:
+            async def away(calls: list[Any], now_ms: int) -> Any:
                 if any(call.name == "put_robots" for call in calls):
+                    refused.extend(calls)
                     raise TransientStoreError("gone")
-                return await run(calls)
+                return await run(calls, now_ms)
 
-            g.world.client.run = away  # type: ignore[method-assign,assignment]
+            g.world.client._run_some = away  # type: ignore[method-assign,assignment]
             [answer] = await g.ask(url_of("a.example"))
             assert answer[:3] == ("back", 1, 30_000)
+            assert refused
 
     asyncio.run(scenario())
 
@@ -184,10 +187,10 @@ def test_redis_away_sends_the_url_back(tmp_path: Path, crawl_name: str, redis_ur
     async def scenario() -> None:
         async with gate(tmp_path, crawl_name, redis_url) as g:
 
-            async def away(rows: object) -> Any:
+            async def away(rows: object, *, raise_errors: bool) -> Any:
                 raise TransientStoreError("gone")
 
-            g.world.client.commands = away  # type: ignore[method-assign]
+            g.world.client._pipeline = away  # type: ignore[method-assign]
             assert await g.ask(url_of("a.example")) == [("back", 1, STORE_RETRY_MS, "")]
 
     asyncio.run(scenario())

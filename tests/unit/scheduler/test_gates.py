@@ -46,7 +46,7 @@ class TimedClient:
     def now_ms(self) -> int:
         return T0 + self._clock.monotonic_ms()
 
-    async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
+    async def run_each(self, calls: Sequence[Call[Any]]) -> list[Any]:
         self.calls += len(calls)
         return self._runner.run_all([call._replace(args=(self.now_ms(), *call.args[1:])) for call in calls])
 

@@ -396,6 +396,17 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
     assert other.stage is Stage.WAITING
 
 
+def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: Desk) -> None:
+    """They share what failing hosts have, and their host's other URLs do not wait for them."""
+    other, again = desk.taken(2), desk.taken(3)
+    again.fields = again.fields._replace(attempts=1)
+    assert not any(desk.handout.is_put_off(other, 30_000) for _ in range(1_000))
+    while not desk.handout.is_put_off(again, 30_000):
+        pass
+    assert again.end == Ended(3, 75_000, b"=", "put_off", 0, f">{order_of(-1, 3)}")
+    assert again.next_order == order_of(-1, 3)
+
+
 def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) -> None:
     """Nobody waits for them."""
     failed, again = desk.started(1), desk.taken(2)

@@ -15,7 +15,7 @@ from bigcrawl.scheduler import robots as robots_module
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.paces import Paces
-from bigcrawl.scheduler.robots import ALONE_MAX, Fetched, Robots
+from bigcrawl.scheduler.robots import ALONE_MAX, ENTRY_BYTES, Fetched, Robots
 from tests.unit.scheduler.test_gatekeeper import url_of
 from tests.unit.scheduler.world import World, resolve
 
@@ -322,19 +322,37 @@ def test_memory_of_kept_rules_is_bounded(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few files of the greatest length must not take what thousands of usual ones may."""
-    monkeypatch.setattr(robots_module, "RULES_CHARS_MAX", 5_000)
+    monkeypatch.setattr(robots_module, "RULES_BYTES_MAX", 200_000)
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             for host in "abcd":
                 w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(
-                    200, b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(100, 230))
+                    200, b"User-agent: *\n" + b"".join(b"Disallow: /%b%d\n" % (host.encode(), n) for n in range(300))
                 )
                 await robots.fetch(url_of(f"{host}.example"))
                 await robots.fetch(url_of(f"{host}.example"))
             assert [robots.known(f"http://{host}.example") is not None for host in "abcd"] == [False, False, True, True]
-            assert robots._chars == sum(known.rules.chars for known in robots._rules.values())
+            one = robots_module._size_of(robots._rules["http://d.example"].rules) + ENTRY_BYTES
+            assert robots._size == 2 * one
+
+    asyncio.run(scenario())
+
+
+def test_rules_that_many_sites_have_are_kept_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """What came with a site's software takes no more room for a thousand sites than for one."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            for host in "abcd":
+                w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(200, RULES)
+                await robots.fetch(url_of(f"{host}.example"))
+            known = [robots.known(f"http://{host}.example") for host in "abcd"]
+            assert len({id(each.rules) for each in known if each}) == 1
+            assert known[0] is not None
+            assert robots._size == 4 * ENTRY_BYTES + robots_module._size_of(known[0].rules)
 
     asyncio.run(scenario())
 
@@ -434,7 +452,7 @@ def test_kept_rules_are_bounded(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cache of parsed rules does not grow with the hosts of the web; those used last stay."""
-    monkeypatch.setattr(robots_module, "RULES_CACHED", 2)
+    monkeypatch.setattr(robots_module, "RULES_BYTES_MAX", 3 * ENTRY_BYTES - 1)
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:

@@ -74,7 +74,7 @@ def test_no_more_files_are_open_than_may_be(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with opened(tmp_path) as shelf:
-            for partition in range(2 * WAITING_MAX):
+            for partition in range(WAITING_MAX):
                 await shelf.put(partition, AUTHORITY, b"%d\n" % partition)
             assert 0 < open_shelves() <= FILES_OPEN_MAX
             assert [await shelf.get(partition, AUTHORITY) for partition in (0, 77)] == [b"0\n", b"77\n"]
