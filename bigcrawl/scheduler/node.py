@@ -5,6 +5,7 @@
     beat   about once a second: heartbeat, how the owned partitions stand, their leases; waits for no file
     watch  about once a second: who should own what, is the crawl finished?
     steer  a few times a second: what was said to the running crawl, and permits to start fetches
+    tidy   once a minute: memory that is free goes back to the system
 
 `offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
 survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line in
@@ -30,6 +31,7 @@ from bigcrawl.scheduler.control import Control
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
+from bigcrawl.scheduler.garbage import give_memory_back
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
 from bigcrawl.scheduler.last_hosts import LastHosts
@@ -79,6 +81,7 @@ FOLD_STARVED_S = 0.02
 RETRY_S = 0.5  # after Redis did not answer
 STEER_S = 0.2  # between two looks for what may have to be asked
 STEER_SLOWED_S = 0.04
+TIDY_S = 60.0
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
 CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
@@ -242,7 +245,7 @@ class Node:
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._loop(work), name=f"bigcrawl-{work.__name__}")
-            for work in (self._pump, self._fold, self._beat, self._watch, self._steer)
+            for work in (self._pump, self._fold, self._beat, self._watch, self._steer, self._tidy)
         ]
 
     async def join(self) -> None:
@@ -542,6 +545,10 @@ class Node:
         if self.speed.wants(self.handout.buffered):
             await self.speed.ask(self.handout.buffered, len(self.membership.reports))
         return STEER_SLOWED_S if self.speed.limits else STEER_S
+
+    async def _tidy(self) -> float:
+        await asyncio.to_thread(give_memory_back)
+        return TIDY_S
 
     def _look_at_snoozed(self) -> None:
         """The blacklist is another one: so may be what is waited for."""

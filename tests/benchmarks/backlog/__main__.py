@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,8 @@ NODE_MB_MAX: Final = 600
 REDIS_MB_MAX: Final = 512
 GROWTH_MAX: Final = 0.1
 OPEN_S_LONGEST: Final = 120.0
-EARLY_S: Final = 300.0  # by then the caches of 100,000 names are full; a run that ends sooner says nothing of growth
+EARLY_S: Final = 360.0  # by then the caches of 100,000 names are full; a run that ends sooner says nothing of growth
+MINUTE_S: Final = 60.0  # memory goes up and down with the batches: a minute's median counts
 SAID_EVERY: Final = 30
 _HEADS: Final = ("", "open after", "pages/s", "new URLs/s offered", "node MB early", "late", "Redis MB early", "late")
 
@@ -38,8 +40,13 @@ class Run(NamedTuple):
     looks: list[Look]
 
     def early(self) -> Look:
-        """What it was when nothing was new to it; the first look of a run that ended sooner."""
-        return next((look for look in self.looks if look.at_s >= EARLY_S), self.looks[0])
+        """What it was in the minute after nothing was new to it; in the first one of a run that ended sooner."""
+        since_s = EARLY_S if self.looks[-1].at_s >= EARLY_S + MINUTE_S else 0.0
+        return _typical([look for look in self.looks if since_s <= look.at_s < since_s + MINUTE_S])
+
+    def late(self) -> Look:
+        """What it was in its last minute."""
+        return _typical([look for look in self.looks if look.at_s > self.looks[-1].at_s - MINUTE_S])
 
 
 class Look(NamedTuple):
@@ -50,6 +57,12 @@ class Look(NamedTuple):
     offered: int
     node_mb: float
     redis_mb: float
+
+
+def _typical(looks: list[Look]) -> Look:
+    """The last of some looks, with the median of their memory."""
+    node_mb, redis_mb = (statistics.median(look[at] for look in looks) for at in (3, 4))
+    return looks[-1]._replace(node_mb=node_mb, redis_mb=redis_mb)
 
 
 def main() -> int:
@@ -128,11 +141,11 @@ def _opened_and_run(redis: PrivateRedis, state: Path, seconds: float) -> Run:
 
 
 def _row(name: str, run: Run) -> tuple[str, ...]:
-    early, late = run.early(), run.looks[-1]
+    first, last, early, late = run.looks[0], run.looks[-1], run.early(), run.late()
     return (
         name,
         f"{run.open_s:.1f} s",
-        *(f"{(late[at] - early[at]) / (late.at_s - early.at_s):,.0f}" for at in (1, 2)),
+        *(f"{(last[at] - first[at]) / (last.at_s - first.at_s):,.0f}" for at in (1, 2)),
         *(f"{look[at]:.0f}" for at in (3, 4) for look in (early, late)),
     )
 
@@ -143,7 +156,7 @@ def _missed(run: Run) -> list[str]:
     if run.open_s > OPEN_S_MAX:
         missed.append(f"open after {run.open_s:.1f} s, not {OPEN_S_MAX:.0f}")
     for name, at, most in (("node", 3, NODE_MB_MAX), ("Redis", 4, REDIS_MB_MAX)):
-        peak, early, late = max(look[at] for look in run.looks), run.early()[at], run.looks[-1][at]
+        peak, early, late = max(look[at] for look in run.looks), run.early()[at], run.late()[at]
         if peak > most:
             missed.append(f"{name}: {peak:.0f} MB, not {most}")
         if run.early().at_s >= EARLY_S and late > early * (1 + GROWTH_MAX):

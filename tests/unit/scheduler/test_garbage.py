@@ -30,3 +30,21 @@ def test_choice_of_the_project_stays() -> None:
     assert told("gc.set_threshold(900, 5, 5)") == [[900, 5, 5], False, True]
     assert told("gc.set_threshold(0)")[:2] == [[0, 10, 10], False]
     assert told("gc.disable()")[2] is False
+
+
+def test_memory_that_is_free_goes_back_to_the_system() -> None:
+    """Holes between what lives on: half of 100 MB in pieces, every other one freed."""
+    code = """
+import os
+from pathlib import Path
+from bigcrawl.scheduler.garbage import give_memory_back
+def resident(): return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+pieces = [bytes(20_000) for _ in range(5_000)]
+kept = pieces[::2]
+del pieces
+before = resident()
+give_memory_back()
+print(before - resident())
+"""
+    freed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert int(freed) > 25_000_000
