@@ -1,4 +1,4 @@
-"""When each server may be asked, for one process that has no frontier: what `pass_gate.lua` is to a crawl."""
+"""When each server may be asked, for one process that has no frontier: what `pass_gates.lua` is to a crawl."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ Crawl keys share the crawl's tag; gates and the clock stand above all crawls, ga
     bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or addresses -> 1; 0: not that of the settings
     bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
     bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of the delays set for it by hand
-    bigcrawl:{<crawl>}:space:<name>      string  next allowed start ms in a PLD or a user's group
+    bigcrawl:{<crawl>}:space:<name>      string  the same of a PLD, or of a user's group
     bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
-    bigcrawl:{gate<n>}:server:<address>  string  next allowed start ms
+    bigcrawl:{gate<n>}:server:<address>  string  gate of a server: from when the next start is allowed, and to whom
     bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
@@ -132,6 +132,6 @@ class CrawlKeys:
         return f"{self._prefix}answer:{cell}"
 
 
-def gate_key(address: str) -> str:
-    """The key of a server's gate; all crawls on the Redis share it."""
-    return f"bigcrawl:{{gate{zlib.crc32(address.encode()) % GATE_TAGS}}}:server:{address}"
+def gate_prefix(address: str) -> str:
+    """The key of a server's gate, but for the address; all crawls on the Redis share it."""
+    return f"bigcrawl:{{gate{zlib.crc32(address.encode()) % GATE_TAGS}}}:server:"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from bigcrawl.exceptions import ContractError, OwnershipLostError
-from bigcrawl.redisdb.keys import CLOCK, CrawlKeys, PartitionKeys, gate_key
+from bigcrawl.redisdb.keys import CLOCK, CrawlKeys, PartitionKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -377,9 +377,9 @@ def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
     return Call("advance_inbox", (keys.inbox,), (inbox_id,), bool)
 
 
-def pass_gate(
-    address: str,
-    gap_ms: int,
+def pass_gates(
+    prefix: str,
+    gates: Sequence[tuple[str, int]],
     earliest_ms: int,
     node: str,
     *,
@@ -389,11 +389,16 @@ def pass_gate(
     had_turn: bool = False,
     now_ms: int = 0,
 ) -> Call[tuple[int, bool]]:
-    """Reserve a start on a server, or a turn to ask again: (when, whether it is a start), time of the crawls."""
+    """Reserve a start at all of some gates, (name, gap ms) each, or a turn to ask again.
+
+    Returns:
+        When, in the time of the crawls, and whether it is a start.
+    """
+    flat = tuple(value for gate in gates for value in gate)
     return Call(
-        "pass_gate",
-        (gate_key(address),),
-        (now_ms, gap_ms, earliest_ms, node, late_ms, missed_ms, ahead_ms, int(had_turn)),
+        "pass_gates",
+        (prefix,),
+        (now_ms, earliest_ms, node, late_ms, missed_ms, ahead_ms, int(had_turn), *flat),
         lambda reply: (int(reply[0]), bool(reply[1])),
     )
 
@@ -429,19 +434,6 @@ def set_aside_urls(
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
         (now_ms, who.node, who.epoch, connections, *flat),
         _owned(keys, int),
-    )
-
-
-def pass_spaces(
-    keys: CrawlKeys, spaces: Sequence[tuple[str, int]], ahead_ms: int, granted_ms: int = 0, now_ms: int = 0
-) -> Call[tuple[int, int]]:
-    """Reserve a start in all of some spaces, (name, gap ms) each: (now_ms, granted ms), server time."""
-    flat = tuple(value for space in spaces for value in space)
-    return Call(
-        "pass_spaces",
-        (keys.space,),
-        (now_ms, ahead_ms, granted_ms, *flat),
-        lambda reply: (int(reply[0]), int(reply[1])),
     )
 
 

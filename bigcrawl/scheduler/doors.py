@@ -14,10 +14,8 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness import addresses
 from bigcrawl.politeness.addresses import AddressGuard, server_of
 from bigcrawl.politeness.dns_cache import DnsError, literal_address
-from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.gates import AHEAD_MS, ANY_TIME, Gates, Start
-from bigcrawl.scheduler.spaces import in_the_node, late_ms, with_margin
+from bigcrawl.scheduler.gates import AHEAD_MS, ANY_TIME, UNASKED, Gates, Line, Lines, Passage, Start, of_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.dns_cache import DnsCache
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.aside import Aside
-    from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.lookups import Lookups
     from bigcrawl.scheduler.paces import Paces
     from bigcrawl.scheduler.spaces import Spaces
@@ -102,16 +99,14 @@ class Doors:
         self._policy = policy
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._paces = paces
-        self._client = client
         self._dns = dns
         self._clock = clock
         self._lookups = lookups
         self._resolves_here = resolves_here
         self._aside = aside
-        self._spaced: OrderedDict[str, tuple[int, int]] = OrderedDict()  # starts, monotonic and of the crawls' time
         self._failed_lookups: OrderedDict[str, int] = OrderedDict()  # in a row, when a URL last heard of one
         self._gates = Gates(node, client, clock)
-        self._turns: OrderedDict[str, Start] = OrderedDict()  # who was sent away by a server, with what it missed
+        self._turns: OrderedDict[str, Start] = OrderedDict()  # who was sent away by a gate, with what it missed
         self._on_unidentified = on_unidentified
 
     def __repr__(self) -> str:
@@ -185,71 +180,46 @@ class Doors:
             self._failed_lookups.popitem(last=False)
         return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_news else "")
 
-    def server_delay_ms(self, address: str, host: str) -> int:
-        """The gap between fetches from a server, before one from this host; 0 where the server is not known."""
-        if not address:
-            return 0
-        return self._paces.server_delay_ms(server_of(address), host)
+    def lines(self, address: str, host: str, url: str) -> Lines:
+        """The gates before a fetch of a URL: those of its spaces, and its server's, if its address is not empty."""
+        spaces = self._spaces.of(host, url) if self._spaces is not None and self._spaces.are_kept else ()
+        gap_ms = self._paces.server_delay_ms(server_of(address), host) if address else 0
+        return Lines(Line(self._keys.space, spaces), of_server(address, gap_ms))
 
-    async def spaced(self, held: HeldUrl, grant: str, earliest_ms: int) -> int:
-        """Return when a URL's fetch may start by the spaces it belongs to, at most `WAIT_MS_MAX` ahead.
-
-        Args:
-            held: the URL; it learns its spaces.
-            grant: as for `start`; asked for a later start, the one granted before is given up.
-            earliest_ms: on the monotonic clock, as what is returned.
-
-        Raises:
-            Closed: with the time until the granted start.
-            TransientStoreError: Redis is away.
-        """
-        spaces = self._spaces.of(held.host, held.url) if self._spaces is not None and self._spaces.are_kept else ()
-        held.spaces = in_the_node(spaces)
-        if not spaces:
-            return earliest_ms
-        now_ms = self._clock.monotonic_ms()
-        earliest_ms = max(earliest_ms, now_ms)
-        before = self._spaced.pop(grant, None)
-        if before is None or earliest_ms > before[0] + late_ms(spaces):
-            gaps, given_up_ms = with_margin(spaces), before[1] if before else 0
-            call = scripts.pass_spaces(self._keys, gaps, earliest_ms - now_ms, given_up_ms)
-            [(server_ms, start_ms)] = await self._client.run([call])
-            before = (self._clock.monotonic_ms() + start_ms - server_ms, start_ms)
-        _remember(self._spaced, grant, before)
-        wait_ms = before[0] - self._clock.monotonic_ms()
-        if wait_ms > WAIT_MS_MAX:
-            if held.start.granted_ms:
-                _remember(self._turns, grant, held.start)
-            raise Closed(retry_ms=wait_ms)
-        return max(before[0], earliest_ms)
-
-    async def start(self, address: str, due_ms: int, grant: str, gap_ms: int, missed: Start = ANY_TIME) -> Start:
-        """Return when the fetch may start, which is soon; there may have been some waiting for it here.
+    async def passage(self, lines: Lines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
+        """Return when a fetch may start, which is soon; there may have been some waiting for it here.
 
         Args:
-            address: of the server.
+            lines: the gates.
             due_ms: when the host may be fetched, on the monotonic clock.
             grant: what the start is for; who is sent away comes back under the same name.
-            gap_ms: between fetches from the server; 0: it has no gate.
-            missed: the fetch's start before, if that was missed.
+            before: the fetch's starts before, if they were missed.
 
         Raises:
             Closed: with the time until its turn.
             TransientStoreError: Redis is away.
         """
-        if not gap_ms:
+        name = f"{grant} in its spaces"
+        in_spaces = await self._start(lines.of_spaces, due_ms, name, before.of_spaces)
+        at_server = await self._start(lines.of_server, in_spaces.at_ms, grant, before.of_server)
+        if at_server.at_ms > in_spaces.until_ms:  # that one is given up
+            in_spaces = await self._start(lines.of_spaces, at_server.at_ms, name, in_spaces)
+        return Passage(in_spaces, at_server)
+
+    async def _start(self, line: Line, due_ms: int, grant: str, before: Start) -> Start:
+        if not line.gates:
             return ANY_TIME._replace(at_ms=due_ms)
         had_turn = grant in self._turns
-        missed = self._turns.get(grant, missed)
+        before = self._turns.get(grant, before)
         await self._sleep_until(due_ms if had_turn else due_ms - AHEAD_MS)
         while True:
-            start = await self._gates.ask(address, gap_ms, due_ms, missed=missed, had_turn=had_turn)
+            start = await self._gates.ask(line, due_ms, before=before, had_turn=had_turn)
             if isinstance(start, Start):
                 self._turns.pop(grant, None)
                 return start
             wait_ms = start - self._clock.monotonic_ms()
             if wait_ms > WAIT_MS_MAX:
-                _remember(self._turns, grant, missed)
+                _remember(self._turns, grant, before)
                 raise Closed(retry_ms=wait_ms)
             await self._sleep_until(start)
             had_turn = True

@@ -1,16 +1,17 @@
-"""How often hosts that fail are tried while a node is behind (step 9): a decision, no I/O, no clock.
+"""How often what fails is tried while a node is behind (step 9): a decision, no I/O, no clock.
 
 To try a dead host costs a node as much as to fetch a page of a healthy one. Where it has time for both, each has its
 back-off and that is all. But a node whose CPU is full is behind: hosts that are due wait for it, for minutes, and what
 is a long rest then for a host that fails? All would be tried as often as others are crawled. So then they have a
-share of what the node takes, and whoever is beyond it rests as long again as hosts wait.
+share of what the node takes, and whoever is beyond it rests as long again as hosts wait. Theirs is the share of hosts
+that fail, of URLs that failed before, and of hosts whose pages fail one after the other.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-SHARE: Final = 0.1
+SHARE: Final = 0.05
 BEHIND_MS: Final = 2_000
 TRIES_A_SECOND: Final = 1  # in any case: when nothing else is left, nothing else tells that the node is not behind
 CREDIT_MAX: Final = 64

@@ -120,19 +120,16 @@ class Gatekeeper:
             await self._before_robots()
             if held.stage is not Stage.WAITING:
                 return  # given back meanwhile: the node stops
-            held.due_ms = await self._doors.spaced(held, f"robots {held.authority}", held.due_ms)
             held.stage = Stage.ROBOTS
             rest_ms = await self._robots.fetch(held)
             held.said = self._robots.said_of(held.authority)
             self._outlet.give_back(held, rest_ms, "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
-            grant = f"{held.partition}:{held.seq}"
-            held.server_delay_ms = self._doors.server_delay_ms(held.address, held.host)
-            due_ms = await self._doors.spaced(held, grant, held.due_ms)
-            held.start = await self._doors.start(held.address, due_ms, grant, held.server_delay_ms, held.start)
-            start_ms = held.start.at_ms
-            held.due_ms = due_ms if start_ms <= due_ms else await self._doors.spaced(held, grant, start_ms)
+            lines, grant = self._doors.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
+            held.gaps = lines.gaps
+            held.passage = await self._doors.passage(lines, held.due_ms, grant, held.passage)
+            held.due_ms = held.passage.at_ms
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
 

@@ -14,7 +14,6 @@ from collections import OrderedDict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended, elsewhere
@@ -39,6 +38,7 @@ SERVERS_REMEMBERED = 10_000
 ASKED_AGAIN_MAX = 16  # starts that were missed, at a time
 SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
 HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
+ERRORS_MAX = 2  # pages in a row: one may be bad on any host
 NEVER_MS = 1 << 62
 SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
@@ -66,6 +66,7 @@ class Handout:
         self._dice = dice
         self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
         self._failing_share = FailingShare()
+        self._errors: OrderedDict[str, int] = OrderedDict()  # host -> pages in a row that failed though it answers
         self._slow: OrderedDict[str, int] = OrderedDict()
         self._slow_after_ms = policy.slow_after_ms or NEVER_MS
         self._slow_fetching = 0
@@ -101,7 +102,7 @@ class Handout:
         """The URL may be fetched now; one that has missed a start before is the next one."""
         if held.stage is Stage.WAITING:
             held.stage = Stage.BUFFERED
-            if held.start.misses:
+            if held.passage.misses:
                 self._asked_again.discard(held)
                 self._buffer.appendleft(held)
             else:
@@ -110,10 +111,8 @@ class Handout:
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
         """The URL returns to its place or its next one; its host rests, as long as it must after what the URL said."""
-        if held.stage is Stage.ROBOTS:
-            self._note_start(held.spaces, self._clock.monotonic_ms())  # not when it began: that may have been late
-            if self._paces.differ:
-                delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
+        if held.stage is Stage.ROBOTS and self._paces.differ:
+            delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         if held.said not in ("", ANSWERS):
             # Behind the host's others, as a page that failed: the next one tells whether it was the host.
             held.next_order = order_of(lowered(held.fields.priority), held.seq)
@@ -163,7 +162,7 @@ class Handout:
             held = self._buffer.popleft()
             if held.stage is not Stage.BUFFERED:
                 continue
-            if now_ms > held.start.until_ms and not held.refusal:
+            if now_ms > held.passage.until_ms and not held.refusal:
                 self._missed.append(held)
                 continue
             if self._is_slowed(held, now_ms):
@@ -171,7 +170,7 @@ class Handout:
                 return None
             if self._slow and not held.refusal and not self._slow_may_start(held):
                 continue
-            if held.refusal or self._server_may_start(held, now_ms):
+            if held.refusal or self._gaps_allow(held, now_ms):
                 held.stage = Stage.STARTED
                 held.fetching_since_ms = now_ms
                 self._fetching += 1
@@ -220,7 +219,7 @@ class Handout:
     def is_put_off(self, held: HeldUrl, late_ms: int) -> bool:
         """Give back a URL that was just taken, `late_ms` after its host was due, if either fails and others wait."""
         is_tried_again = held.fields.attempts > 0
-        fails = is_tried_again or held.host in self._failing
+        fails = is_tried_again or held.host in self._failing or self._errors.get(held.host, 0) >= ERRORS_MAX
         rest_ms = self._failing_share.rest_ms(late_ms, self._clock.monotonic_ms(), fails=fails)
         if rest_ms:
             if is_tried_again:
@@ -252,11 +251,19 @@ class Handout:
         outcome = held.outcome
         if outcome in FAILURES:
             return self._health(held, outcome)
-        if outcome.startswith("status:") or (outcome.startswith("error:") and outcome not in NO_WORD):
+        is_error = outcome.startswith("error:") and outcome not in NO_WORD
+        if is_error or outcome.startswith("status:"):
             if self._failing:
                 self._failing.pop(held.host, None)
+            self._note_page(held.host, is_error=is_error)
             return ANSWERS
         return ""
+
+    def _note_page(self, host: str, *, is_error: bool) -> None:
+        if is_error:
+            _remember(self._errors, host, self._errors.get(host, 0) + 1)
+        elif self._errors:
+            self._errors.pop(host, None)
 
     def _health(self, held: HeldUrl, said: str) -> str:
         """A word on a host, for Redis to count; remembered here too."""
@@ -303,12 +310,9 @@ class Handout:
         speed = self.speed
         return speed is not None and speed.limits and not held.refusal and not speed.may_start(now_ms)
 
-    def _server_may_start(self, held: HeldUrl, now_ms: int) -> bool:
+    def _gaps_allow(self, held: HeldUrl, now_ms: int) -> bool:
         """Keep the gap between actual starts: a granted start that was late must not crowd the next one."""
-        gaps = held.spaces
-        if held.server_delay_ms and held.address:
-            gaps = ((server_of(held.address), held.server_delay_ms), *gaps)
-        wait_ms = self._start(gaps, now_ms)
+        wait_ms = self._start(held.gaps, now_ms)
         if wait_ms > 0:
             held.stage = Stage.WAITING
             self.call_later(wait_ms / 1000, self.admit, held)
@@ -344,16 +348,12 @@ class Handout:
         wait_ms = max((started_ms.get(name, -NEVER_MS) + gap_ms - now_ms for name, gap_ms in gaps), default=0)
         if wait_ms > 0:
             return wait_ms
-        self._note_start(gaps, now_ms)
-        return 0
-
-    def _note_start(self, gaps: tuple[tuple[str, int], ...], now_ms: int) -> None:
-        started_ms = self._started_ms
         for name, _ in gaps:
             started_ms[name] = now_ms
             started_ms.move_to_end(name)
             if len(started_ms) > SERVERS_REMEMBERED:
                 started_ms.popitem(last=False)
+        return 0
 
 
 def _remember(hosts: OrderedDict[str, int], host: str, key: int) -> None:

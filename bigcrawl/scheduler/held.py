@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.gates import ANY_TIME
+from bigcrawl.scheduler.gates import UNASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.redisdb.scripts import Ended
     from bigcrawl.scheduler.codec import Member
-    from bigcrawl.scheduler.gates import Start
+    from bigcrawl.scheduler.gates import Passage
+    from bigcrawl.scheduler.spaces import Space
 
 # Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.
 KEEP_ENDED_MS = 3_000
@@ -64,9 +65,8 @@ class HeldUrl:
     fetching_since_ms: int = -1  # monotonic; -1: it is not being fetched, or is answered
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
     address: str = ""
-    server_delay_ms: int = 0  # between starts of fetches from that address
-    start: Start = ANY_TIME  # that its server's gate granted; the last one, when that was missed
-    spaces: tuple[tuple[str, int], ...] = ()  # that it keeps: name, gap ms
+    passage: Passage = UNASKED  # that its gates granted; the last one, when that was missed
+    gaps: tuple[Space, ...] = ()  # that its start keeps to others of the node
     has_errback: bool = False
     refusal: str = ""  # why it is not fetched, when only its errback is left to run
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.outcomes`

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.politeness.robots_policy import (
     REDIRECTS_MAX,
@@ -43,7 +42,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.doors import Closed
-from bigcrawl.scheduler.gates import ANY_TIME, MISSED
+from bigcrawl.scheduler.gates import MISSED, UNASKED
 from bigcrawl.scheduler.gathered import Gathered
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.rules_shelf import RulesShelf
@@ -264,18 +263,17 @@ class Robots:
         asked_ms = min(rules.crawl_delay_ms or 0, self._policy.crawl_delay_max_ms)
         return max(self._policy.host_delay_ms, asked_ms)
 
-    async def _wait_at_doors(self, host: str, due_ms: int, grant: str) -> None:
+    async def _wait_at_doors(self, host: str, due_ms: int, url: str) -> None:
         address = await self._doors.address(host)
-        gap_ms = self._doors.server_delay_ms(address, host)
-        gaps = ((server_of(address), gap_ms),) if gap_ms else ()
-        start, wait_ms = ANY_TIME, MISSED
+        lines = self._doors.lines(address, host, url)
+        passage, wait_ms = UNASKED, MISSED
         while wait_ms:
             if wait_ms == MISSED:
-                start = await self._doors.start(address, due_ms, grant, gap_ms, start)
-                wait_ms = max(0, start.at_ms - self._clock.monotonic_ms())
+                passage = await self._doors.passage(lines, due_ms, url, passage)
+                wait_ms = max(0, passage.at_ms - self._clock.monotonic_ms())
             await asyncio.sleep(wait_ms / 1000)
             # The start before it may have been late.
-            wait_ms = self.start(gaps, start.until_ms)
+            wait_ms = self.start(lines.gaps, passage.until_ms)
 
     async def _follow(self, url: str, host: str) -> Fetched:
         """Fetch a URL of a host that is ours now, and what it redirects to."""

@@ -1,7 +1,7 @@
 """Spaces that several hosts share (step 10): that of a pay-level domain, and that of a group by a user's own key.
 
-Starts in one space keep a gap over all nodes, beside the delays of host and server: Redis grants a start that keeps
-all spaces of a URL (`pass_spaces.lua`). None by default, and then nothing is asked.
+Starts in one space keep a gap over all nodes, beside the delays of host and server: each has a gate, as a server has
+(gates.py). None by default, and then nothing is asked.
 """
 
 from __future__ import annotations
@@ -22,30 +22,7 @@ if TYPE_CHECKING:
 Space = tuple[str, int]
 """Its name, and the gap between starts in it, ms."""
 
-MARGIN_MS_MAX: Final = 250
 GROUP_BYTES_MAX: Final = 200
-
-
-def with_margin(spaces: tuple[Space, ...]) -> tuple[Space, ...]:
-    """The gaps to ask Redis for: a tenth more, a quarter of a second at most.
-
-    Half of that is by how much a start may be late, and half is for what lies between a start and its arrival.
-    """
-    return tuple((name, gap_ms + _margin_ms(gap_ms)) for name, gap_ms in spaces)
-
-
-def in_the_node(spaces: tuple[Space, ...]) -> tuple[Space, ...]:
-    """The gaps that a node keeps between its own starts, late ones too."""
-    return tuple((name, gap_ms + _margin_ms(gap_ms) // 2) for name, gap_ms in spaces)
-
-
-def late_ms(spaces: tuple[Space, ...]) -> int:
-    """By how much a start may be late without coming too close to the next one."""
-    return min(_margin_ms(gap_ms) // 2 for _, gap_ms in spaces)
-
-
-def _margin_ms(gap_ms: int) -> int:
-    return min(MARGIN_MS_MAX, gap_ms // 10)
 
 
 class Spaces:

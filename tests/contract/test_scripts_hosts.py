@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import CrawlKeys, gate_key
+from bigcrawl.redisdb.keys import CrawlKeys, gate_prefix
 from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS, ScriptRunner, ScriptWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bigcrawl.redisdb.scripts import Call
 
@@ -46,9 +46,9 @@ def give_back(world: ScriptWorld, ticket: str = "t1", delay_ms: int = DELAY_MS) 
 @pytest.fixture
 def gate(runner: ScriptRunner) -> Iterator[str]:
     """A server's gate that is open; gates stand above all crawls, so it is removed before and after."""
-    runner.client.delete(gate_key(ADDRESS))
+    runner.client.delete(gate_prefix(ADDRESS) + ADDRESS)
     yield ADDRESS
-    runner.client.delete(gate_key(ADDRESS))
+    runner.client.delete(gate_prefix(ADDRESS) + ADDRESS)
 
 
 @pytest.fixture
@@ -353,7 +353,7 @@ def test_missed_start_of_a_forgotten_gate_is_granted_at_once(runner: ScriptRunne
 def test_gate_is_forgotten_when_it_is_past(runner: ScriptRunner, gate: str) -> None:
     """A gate that delays nobody any more takes no memory."""
     runner.run(passing(gate, "a", 0))
-    assert 0 < runner.client.pttl(gate_key(gate)) <= GAP_MS + LATE_MS + 1_000
+    assert 0 < runner.client.pttl(gate_prefix(gate) + gate) <= GAP_MS + LATE_MS + 1_000
 
 
 def test_many_askers_at_once_get_distinct_starts(runner: ScriptRunner, gate: str) -> None:
@@ -408,19 +408,71 @@ def test_turns_of_all_nodes_lead_to_starts_alike(runner: ScriptRunner, gate: str
     assert runner.run(passing(gate, node, 5_450, ahead=50, had_turn=True)) == (start, True)
 
 
+def test_start_keeps_the_gaps_of_all_its_gates(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """The latest of them counts, and moves all of them on."""
+    pld, group = ("pld example.com", 1_000), ("group wiki", 300)
+
+    def granted(*gates: tuple[str, int]) -> tuple[int, bool]:
+        return runner.run(passing("", "a", 5_000, prefix=crawl.space, gates=gates))
+
+    assert (granted(pld), granted(group)) == ((5_000, True), (5_000, True))
+    assert granted(pld, group) == (6_000, True)
+    assert granted(group) == (6_300, True)
+    assert granted(pld) == (7_000, True)
+    assert granted(("pld example.org", 1_000)) == (5_000, True)
+
+
+def test_who_must_wait_for_one_gate_takes_no_start_of_another(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """It stands in line at the one that is busy alone."""
+    pld, group = ("pld example.com", 2_000), ("group wiki", 300)
+
+    def passed(now: int, *gates: tuple[str, int], had_turn: bool = False) -> tuple[int, bool]:
+        return runner.run(passing("", "a", now, prefix=crawl.space, gates=gates, ahead=100, had_turn=had_turn))
+
+    assert passed(5_000, pld) == (5_000, True)
+    assert passed(5_000, pld, group) == (7_000, False)
+    assert [passed(at_ms, group) for at_ms in (5_000, 5_300)] == [(5_000, True), (5_300, True)]
+    assert passed(5_000, pld) == (9_000, False), "there is one in line"
+    assert passed(7_000, pld, group, had_turn=True) == (7_000, True)
+    assert passed(7_000, group)[1] is False
+
+
+def test_start_that_is_given_up_at_several_gates_is_free_again(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """Unless another node came to one of them."""
+    gates = (("pld example.com", 1_000), ("group wiki", 300))
+
+    def passed(node: str, earliest: int, missed: int = 0) -> tuple[int, bool]:
+        return runner.run(passing("", node, 5_000, prefix=crawl.space, gates=gates, earliest=earliest, missed=missed))
+
+    assert passed("a", 5_000) == (5_000, True)
+    assert passed("a", 5_400, missed=5_000) == (5_400, True)
+    assert runner.run(passing("", "b", 5_000, prefix=crawl.space, gates=gates[1:])) == (5_700 + LATE_MS, True)
+    assert passed("a", 5_500, missed=5_400) == (6_400, True)
+
+
 def passing(
     gate: str,
     node: str,
     now: int,
     *,
+    prefix: str = "",
+    gates: Sequence[tuple[str, int]] = (),
     earliest: int = 0,
     late: int = LATE_MS,
     missed: int = 0,
     ahead: int = 100_000,
     had_turn: bool = False,
 ) -> Call[tuple[int, bool]]:
-    return scripts.pass_gate(
-        gate, GAP_MS, earliest, node, late_ms=late, ahead_ms=ahead, missed_ms=missed, had_turn=had_turn, now_ms=now
+    return scripts.pass_gates(
+        prefix or gate_prefix(gate),
+        gates or [(gate, GAP_MS)],
+        earliest,
+        node,
+        late_ms=late,
+        ahead_ms=ahead,
+        missed_ms=missed,
+        had_turn=had_turn,
+        now_ms=now,
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_prefix
 from bigcrawl.redisdb.scripts import Call, Ended, Identity
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],
     ("reconcile_partition", "rests"): {"host": 4},
     ("park_urls", "members"): [b"1:url"],
-    ("pass_spaces", "spaces"): [("pld example.com", 1)],
+    ("pass_gates", "gates"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],
     ("trim_partition", "state"): {"waiting": 5},
 }
@@ -113,6 +113,8 @@ def call_with_sentinels(name: str, *, rows: bool, tables: Collection[str] = ()) 
         elif (name, parameter.name) in ROWS:
             row = ROWS[name, parameter.name]
             arguments[parameter.name] = row if rows or parameter.name in tables else type(row)()
+        elif parameter.name == "prefix":
+            arguments[parameter.name] = gate_prefix("192.0.2.1")
         elif annotation != "bool":
             made = {"int": number, "str": f"the-{number}", "bytes": b"the-%d" % number}[annotation]
             arguments[parameter.name] = made
@@ -165,14 +167,14 @@ class TestHeader:
         assert list(header.keys) == list(range(1, len(call.keys) + 1))
         for declared, key in zip(header.keys.values(), call.keys, strict=True):
             ours = key.partition("}:")[2]
-            assert declared.name == ("gate" if ours.startswith("server:") else ours)
+            assert declared.name == ("gate:" if ours == "server:" else ours)
 
     def test_keys_have_the_types_of_the_key_table(self, name: str) -> None:
         """A key has the type that the table of keys gives it; so has what is appended to a prefix."""
         header, _ = lines_of(name)
         for number, declared in header_of(name).keys.items():
             assert declared.kind in TYPES
-            wanted = key_table()["server:" if declared.name == "gate" else declared.name]
+            wanted = key_table()["server:" if declared.name == "gate:" else declared.name]
             if declared.kind == "prefix":
                 line = next(line for line in header if line.startswith(f" KEYS[{number}]"))
                 assert re.search(rf"\+ \w+: {wanted}\b", line), f"{declared.name} holds a {wanted}"

@@ -11,7 +11,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.control import DELAYED
 from bigcrawl.scheduler.delay_rules import NO_DELAYS, DelayBook, DelayRule, delays_in_force, parse_delays
 from bigcrawl.scheduler.paces import Paces
-from bigcrawl.scheduler.spaces import Spaces, group_function, in_the_node, late_ms, with_margin
+from bigcrawl.scheduler.spaces import Spaces, group_function
 from bigcrawl.url.domain import PublicSuffixes
 from tests.unit.scheduler.test_speed import awaited
 from tests.unit.scheduler.world import make_config, queued, world
@@ -112,14 +112,6 @@ def test_a_group_function_that_is_none_ends_the_start(path: str) -> None:
     """Tried at the start, so that a wrong one ends that and not each page."""
     with pytest.raises(ConfigError, match="BIGCRAWL_GROUP is"):
         group_function(path)
-
-
-def test_gaps_are_asked_for_with_room_for_a_late_start() -> None:
-    """A tenth more, a quarter of a second at most; half of it is how late a start may be."""
-    kept = (("pld a.com", 500), ("group x", 10_000))
-    assert with_margin(kept) == (("pld a.com", 550), ("group x", 10_250))
-    assert in_the_node(kept) == (("pld a.com", 525), ("group x", 10_125))
-    assert late_ms(kept) == 25
 
 
 def test_a_host_rests_as_its_rule_says(tmp_path: Path) -> None:

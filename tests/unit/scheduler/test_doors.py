@@ -11,6 +11,7 @@ from bigcrawl.clock import ManualClock, SystemClock
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.scheduler import doors as doors_module
 from bigcrawl.scheduler.doors import UNIDENTIFIED, Closed, Doors
+from bigcrawl.scheduler.gates import ANY_TIME
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.spaces import Spaces
 from tests.unit.scheduler.world import connected, make_config, resolve
@@ -65,8 +66,7 @@ class Entrance:
 
     async def start_ms(self, address: str, due_ms: int, grant: str) -> int:
         """When a fetch of a host on that server may start."""
-        gap_ms = self.doors.server_delay_ms(address, "a.example")
-        return (await self.doors.start(address, due_ms, grant, gap_ms)).at_ms
+        return (await self.doors.passage(self.doors.lines(address, "a.example", grant), due_ms, grant)).at_ms
 
 
 def run(tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any) -> None:
@@ -332,4 +332,35 @@ def test_start_is_never_before_the_host_is_due(tmp_path: Path, redis_url: str) -
         assert await entrance.start_ms("192.0.2.80", 400, "url") >= 400
 
     run(tmp_path, redis_url, story, server_delay=0.1)
+    run(tmp_path, redis_url, story)
+
+
+def test_fetch_passes_the_gates_of_its_spaces_and_of_its_server(tmp_path: Path, redis_url: str) -> None:
+    """The later start counts; the one in the space is moved to it, so that the next one there is a gap behind that."""
+
+    async def story(entrance: Entrance) -> None:
+        doors = entrance.doors
+        busy = doors.lines("192.0.2.81", "other.example", "http://other.example/")
+        lines = doors.lines("192.0.2.81", "spaced.example", "http://spaced.example/")
+        assert lines.gaps == (("192.0.2.81", 400), ("pld spaced.example", 300))
+        first = await doors.passage(busy, 0, "first")
+        passage = await doors.passage(lines, 0, "second")
+        assert passage.at_ms == passage.of_server.at_ms == pytest.approx(first.at_ms + 400, abs=20)
+        assert passage.of_spaces.at_ms == passage.at_ms
+        assert passage.of_spaces.misses == 0
+        elsewhere = doors.lines("192.0.2.82", "spaced.example", "http://spaced.example/x")
+        assert (await doors.passage(elsewhere, 0, "third")).at_ms == pytest.approx(passage.at_ms + 300, abs=20)
+
+    run(tmp_path, redis_url, story, clock=SystemClock(), server_delay=0.4, pld_delay=0.3)
+
+
+def test_fetch_without_gates_passes_at_once(tmp_path: Path, redis_url: str) -> None:
+    """When its host is due, and at any time after that."""
+
+    async def story(entrance: Entrance) -> None:
+        lines = entrance.doors.lines("192.0.2.83", "a.example", "http://a.example/")
+        passage = await entrance.doors.passage(lines, 70, "url")
+        assert lines.gaps == ()
+        assert (passage.at_ms, passage.until_ms, passage.misses) == (70, ANY_TIME.until_ms, 0)
+
     run(tmp_path, redis_url, story)

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bigcrawl.clock import ManualClock
-from bigcrawl.redisdb.keys import gate_key
-from bigcrawl.scheduler.gates import ANY_TIME, Gates, Start, slack_ms
+from bigcrawl.redisdb.keys import gate_prefix
+from bigcrawl.scheduler.gates import ANY_TIME, Gates, Line, Start, of_server, slack_ms
 from tests.support.script_world import T0, ScriptRunner
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GAP_MS = 400
 SERVER = "192.0.2.1"
+SPACES = ("pld a.example", "pld b.example", "group x")
 NODES = ("a", "b", "c")
 SLACK_MS = slack_ms(GAP_MS, 0)
 HOST_DELAY_MS = 1_000
@@ -39,7 +40,7 @@ class TimedClient:
     """Runs scripts on a real Redis, by a clock that the test sets."""
 
     def __init__(self, redis: redis.Redis, clock: ManualClock) -> None:
-        self._runner = ScriptRunner(redis, ["pass_gate"])
+        self._runner = ScriptRunner(redis, ["pass_gates"])
         self._clock = clock
         self.calls = 0
 
@@ -60,24 +61,33 @@ class Fetch:
     start: Start | None = None
     missed: Start = ANY_TIME
     turns: int = 0
+    gates: tuple[str, ...] = (SERVER,)
 
 
 class Server:
     """What nodes fetch from, and how each does it; times are ms of their common clock."""
 
     def __init__(self, redis_server: PrivateRedis, gap_ms: int = GAP_MS) -> None:
-        redis_server.client.delete(gate_key(SERVER))
+        redis_server.client.delete(*(gate_prefix(SERVER) + name for name in (SERVER, *SPACES)))
         self.gap_ms = gap_ms
         self.clock = ManualClock()
         self.client = TimedClient(redis_server.client, self.clock)
         self._gates = {node: Gates(node, cast("RedisClient", self.client), self.clock) for node in NODES}
         self._moments: list[tuple[int, int, Fetch]] = []
         self._numbers = count()
-        self._latest: dict[str, int] = defaultdict(lambda: -gap_ms)
+        self._latest: dict[tuple[str, str], int] = defaultdict(lambda: -gap_ms)
 
-    def ask(self, node: str, missed: Start = ANY_TIME, due_ms: int = 0, *, had_turn: bool = False) -> Start | int:
-        asking = self._gates[node].ask(SERVER, self.gap_ms, due_ms, missed=missed, had_turn=had_turn)
-        return asyncio.run(asking)
+    def ask(
+        self,
+        node: str,
+        missed: Start = ANY_TIME,
+        due_ms: int = 0,
+        gates: Sequence[str] = (SERVER,),
+        *,
+        had_turn: bool = False,
+    ) -> Start | int:
+        line = Line(gate_prefix(SERVER), tuple((gate, self.gap_ms) for gate in gates))
+        return asyncio.run(self._gates[node].ask(line, due_ms, before=missed, had_turn=had_turn))
 
     def start(self, node: str, missed: Start = ANY_TIME, due_ms: int = 0) -> Start:
         start = self.ask(node, missed, due_ms)
@@ -95,15 +105,18 @@ class Server:
             self.clock.advance(now_ms - self.clock.monotonic_ms())
             if fetch.start is None or now_ms > fetch.start.until_ms:
                 self.want(self._asked(fetch) + late_ms(fetch), fetch)
-            elif now_ms < self._latest[fetch.node] + self.gap_ms:
-                self.want(self._latest[fetch.node] + self.gap_ms, fetch)
+                continue
+            own = [(fetch.node, gate) for gate in fetch.gates]
+            next_ms = max(self._latest[each] for each in own) + self.gap_ms
+            if now_ms < next_ms:
+                self.want(next_ms, fetch)
             else:
-                self._latest[fetch.node] = now_ms
+                self._latest.update(dict.fromkeys(own, now_ms))
                 yield now_ms, fetch
 
     def _asked(self, fetch: Fetch) -> int:
         fetch.missed, fetch.start = fetch.start or fetch.missed, None
-        answer = self.ask(fetch.node, fetch.missed, had_turn=fetch.turns > 0)
+        answer = self.ask(fetch.node, fetch.missed, gates=fetch.gates, had_turn=fetch.turns > 0)
         if isinstance(answer, Start):
             fetch.start = answer
             return answer.at_ms
@@ -151,6 +164,28 @@ def test_starts_of_different_nodes_arrive_the_gap_apart(redis_server: PrivateRed
     )
     assert len(arrived) == len(fetches)
     assert all(later[0] - earlier[0] >= GAP_MS for earlier, later in pairwise(arrived) if earlier[1] != later[1])
+
+
+@given(
+    FETCHES, st.lists(st.lists(st.sampled_from(SPACES), min_size=1, unique=True).map(tuple), min_size=40, max_size=40)
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_starts_in_each_space_arrive_the_gap_apart(
+    redis_server: PrivateRedis, fetches: list[Given], spaces: list[tuple[str, ...]]
+) -> None:
+    """Those of one PLD, or of one group, or of both; and each comes."""
+    server = Server(redis_server)
+    for number, (each, gates) in enumerate(zip(fetches, spaces, strict=False)):
+        server.want(each.asked_ms, Fetch(each.node, number, gates=gates))
+    dice = random.Random(1)
+    arrived = sorted(
+        (at_ms + fetches[fetch.name].way_ms, fetch.node, fetch.gates)
+        for at_ms, fetch in server.started(lambda fetch: dice.randint(0, fetches[fetch.name].late_ms))
+    )
+    assert len(arrived) == len(fetches)
+    for space in SPACES:
+        inside = [(at_ms, node) for at_ms, node, gates in arrived if space in gates]
+        assert all(later[0] - earlier[0] >= GAP_MS for earlier, later in pairwise(inside) if earlier[1] != later[1])
 
 
 class Crowded(NamedTuple):
@@ -223,3 +258,9 @@ def test_missed_start_waits_for_its_turn_where_others_came(server: Server) -> No
 def test_start_is_not_before_the_host_is_due(server: Server) -> None:
     """Nor is its slack counted from another moment."""
     assert server.start("a", due_ms=300) == Start(300, 300 + SLACK_MS, T0 + 300)
+
+
+def test_server_has_no_gate_where_it_has_no_gap() -> None:
+    """Of IPv6 it is the network's."""
+    assert of_server("192.0.2.1", 0).gates == ()
+    assert of_server("2001:db8:1:2::9", 500).gates == (("2001:db8:1:2::/64", 500),)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.clock import ManualClock
+from bigcrawl.politeness.addresses import server_of
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
 from bigcrawl.scheduler.codec import order_of
-from bigcrawl.scheduler.gates import MISSED, Start
+from bigcrawl.scheduler.gates import MISSED, Passage, Start
 from bigcrawl.scheduler.handout import ABORTED, ASKED_AGAIN_MAX, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.outbox import Outbox
@@ -36,8 +37,9 @@ class Desk:
 
     def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
         held = held_url(seq)
-        held.server_delay_ms = self.config.politeness.server_delay_ms
         held.address = address
+        gap_ms = self.config.politeness.server_delay_ms
+        held.gaps = ((server_of(address), gap_ms),) if address and gap_ms else ()
         held.due_ms = self.clock.monotonic_ms()
         self.handout.held.add(held)
         return held
@@ -336,7 +338,10 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     desk.handout.ask_again = asked.append
     punctual, late = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.2")
     desk.clock.advance(10_000)
-    punctual.start, late.start = Start(9_900, 10_000, 1), Start(9_899, 9_999, 1)
+    punctual.passage, late.passage = (
+        Passage(of_server=Start(9_900, 10_000, 1)),
+        Passage(of_server=Start(9_899, 9_999, 1)),
+    )
     desk.handout.admit(punctual)
     desk.handout.admit(late)
     assert [desk.handout.pop(), desk.handout.pop()] == [punctual, None]
@@ -345,7 +350,7 @@ def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
     desk.clock.advance(2_000)
     other = desk.taken(3, "192.0.2.3")
     desk.handout.admit(other)
-    late.start = Start(12_000, 12_100, 2, misses=1)
+    late.passage = Passage(of_server=Start(12_000, 12_100, 2, misses=1))
     desk.handout.admit(late)
     assert [desk.handout.pop(), desk.handout.pop()] == [late, other]
     assert asked == [late]
@@ -361,13 +366,13 @@ def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) ->
     desk.clock.advance(10_000)
     urls = [desk.taken(seq, f"192.0.2.{seq}") for seq in range(1, ASKED_AGAIN_MAX + 3)]
     for held in urls:
-        held.start = Start(9_000, 9_100, 1)
+        held.passage = Passage(of_server=Start(9_000, 9_100, 1))
         desk.handout.admit(held)
     assert desk.handout.pop() is None
     assert asked == urls[:ASKED_AGAIN_MAX]
     woken.clear()
     first, second = asked[:2]
-    first.start = Start(10_000, 10_100, 2, misses=1)
+    first.passage = Passage(of_server=Start(10_000, 10_100, 2, misses=1))
     desk.handout.admit(first)
     punctual = desk.taken(100, "192.0.2.200")
     desk.handout.admit(punctual)
@@ -405,6 +410,28 @@ def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: D
         pass
     assert again.end == Ended(3, 75_000, b"=", "put_off", 0, f">{order_of(-1, 3)}")
     assert again.next_order == order_of(-1, 3)
+
+
+def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> None:
+    """One bad page is nothing; a good one ends it."""
+
+    def is_put_off(seq: int) -> bool:
+        return any(desk.handout.is_put_off(desk.taken(seq), 30_000) for _ in range(200))
+
+    def end(seq: int, outcome: str) -> None:
+        held = desk.started(seq)
+        held.outcome = outcome
+        desk.handout.end_fetched(held)
+
+    healthy = desk.taken(1)
+    healthy.host = "answers.example"
+    assert not any(desk.handout.is_put_off(healthy, 30_000) for _ in range(1_000))
+    end(2, "error:dataloss")
+    assert not is_put_off(3)
+    end(4, "error:dataloss")
+    assert is_put_off(5)
+    end(6, "status:200")
+    assert not is_put_off(7)
 
 
 def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) -> None:

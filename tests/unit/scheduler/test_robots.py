@@ -193,6 +193,8 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
             def start(gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
                 asked.append((len(w.web.asked), gaps))
                 until.append(until_ms)
+                if waits[0] == MISSED:
+                    w.clock.advance(until_ms - w.clock.monotonic_ms() + 1)
                 return waits.pop(0)
 
             robots.start = start

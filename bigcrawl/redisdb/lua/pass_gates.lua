@@ -1,0 +1,67 @@
+-- pass_gates: grant a node the next start that keeps the gaps of some gates if that is near, else a turn to ask again.
+-- A gate is that of a server (an IP address), of a pay-level domain, or of a user's group.
+-- KEYS[1] prefix  gate:   + name: string, "free others since line", node and last, a line each; ms; expires when past
+--                         free, others: from when the next start is allowed to the node that was granted the last one,
+--                         and to others; since: since when nobody else was granted one; line: when the last turn is
+--                         over, and whose it was
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] earliest start wanted ms    ARGV[3] node
+-- ARGV[4] late ms: by how much the start may arrive late
+-- ARGV[5] missed ms: the start that was granted before and is given up or too late by now; 0 for none
+-- ARGV[6] ahead ms: no start is granted when a gate is free further ahead than that
+-- ARGV[7] 1: the caller has waited for its turn    ARGV[8...] per gate: name, gap between starts ms
+-- Returns: {start ms or turn ms, 1 for a start and 0 for a turn}; the caller starts then or `late` after that, and
+--          keeps its own starts apart; or asks again at its turn.
+-- Guarantee: starts at one gate that are no later than allowed are its gap apart, over all who ask. A missed start is
+--            granted at once where nobody else was granted one since. Whether a turn leads to a start does not depend on
+--            whose it is. Who must wait for one of several gates takes no start of the others.
+-- Lost reply: a repeat wastes one gap.
+-- Cost: O(gates).
+local now = tonumber(ARGV[1])
+if now == 0 then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local wanted, late, missed = math.max(now, tonumber(ARGV[2])), tonumber(ARGV[4]), tonumber(ARGV[5])
+local gates, start, is_free_still = {}, wanted, missed > 0
+for i = 8, #ARGV, 2 do
+  local record = redis.call('GET', KEYS[1] .. ARGV[i]) or '0 0 0 0\n\n'
+  local free, others, since, line, node, last = string.match(record, '^(%d+) (%d+) (%d+) (%d+)\n(.*)\n(.*)$')
+  local gate = {name = ARGV[i], gap = tonumber(ARGV[i + 1]), node = node, last = last}
+  gate.free, gate.others, gate.since, gate.line = tonumber(free), tonumber(others), tonumber(since), tonumber(line)
+  gate.is_same = node == ARGV[3]
+  gate.next = gate.is_same and gate.free or gate.others
+  gate.turn = math.max(wanted, gate.line + ((last == '' or last == ARGV[3]) and 0 or late))
+  start = math.max(start, gate.next)
+  is_free_still = is_free_still and gate.is_same and missed >= gate.since
+  gates[#gates + 1] = gate
+end
+local refused, turn = {}, 0
+for _, gate in ipairs(gates) do
+  local is_near = math.max(wanted, gate.free) - now <= tonumber(ARGV[6])
+  -- A gate that was idle for its gap waits for turns that nobody comes for: their nodes have forgotten them.
+  local has_turn = start >= gate.turn or ARGV[7] == '1' or now >= gate.others + gate.gap
+  if not is_free_still and not (is_near and has_turn) then
+    refused[#refused + 1] = gate
+    turn = math.max(turn, gate.turn, gate.next)
+  end
+end
+local is_granted = #refused == 0
+if is_granted then
+  start = is_free_still and wanted or start
+else
+  start, gates = turn, refused
+end
+for _, gate in ipairs(gates) do
+  if is_granted then
+    gate.free = math.max(gate.free, start + gate.gap)
+    gate.since = gate.is_same and gate.since or start
+    gate.others = math.max(gate.others, start + gate.gap + late)
+    gate.node = ARGV[3]
+  else
+    gate.line, gate.last = start + gate.gap, ARGV[3]
+  end
+  local times = string.format('%.0f %.0f %.0f %.0f', gate.free, gate.others, gate.since, gate.line)
+  local left_ms = string.format('%.0f', math.max(gate.others, gate.line) - now + 1000)
+  redis.call('SET', KEYS[1] .. gate.name, times .. '\n' .. gate.node .. '\n' .. gate.last, 'PX', left_ms)
+end
+return {start, is_granted and 1 or 0}
