@@ -155,6 +155,12 @@ def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
     return b"%d:" % seq + packed
 
 
+def moved_member(fields: Member, priority: int) -> bytes:
+    """Return the member of an admitted URL that has another priority from now on."""
+    packed: bytes = msgpack.packb((fields.key, priority, fields.flags, fields.attempts, fields.body))
+    return b"%d:" % fields.seq + packed
+
+
 def unpack_member(data: bytes) -> Member:
     """Return the fields of a member."""
     seq, _, rest = data.partition(b":")

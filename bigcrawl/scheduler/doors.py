@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bigcrawl.exceptions import ConfigError
@@ -18,7 +19,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates import AHEAD_MS, ANY_TIME, UNASKED, Gates, Line, Lines, Passage, Start, of_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
@@ -200,11 +201,24 @@ class Doors:
             TransientStoreError: Redis is away.
         """
         name = f"{grant} in its spaces"
-        in_spaces = await self._start(lines.of_spaces, due_ms, name, before.of_spaces)
-        at_server = await self._start(lines.of_server, in_spaces.at_ms, grant, before.of_server)
+        with self._kept(grant, before.of_server):
+            in_spaces = await self._start(lines.of_spaces, due_ms, name, before.of_spaces)
+        with self._kept(name, in_spaces):
+            at_server = await self._start(lines.of_server, in_spaces.at_ms, grant, before.of_server)
         if at_server.at_ms > in_spaces.until_ms:  # that one is given up
-            in_spaces = await self._start(lines.of_spaces, at_server.at_ms, name, in_spaces)
+            with self._kept(grant, at_server):
+                in_spaces = await self._start(lines.of_spaces, at_server.at_ms, name, in_spaces)
         return Passage(in_spaces, at_server)
+
+    @contextmanager
+    def _kept(self, grant: str, start: Start) -> Iterator[None]:
+        """Keep what was granted at other gates for when the fetch comes back."""
+        try:
+            yield
+        except Closed:
+            if start.granted_ms:
+                _remember(self._turns, grant, start)
+            raise
 
     async def _start(self, line: Line, due_ms: int, grant: str, before: Start) -> Start:
         if not line.gates:
@@ -250,5 +264,6 @@ class Doors:
 
 def _remember(what: OrderedDict[str, T], name: str, value: T) -> None:
     what[name] = value
+    what.move_to_end(name)
     if len(what) > REMEMBERED_MAX:
         what.popitem(last=False)

@@ -36,7 +36,7 @@ class FailingShare:
         Args:
             late_ms: how long after its host was due it was taken.
             now_ms: of any clock that goes on.
-            fails: whether its host has failed.
+            fails: whether it is one of those that share.
         """
         # One host that was due a day ago, as after a pause, does not make a node late for all others.
         self._late_ms += (min(late_ms, REST_MS_MAX) - self._late_ms) * _WEIGHT

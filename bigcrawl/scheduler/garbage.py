@@ -26,7 +26,8 @@ def give_memory_back() -> None:
     """Give back to the system what malloc keeps of freed memory, where it is one that can be told to (glibc's).
 
     Batches of all sizes come and go; between those that live for long, in the heaps of several threads, tens of MB
-    of holes stay with the process otherwise. Cost: some 10 ms for 200 MB, in any thread, without Python's lock.
+    of holes stay with the process otherwise. Cost: some 10 ms for 200 MB, in any thread; who asks malloc for memory
+    waits meanwhile.
     """
     if _malloc_trim is not None:
         _malloc_trim(0)

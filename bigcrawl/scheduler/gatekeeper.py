@@ -4,7 +4,7 @@
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
     3 address    refused: the URL ends; unknown: its host is tried later
-    4 gate       the server grants a start; one far ahead returns the URL until then
+    4 gates      spaces that hosts share and the server grant a start; whose turn is far ahead returns until then
     5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
 
 A URL that needs none of them waits for nothing: the common case is a few dictionary look-ups.
@@ -135,6 +135,7 @@ class Gatekeeper:
 
     def _is_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
         if known.rules.is_allowed(held.url):
+            held.crawl_delay_ms = known.rules.crawl_delay_ms
             return False
         if known.reason == "unreachable":
             self._outlet.give_up(held, "unreachable")

@@ -12,12 +12,12 @@ import asyncio
 import random
 from collections import OrderedDict, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended, elsewhere
-from bigcrawl.scheduler.codec import lowered, order_of
+from bigcrawl.scheduler.codec import lowered, moved_member, order_of
 from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.failing_share import FailingShare
 from bigcrawl.scheduler.gates import MISSED
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.outbox import Outbox
     from bigcrawl.scheduler.speed import SpeedControl
 
+T = TypeVar("T")
+
 SERVERS_REMEMBERED = 10_000
 ASKED_AGAIN_MAX = 16  # starts that were missed, at a time
 SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
@@ -43,6 +45,16 @@ NEVER_MS = 1 << 62
 SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
 RETURN = b"="
+
+
+class Errors(NamedTuple):
+    """Pages in a row that failed though their host answers, and the key of the last one."""
+
+    pages: int
+    key: int
+
+
+NO_ERRORS = Errors(0, -1)
 
 
 class Handout:
@@ -66,7 +78,7 @@ class Handout:
         self._dice = dice
         self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
         self._failing_share = FailingShare()
-        self._errors: OrderedDict[str, int] = OrderedDict()  # host -> pages in a row that failed though it answers
+        self._errors: OrderedDict[str, Errors] = OrderedDict()  # of hosts that answer
         self._slow: OrderedDict[str, int] = OrderedDict()
         self._slow_after_ms = policy.slow_after_ms or NEVER_MS
         self._slow_fetching = 0
@@ -85,7 +97,6 @@ class Handout:
         self.break_off: Callable[[], None] = _nothing  # gives up what is under way
         self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] = _call_later
         self.ask_again: Callable[[HeldUrl], None] = self.admit  # for another start
-        self.crawl_delay_ms: Callable[[str], int | None] = _no_delay
         self.speed: SpeedControl | None = None
 
     def __repr__(self) -> str:
@@ -109,17 +120,18 @@ class Handout:
                 self._buffer.append(held)
             self.wake_engine()
 
-    def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
-        """The URL returns to its place or its next one; its host rests, as long as it must after what the URL said."""
+    def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
+        """The URL returns to its place, or behind its host's others; its host rests, also as the URL said it must."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
-        if held.said not in ("", ANSWERS):
-            # Behind the host's others, as a page that failed: the next one tells whether it was the host.
-            held.next_order = order_of(lowered(held.fields.priority), held.seq)
-        health = self._health(held, held.said) if held.said else ""
-        if not health and held.next_order is not None:
-            health = elsewhere(held.next_order)
-        self.held.end(held, Ended(held.seq, delay_ms, RETURN, counter, 0, health), 0)
+        member, place = RETURN, ""
+        # As a page that failed: the next URL tells whether it was the host.
+        if is_behind or held.said not in ("", ANSWERS):
+            priority = lowered(held.fields.priority)
+            held.next_order = order_of(priority, held.seq)
+            member, place = moved_member(held.fields, priority), elsewhere(held.next_order)
+        health = self._health(held, held.said) if held.said else place
+        self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, health), 0)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
@@ -218,13 +230,14 @@ class Handout:
 
     def is_put_off(self, held: HeldUrl, late_ms: int) -> bool:
         """Give back a URL that was just taken, `late_ms` after its host was due, if either fails and others wait."""
-        is_tried_again = held.fields.attempts > 0
-        fails = is_tried_again or held.host in self._failing or self._errors.get(held.host, 0) >= ERRORS_MAX
-        rest_ms = self._failing_share.rest_ms(late_ms, self._clock.monotonic_ms(), fails=fails)
+        is_retried = held.fields.attempts > 0
+        host_fails = held.host in self._failing or self._errors.get(held.host, NO_ERRORS).pages >= ERRORS_MAX
+        now_ms = self._clock.monotonic_ms()
+        rest_ms = self._failing_share.rest_ms(late_ms, now_ms, fails=is_retried or host_fails)
         if rest_ms:
-            if is_tried_again:
-                held.next_order = order_of(lowered(held.fields.priority), held.seq)  # its host's others go on
-            self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off")
+            if not host_fails:
+                rest_ms = self._rest_ms(held)  # its host's others go on
+            self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off", is_behind=is_retried)
         return rest_ms > 0
 
     def retire_after(self, failures_max: int) -> None:
@@ -255,15 +268,16 @@ class Handout:
         if is_error or outcome.startswith("status:"):
             if self._failing:
                 self._failing.pop(held.host, None)
-            self._note_page(held.host, is_error=is_error)
+            self._note_page(held, is_error=is_error)
             return ANSWERS
         return ""
 
-    def _note_page(self, host: str, *, is_error: bool) -> None:
+    def _note_page(self, held: HeldUrl, *, is_error: bool) -> None:
         if is_error:
-            _remember(self._errors, host, self._errors.get(host, 0) + 1)
+            pages, key = self._errors.get(held.host, NO_ERRORS)
+            _remember(self._errors, held.host, Errors(pages + (key != held.fields.key), held.fields.key))
         elif self._errors:
-            self._errors.pop(host, None)
+            self._errors.pop(held.host, None)
 
     def _health(self, held: HeldUrl, said: str) -> str:
         """A word on a host, for Redis to count; remembered here too."""
@@ -298,12 +312,13 @@ class Handout:
         return True
 
     def _rest_ms(self, held: HeldUrl) -> int:
-        asked_ms = self.crawl_delay_ms(held.authority)
         policy = self._delays
         if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
         download_ms = 0 if held.outcome in FAILURES else held.download_ms  # a failure has its back-off
-        return host_delay_ms(policy, crawl_delay_ms=asked_ms, download_ms=download_ms, backoff_ms=held.retry_after_ms)
+        return host_delay_ms(
+            policy, crawl_delay_ms=held.crawl_delay_ms, download_ms=download_ms, backoff_ms=held.retry_after_ms
+        )
 
     def _is_slowed(self, held: HeldUrl, now_ms: int) -> bool:
         """Whether the crawl's speed makes all fetches wait; the engine is woken when one may start."""
@@ -356,8 +371,8 @@ class Handout:
         return 0
 
 
-def _remember(hosts: OrderedDict[str, int], host: str, key: int) -> None:
-    hosts[host] = key
+def _remember(hosts: OrderedDict[str, T], host: str, what: T) -> None:
+    hosts[host] = what
     hosts.move_to_end(host)
     if len(hosts) > HOSTS_REMEMBERED:
         hosts.popitem(last=False)
@@ -369,8 +384,3 @@ def _nothing() -> None:
 
 def _call_later(delay_s: float, call: Callable[[HeldUrl], None], held: HeldUrl) -> object:
     return asyncio.get_running_loop().call_later(delay_s, call, held)
-
-
-def _no_delay(authority: str) -> int | None:
-    """Before the rules are there, nobody has asked for a delay."""
-    return None

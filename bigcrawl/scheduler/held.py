@@ -64,6 +64,7 @@ class HeldUrl:
     is_slow: bool = False  # it has one of the fetches of slow hosts
     fetching_since_ms: int = -1  # monotonic; -1: it is not being fetched, or is answered
     ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
+    crawl_delay_ms: int | None = None  # what its authority's robots.txt asks for
     address: str = ""
     passage: Passage = UNASKED  # that its gates granted; the last one, when that was missed
     gaps: tuple[Space, ...] = ()  # that its start keeps to others of the node

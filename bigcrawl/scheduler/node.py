@@ -204,7 +204,6 @@ class Node:
         )
         robots.host_fails = self.handout.fails
         robots.start = self.handout.start_aside
-        self.handout.crawl_delay_ms = robots.crawl_delay_ms
         return robots
 
     def _make_aside(self) -> Aside:

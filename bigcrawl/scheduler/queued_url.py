@@ -24,6 +24,7 @@ BATCH_VERSION = 1
 
 # `QueuedUrl.flags`, a bit each.
 UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
+# 2 is `allowances.COUNTED`
 TRAP_SHIFT = 2  # from here on the marks of `bigcrawl.url.shape`
 RANGES_SHIFT = 32  # from here on the mark of the blacklist's ranges, 24 bits
 
@@ -42,7 +43,7 @@ class QueuedUrl(NamedTuple):
         key: unsigned 64-bit key of the canonical URL (method and body join in for other than GET).
         host: lower-case A-label or IP literal, the unit of queue and delay.
         priority: higher first; 0 is ordinary; any 32-bit signed integer.
-        flags: bits, see `UNCHECKED`.
+        flags: bits, see `UNCHECKED` and what is below it.
         body: everything else, opaque to the frontier.
     """
 

@@ -160,11 +160,6 @@ class Robots:
         self._rules.move_to_end(authority)
         return known
 
-    def crawl_delay_ms(self, authority: str) -> int | None:
-        """What the authority asks for between two fetches, if its rules are here."""
-        known = self._rules.get(authority)
-        return known.rules.crawl_delay_ms if known else None
-
     async def stored(self, held: HeldUrl) -> KnownRules | None:
         """Rules that another node or an earlier run left in the host record; expired ones are kept as a last copy."""
         if held.authority in self._rules:

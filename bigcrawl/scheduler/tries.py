@@ -69,7 +69,8 @@ class Tries:
 
     def try_again(self, held: HeldUrl, request: Request, spider: Spider, handout: Handout) -> None:
         """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
-        attempts = held.fields.attempts + 1
+        is_redirect = held.outcome in REDIRECTED
+        attempts = held.fields.attempts + (not is_redirect)
         host_failed = is_failure(held.outcome)
         if host_failed and handout.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
@@ -81,7 +82,7 @@ class Tries:
         held.next_try = pack_member(held.seq, url, attempts)
         if host_failed:
             held.next_order = order_of(priority, held.seq)
-        elif (request._meta or {}).get("retry_times") and held.outcome not in REDIRECTED:
+        elif (request._meta or {}).get("retry_times") and not is_redirect:
             jitter = (held.fields.key & 0xFF) / 256
             held.retry_delay_ms = retry_backoff_ms(
                 attempts, jitter, first_ms=RETRY_FIRST_MS, longest_ms=RETRY_LONGEST_MS

@@ -173,7 +173,7 @@ def test_returned_url_goes_where_it_is_told_and_says_nothing_of_its_host(world: 
     world.now_ms = world.next_ms(HOST)
     [first] = world.take_seqs()
     behind = 1 << 40
-    world.end(Ended(first, 0, b"=", "put_off", 0, elsewhere(behind)))
+    world.end(Ended(first, 0, b"%d:moved" % first, "put_off", 0, elsewhere(behind)))
     assert record(world)["failures"] == "1"
     [second] = world.take_seqs()
     assert second != first

@@ -437,6 +437,19 @@ def test_who_must_wait_for_one_gate_takes_no_start_of_another(runner: ScriptRunn
     assert passed(7_000, group)[1] is False
 
 
+def test_turn_at_one_gate_is_no_longer_for_another_that_is_busy(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """Else one URL of a crowded domain would send all others of its small group to the end of the domain's line."""
+    pld, group = ("pld example.com", 1_000), ("group wiki", 1_000)
+
+    def passed(*gates: tuple[str, int]) -> tuple[int, bool]:
+        return runner.run(passing("", "a", 5_000, prefix=crawl.space, gates=gates, ahead=100))
+
+    assert (passed(pld), passed(group)) == ((5_000, True), (5_000, True))
+    assert [passed(pld)[0] for _ in range(30)][-1] == 35_000
+    assert passed(pld, group) == (36_000, False)
+    assert passed(group) == (7_000, False)
+
+
 def test_start_that_is_given_up_at_several_gates_is_free_again(runner: ScriptRunner, crawl: CrawlKeys) -> None:
     """Unless another node came to one of them."""
     gates = (("pld example.com", 1_000), ("group wiki", 300))

@@ -171,7 +171,7 @@ class FrontierMachine(RuleBasedStateMachine):
             if health == FAILED and member not in (b"", b"="):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
                 health += str(self.model.held[seq].next_order)
-            elif member == b"=" and not health and data.draw(st.booleans()):
+            elif member not in (b"", b"=") and not health and data.draw(st.booleans()):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
                 health = elsewhere(self.model.held[seq].order + (1 << 33))
             ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, health))

@@ -20,14 +20,14 @@
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
 --          {-1} when another node owns the partition.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
---            is at its old place, which is the head of its host's queue among equals; a host with URLs waiting is
---            ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than said before,
---            and its record lives for one minute longer than that, or more: where the host has failed, for four times
---            its back-off. A URL is acknowledged and its outcome in
---            the inbox, or neither. The back-off doubles with each failure in a row, whichever URL and node it came
---            from, and an answer ends it; what began before the last failure was counted counts no other. A retired
---            host is never due. At most 2048 hosts of a partition are snoozed; beyond it the one that is due first, and
---            then the one that was retired first, is as if it had never failed.
+--            is at its old place, the head of its host's queue among equals, or where it was told; a host with URLs
+--            waiting is ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than
+--            said before, and its record lives for one minute longer than that, or more: where the host has failed,
+--            for four times its back-off. A URL is acknowledged and its outcome in the inbox, or neither. The back-off
+--            doubles with each failure in a row, whichever URL and node it came from, and an answer ends it; what
+--            began before the last failure was counted counts no other. A retired host is never due. At most 2048
+--            hosts of a partition are snoozed; beyond it the one that is due first, and then the one that was retired
+--            first, is as if it had never failed.
 -- Lost reply: an ended URL is passed over by the repeat, which tells its outcome once more; a taken one stays so, and
 --             reconcile_partition gives it back.
 -- Cost: O(URLs * log hosts).

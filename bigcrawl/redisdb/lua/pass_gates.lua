@@ -13,7 +13,7 @@
 --          keeps its own starts apart; or asks again at its turn.
 -- Guarantee: starts at one gate that are no later than allowed are its gap apart, over all who ask. A missed start is
 --            granted at once where nobody else was granted one since. Whether a turn leads to a start does not depend on
---            whose it is. Who must wait for one of several gates takes no start of the others.
+--            whose it is. Who must wait for one of several gates takes no start of the others, nor a longer turn.
 -- Lost reply: a repeat wastes one gap.
 -- Cost: O(gates).
 local now = tonumber(ARGV[1])
@@ -58,7 +58,7 @@ for _, gate in ipairs(gates) do
     gate.others = math.max(gate.others, start + gate.gap + late)
     gate.node = ARGV[3]
   else
-    gate.line, gate.last = start + gate.gap, ARGV[3]
+    gate.line, gate.last = math.max(gate.turn, gate.next) + gate.gap, ARGV[3]
   end
   local times = string.format('%.0f %.0f %.0f %.0f', gate.free, gate.others, gate.since, gate.line)
   local left_ms = string.format('%.0f', math.max(gate.others, gate.line) - now + 1000)

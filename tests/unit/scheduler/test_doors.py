@@ -354,6 +354,26 @@ def test_fetch_passes_the_gates_of_its_spaces_and_of_its_server(tmp_path: Path, 
     run(tmp_path, redis_url, story, clock=SystemClock(), server_delay=0.4, pld_delay=0.3)
 
 
+def test_start_in_a_space_is_kept_for_who_must_wait_for_its_server(tmp_path: Path, redis_url: str) -> None:
+    """It comes back when the server has its turn, and does not stand in the space's line again."""
+
+    async def story(entrance: Entrance) -> None:
+        doors = entrance.doors
+        busy = doors.lines("192.0.2.84", "other.test", "http://other.test/")
+        lines = doors.lines("192.0.2.84", "kept.test", "http://kept.test/")
+        await doors.passage(busy, 0, "first")
+        with pytest.raises(Closed) as closed:
+            await doors.passage(lines, 0, "second")
+        for name in ("third", "fourth"):  # which now wait for the space
+            with pytest.raises(Closed):
+                await doors.passage(doors.lines("192.0.2.85", "kept.test", "http://kept.test/"), 0, name)
+        await asyncio.sleep(closed.value.retry_ms / 1000)
+        passage = await doors.passage(lines, 0, "second")
+        assert passage.of_spaces.granted_ms == pytest.approx(passage.of_server.granted_ms, abs=50)
+
+    run(tmp_path, redis_url, story, clock=SystemClock(), server_delay=1.2, pld_delay=4)
+
+
 def test_fetch_without_gates_passes_at_once(tmp_path: Path, redis_url: str) -> None:
     """When its host is due, and at any time after that."""
 

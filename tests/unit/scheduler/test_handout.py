@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.redisdb.scripts import ANSWERS, Ended
-from bigcrawl.scheduler.codec import order_of
+from bigcrawl.scheduler.codec import order_of, unpack_member
 from bigcrawl.scheduler.gates import MISSED, Passage, Start
 from bigcrawl.scheduler.handout import ABORTED, ASKED_AGAIN_MAX, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.held import Stage
@@ -96,7 +96,7 @@ def test_fetched_url_rests_its_host_the_longest_of_all_delays(tmp_path: Path) ->
     for seq, (asked_ms, download_ms) in enumerate([(None, 0), (3_000, 0), (60_000, 0), (None, 700)], 1):
         held = desk.started(seq)
         held.outcome, held.download_ms = "status:200", download_ms
-        desk.handout.crawl_delay_ms = lambda authority, asked=asked_ms: asked  # type: ignore[misc]
+        held.crawl_delay_ms = asked_ms
         desk.handout.end_fetched(held)
     assert [end.delay_ms for end in desk.ended()] == [1_000, 3_000, 5_000, 7_000]
 
@@ -401,37 +401,45 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
     assert other.stage is Stage.WAITING
 
 
+def put_off(desk: Desk, seq: int, host: str = "a.example", attempts: int = 0) -> Ended | None:
+    """How a URL ends that is put off sooner or later, by a node that is behind; None: it is not."""
+    held = desk.taken(seq)
+    held.host, held.fields = host, held.fields._replace(attempts=attempts)
+    for _ in range(500):
+        if desk.handout.is_put_off(held, 30_000):
+            return held.end
+    return None
+
+
+def page(desk: Desk, seq: int, outcome: str, key: int) -> None:
+    """A page of the one host that was fetched."""
+    held = desk.started(seq)
+    held.outcome, held.fields = outcome, held.fields._replace(key=key)
+    desk.handout.end_fetched(held)
+
+
 def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: Desk) -> None:
-    """They share what failing hosts have, and their host's other URLs do not wait for them."""
-    other, again = desk.taken(2), desk.taken(3)
-    again.fields = again.fields._replace(attempts=1)
-    assert not any(desk.handout.is_put_off(other, 30_000) for _ in range(1_000))
-    while not desk.handout.is_put_off(again, 30_000):
-        pass
-    assert again.end == Ended(3, 75_000, b"=", "put_off", 0, f">{order_of(-1, 3)}")
-    assert again.next_order == order_of(-1, 3)
+    """They share what failing hosts have; their host only rests its delay. Who takes it later knows its place."""
+    assert put_off(desk, 1, "busy.example") is None
+    end = put_off(desk, 3, attempts=1)
+    assert end is not None
+    moved = unpack_member(end.member)
+    assert (moved.priority, moved.seq, moved.attempts) == (-1, 3, 1)
+    assert end._replace(member=b"") == Ended(3, 1_250, b"", "put_off", 0, f">{order_of(-1, 3)}")
 
 
 def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> None:
-    """One bad page is nothing; a good one ends it."""
-
-    def is_put_off(seq: int) -> bool:
-        return any(desk.handout.is_put_off(desk.taken(seq), 30_000) for _ in range(200))
-
-    def end(seq: int, outcome: str) -> None:
-        held = desk.started(seq)
-        held.outcome = outcome
-        desk.handout.end_fetched(held)
-
-    healthy = desk.taken(1)
-    healthy.host = "answers.example"
-    assert not any(desk.handout.is_put_off(healthy, 30_000) for _ in range(1_000))
-    end(2, "error:dataloss")
-    assert not is_put_off(3)
-    end(4, "error:dataloss")
-    assert is_put_off(5)
-    end(6, "status:200")
-    assert not is_put_off(7)
+    """One bad page is nothing, however often it is tried; a good one ends it."""
+    assert put_off(desk, 1, "busy.example") is None
+    page(desk, 2, "error:dataloss", key=7)
+    page(desk, 3, "error:dataloss", key=7)
+    assert put_off(desk, 4) is None
+    page(desk, 5, "error:dataloss", key=8)
+    end = put_off(desk, 6)
+    assert end is not None
+    assert (end.member, end.delay_ms, end.health) == (b"=", 75_000, "")
+    page(desk, 7, "status:200", key=9)
+    assert put_off(desk, 8) is None
 
 
 def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) -> None:
