@@ -12,7 +12,7 @@
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
 #   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog   URL-seen and budgets; docs/performance.md
-#   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones; 23 minutes
+#   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones; 45 minutes
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
