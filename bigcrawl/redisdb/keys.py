@@ -27,7 +27,7 @@ Crawl keys share the crawl's tag; gates and the clock stand above all crawls, ga
     bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or addresses -> 1; 0: not that of the settings
     bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
     bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of the delays set for it by hand
-    bigcrawl:{<crawl>}:space:<name>      string  the same of a PLD, or of a user's group
+    bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, as a server's
     bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
     bigcrawl:{gate<n>}:server:<address>  string  gate of a server: from when the next start is allowed, and to whom
     bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom

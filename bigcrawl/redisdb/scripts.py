@@ -278,15 +278,14 @@ def reconcile_partition(
     keys: PartitionKeys,
     who: Identity,
     delay_ms: int,
-    held: Sequence[tuple[int, str, int | str, bytes]],
-    ended: Sequence[tuple[int, str, int | str, bytes]],
+    held: Sequence[tuple[int, str, int, bytes]],
+    ended: Sequence[tuple[int, str, int, bytes]],
     rests: Mapping[str, int],
     now_ms: int = 0,
 ) -> Call[tuple[int, int, int]]:
     """Make what Redis holds as taken equal to `held`, and let hosts rest as they were told to.
 
-    `held` and `ended` are (seq, host, order, member) of each URL, `rests` ms from now by host. The order of a held one
-    that failed is "<order> <order of its next try>" where they differ.
+    `held` and `ended` are (seq, host, order, member) of each URL, `rests` ms from now by host.
     """
 
     def parse(reply: list[Any]) -> tuple[int, int, int]:

@@ -151,14 +151,17 @@ def decode_request(body: bytes, spider: Spider) -> Request:
 
 def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
     """Return the member that Redis holds for an admitted URL."""
-    packed: bytes = msgpack.packb((url.key, url.priority, url.flags, attempts, url.body))
-    return b"%d:" % seq + packed
+    return _packed_member(seq, url.key, url.priority, url.flags, attempts, url.body)
 
 
 def moved_member(fields: Member, priority: int) -> bytes:
     """Return the member of an admitted URL that has another priority from now on."""
-    packed: bytes = msgpack.packb((fields.key, priority, fields.flags, fields.attempts, fields.body))
-    return b"%d:" % fields.seq + packed
+    return _packed_member(*fields._replace(priority=priority))
+
+
+def _packed_member(seq: int, *fields: object) -> bytes:
+    packed: bytes = msgpack.packb(fields)
+    return b"%d:" % seq + packed
 
 
 def unpack_member(data: bytes) -> Member:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.handout import Handout
-    from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.inbox_entry import InboxEntry
     from bigcrawl.scheduler.membership import Membership
     from bigcrawl.scheduler.paces import Paces
@@ -202,7 +201,7 @@ class Ownership:
     def _reconciliation(self, mine: OwnedPartition) -> scripts.Call[tuple[int, int, int]]:
         partition = mine.keys.partition
         held, ended = (
-            [(url.seq, url.host, _orders(url), url.member) for url in urls]
+            [(url.seq, url.host, order_of(url.fields.priority, url.seq), url.member) for url in urls]
             for urls in (self._handout.held.by_partition(partition), self._handout.held.ended_lately(partition))
         )
         rests = self._handout.held.rests(partition, self._clock.monotonic_ms())
@@ -352,12 +351,6 @@ def _fold_each(
         except TransientStoreError as error:
             steps.append(error)
     return steps
-
-
-def _orders(held: HeldUrl) -> int | str:
-    """Its place in its host's queue, and that of its next try where it has another."""
-    order = order_of(held.fields.priority, held.seq)
-    return order if held.next_order is None else f"{order} {held.next_order}"
 
 
 def _first_served(due: list[OwnedPartition], since: str, most: int) -> list[OwnedPartition]:

@@ -276,6 +276,16 @@ def test_forgotten_retry_is_not_queued_beside_its_next_try(world: ScriptWorld) -
     assert seen.queued_seqs == [2]
 
 
+def test_url_that_is_held_at_another_place_is_not_queued_at_its_old_one(world: ScriptWorld) -> None:
+    """It was put off and taken again within what Redis forgot: its member and its order are others by now."""
+    world.admit("a.example", "a.example")
+    behind = 1 << 40
+    assert world.reconcile([(1, ("a.example", behind, b"1:moved"))]) == (0, 1, 0)
+    seen = world.check()
+    assert seen.taken[1][3] == b"1:moved"
+    assert seen.queued_seqs == [2]
+
+
 def test_forgotten_rest_is_kept(world: ScriptWorld) -> None:
     """A host told to rest for longer than the delay rests, whether it waits, is held, or is nowhere."""
     world.admit("waits.example", "held.example", "held.example", "taken.example")

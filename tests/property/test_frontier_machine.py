@@ -62,10 +62,6 @@ class Fetch:
     due_ms: int
     next_order: int | None = None
 
-    @property
-    def orders(self) -> int | str:
-        return self.order if self.next_order is None else f"{self.order} {self.next_order}"
-
 
 @dataclass
 class Model:
@@ -238,7 +234,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def reconcile(self) -> None:
-        held: Any = [(seq, (fetch.host, fetch.orders, fetch.member)) for seq, fetch in self.model.held.items()]
+        held: Any = [(seq, (fetch.host, fetch.order, fetch.member)) for seq, fetch in self.model.held.items()]
         self.world.reconcile(held)
         self.model.unheard.clear()
         assert all(score >= self.world.now_ms + DELAY_MS for score in self.world.check().ready.values())

@@ -9,15 +9,14 @@
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] host delay ms
 -- ARGV[5] number of URLs held    ARGV[6] number of URLs ended lately    ARGV[7...] seq, host, order, member of each
---         URL held, then of each ended lately; then host and ms from now of the rests that were said lately. Behind the
---         order of a URL held may stand, after a blank, the one of its next try, which Redis may have heard of
+--         URL held, then of each ended lately; then host and ms from now of the rests that were said lately
 -- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed};
 --          {-1} when another node owns the partition.
 -- Guarantee: afterwards exactly the held URLs are taken, none of them or of the ended ones waits in a queue, and
 --            no host is due before its delay from now, and before its rest is over, because its last fetch may
 --            have been forgotten.
 -- Lost reply: repeated, it changes nothing more.
--- Cost: O((held + ended + hosts) * log hosts).
+-- Cost: O((held + ended) * URLs in a host's back queue + hosts * log hosts).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
   return {-1}
@@ -35,10 +34,11 @@ end
 redis.call('DEL', KEYS[4], KEYS[5])
 local given_back, taken_again, removed, hot = 0, 0, 0, 0
 local due_ms = now + tonumber(ARGV[4])
--- By seq, not by member: a failed URL's member differs from try to try.
-local function unqueue(seq, host, order)
+-- By seq, not by member or order: those of a URL that failed or was put off differ from try to try, and a Redis that
+-- forgot may have any of them.
+local function unqueue(seq, host)
   local count = 0
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6] .. host, order, order)) do
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[6] .. host, 0, -1)) do
     if string.match(member, '^(%d+):') == seq then
       count = count + redis.call('ZREM', KEYS[6] .. host, member)
     end
@@ -49,17 +49,13 @@ end
 local held_end = 6 + 4 * tonumber(ARGV[5])
 local ended_end = held_end + 4 * tonumber(ARGV[6])
 for i = 7, held_end, 4 do
-  local seq, host, member = ARGV[i], ARGV[i + 1], ARGV[i + 3]
-  local order, next_order = string.match(ARGV[i + 2], '^(%S+) ?(%S*)$')
+  local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local taken_ms = before[seq] and string.match(before[seq], '^[^\n]*\n([^\n]*)\n')
   if not taken_ms then
     taken_again = taken_again + 1
     taken_ms = due_ms -- it may have been taken for a time that still lies ahead
   end
-  unqueue(seq, host, order)
-  if next_order ~= '' then
-    unqueue(seq, host, next_order)
-  end
+  unqueue(seq, host)
   before[seq] = nil
   redis.call('HSET', KEYS[5], seq, host .. '\n' .. taken_ms .. '\n' .. order .. '\n' .. member)
   redis.call('HINCRBY', KEYS[4], host, 1)
@@ -68,7 +64,7 @@ end
 local idle = {}
 for i = held_end + 1, ended_end, 4 do
   local seq, host = ARGV[i], ARGV[i + 1]
-  if unqueue(seq, host, ARGV[i + 2]) > 0 or before[seq] then
+  if unqueue(seq, host) > 0 or before[seq] then
     removed = removed + 1
   end
   before[seq] = nil
