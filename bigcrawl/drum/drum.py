@@ -60,7 +60,7 @@ _MERGED_TUPLE_BYTES = 64
 _SPILLS_MAX = 512
 _SLICE_BYTES = 4096
 
-_BUCKETS_MAX = 1 << 12
+_BUCKETS_MAX = 1 << 13
 
 
 class Drum:
@@ -76,7 +76,7 @@ class Drum:
         directory: this DRUM's own; made if it is not there.
         receiver: called with one `Answer` after another, during `merge`, `tell` and offers.
         kind: what a key has; must be as it was when the directory was made.
-        buckets: a power of two up to 4,096; must be as it was. A merge takes one bucket's tuples into memory.
+        buckets: a power of two up to 8,192; must be as it was. A merge takes one bucket's tuples into memory.
         memory_bytes: about what it holds at most, beyond batches offered and answers told: a third for what
             gathers, a third for a merge.
         disk_bytes: how much keys and aux may take before they are merged.
@@ -356,5 +356,4 @@ class Drum:
         for spill in self._state.spills:
             if spill.first >= self._state.answered:
                 reader = self._repository.keys_reader(spill)
-                for number, section in enumerate(reader.lengths):
-                    self._counts[number] += section // self._repository.layout.record_bytes(reader.operation)
+                self._counts += reader.lengths // self._repository.layout.record_bytes(reader.operation)

@@ -20,7 +20,6 @@ file is written whole, and exists when a manifest names its spill.
 from __future__ import annotations
 
 import struct
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,6 +30,8 @@ from bigcrawl.exceptions import CorruptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
 
@@ -116,7 +117,6 @@ class SectionReader:
     Attributes:
         tuples: in all sections.
         operation: of all tuples, or `MIXED`.
-        lengths: bytes of each section.
 
     Raises (from any method):
         CorruptionError: header, length, table or the section that was read is damaged.
@@ -138,37 +138,53 @@ class SectionReader:
             raise CorruptionError(path, 0, f"header crc32 {crc:#010x}", f"{found:#010x}")
         if (count, self.tuples) != (sections, tuples):
             raise CorruptionError(path, 12, f"{sections} sections, {tuples} tuples", f"{count}, {self.tuples}")
-        table = np.frombuffer(head, dtype=_TABLE_TYPE, offset=_TABLE_AT).reshape(-1, 2)
-        self.lengths: list[int] = table[:, 0].tolist()
-        self._crcs: list[int] = table[:, 1].tolist()
-        self._offsets = list(accumulate(self.lengths, initial=len(head)))
-        if (size := files.size(path)) != self._offsets[-1]:
-            raise CorruptionError(path, min(size, self._offsets[-1]), f"{self._offsets[-1]} bytes", f"{size} bytes")
+        # As it lies in the file: a merge has one for each spill, with thousands of sections.
+        self._table = np.frombuffer(head, dtype=_TABLE_TYPE, offset=_TABLE_AT).reshape(-1, 2)
+        self._at = (0, len(head))  # a section, and where it begins
+        end = len(head) + int(self.lengths.sum(dtype=np.int64))
+        if (size := files.size(path)) != end:
+            raise CorruptionError(path, min(size, end), f"{end} bytes", f"{size} bytes")
 
     def __repr__(self) -> str:
         return f"<SectionReader {self._path.name} tuples={self.tuples}>"
 
+    @property
+    def lengths(self) -> npt.NDArray[np.uint32]:
+        """Bytes of each section."""
+        return self._table[:, 0]
+
     def read(self, number: int) -> bytes:
-        """Return one section; its cost is one read."""
-        if not self.lengths[number]:
+        """Return one section; its cost is one read, and a sum over the table when the one before was not read last."""
+        offset, length = self._place(number)
+        if not length:
             return b""
-        data = self._files.read(self._path, self._offsets[number], self.lengths[number])
-        self._verify(number, data)
+        data = self._files.read(self._path, offset, length)
+        self._verify(number, offset, data)
         return data
 
     def read_all(self) -> Iterator[memoryview]:
         """Yield every section in order, after reading the file at once."""
         data = memoryview(self._files.read(self._path))
-        for number, length in enumerate(self.lengths):
-            section = data[self._offsets[number] : self._offsets[number] + length]
-            self._verify(number, section)
+        for number in range(len(self._table)):
+            offset, length = self._place(number)
+            section = data[offset : offset + length]
+            self._verify(number, offset, section)
             yield section
 
-    def _verify(self, number: int, data: bytes | memoryview) -> None:
-        found = isal_zlib.crc32(data)
-        if found != self._crcs[number]:
-            expected = f"section crc32 {self._crcs[number]:#010x}"
-            raise CorruptionError(self._path, self._offsets[number], expected, f"{found:#010x}")
+    def _place(self, number: int) -> tuple[int, int]:
+        """Where a section begins, and its length."""
+        at, offset = self._at
+        if number != at:
+            first = _TABLE_AT + self._table.nbytes
+            offset = first + int(self.lengths[:number].sum(dtype=np.int64))
+        length = int(self._table[number, 0])
+        self._at = (number + 1, offset + length)
+        return offset, length
+
+    def _verify(self, number: int, offset: int, data: bytes | memoryview) -> None:
+        expected, found = int(self._table[number, 1]), isal_zlib.crc32(data)
+        if found != expected:
+            raise CorruptionError(self._path, offset, f"section crc32 {expected:#010x}", f"{found:#010x}")
 
 
 def _head_crc(header: bytes, table: bytes) -> int:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tests.benchmarks.drum_cost.trial import Trial
 
 # The most that a Drum may have; more buckets, larger merges.
-BUCKETS_MAX: Final = 4096
-# A merge has tables of every spill in memory, which `memory_bytes` does not count: of a section 116 bytes to read it
-# and 8 to write its answers, some more for margin, and of a spill 16 KiB of these. They shall fit into the third that
+BUCKETS_MAX: Final = 8192
+# A merge has tables of every spill in memory, which `memory_bytes` does not count: of a section 8 bytes to read it and
+# 8 to write its answers, some more for margin, and of a spill 16 KiB of these. They shall fit into the third that
 # nothing else has.
-SECTION_BYTES: Final = 128
+SECTION_BYTES: Final = 18
 SPILL_BYTES: Final = 16 << 10
 # R / 4M of Table 2, as a power of two.
 _PAPER_BUCKETS: Final = 1024
