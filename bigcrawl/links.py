@@ -67,7 +67,8 @@ def _keep_freed_memory() -> None:
     glibc gives freed memory at the top of the heap back to the system at once, and asks for it again
     with the next page: 80 page faults, and half of all the time that links take (0.36 ms instead of
     0.20). It learns when a large block is freed: from then on it keeps up to twice that block's size
-    (mallopt(3), M_MMAP_THRESHOLD). Elsewhere this does nothing.
+    (mallopt(3), M_MMAP_THRESHOLD). Elsewhere this does nothing. A node has set the bound itself
+    (`scheduler/garbage.py`).
     """
     bytearray(KEPT_FREE_BYTES)
 

@@ -32,7 +32,7 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder
 from bigcrawl.scheduler.engine_probe import EngineProbe
-from bigcrawl.scheduler.garbage import tame_garbage_collector
+from bigcrawl.scheduler.garbage import tame_memory
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.outcome import UNDER_LEASE, UrlRefusedError, error_outcome
@@ -116,7 +116,7 @@ class Scheduler(BaseScheduler):
         except BigcrawlError as error:
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
-        tame_garbage_collector()
+        tame_memory()
         self._look_out()
         if self.node.finished:
             logger.info(

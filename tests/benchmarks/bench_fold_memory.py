@@ -21,7 +21,7 @@ import mmh3
 import pytest
 
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.scheduler.garbage import tame_garbage_collector
+from bigcrawl.scheduler.garbage import tame_memory
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
 
@@ -138,7 +138,7 @@ def run(loads: list[Load]) -> list[tuple[int, float]]:
 def test_memory_stays_while_millions_of_urls_are_folded(tmp_path: Path) -> None:
     """From 1.1 to 7 million URLs all partitions together take at most 10 MB more."""
     assert URLS > EARLY_URLS + LOOK_URLS
-    tame_garbage_collector()
+    tame_memory()
     loads = make_loads(tmp_path)
     looks = run(loads)
     early = next(mb for seen, mb in looks if seen >= EARLY_URLS)

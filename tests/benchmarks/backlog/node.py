@@ -22,7 +22,7 @@ from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.codec import links_encoder
-from bigcrawl.scheduler.garbage import tame_garbage_collector
+from bigcrawl.scheduler.garbage import tame_memory
 from bigcrawl.url.key import UrlKey, url_key_array
 from tests.benchmarks.backlog.state import HOSTS_A_PLD, PLDS
 from tests.benchmarks.crawl import procfs
@@ -70,7 +70,7 @@ def main() -> None:
     """Run until killed."""
     url, directory = sys.argv[1:]
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        tame_garbage_collector()
+        tame_memory()
         runner.run(_run(url, directory))
 
 

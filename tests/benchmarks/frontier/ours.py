@@ -13,7 +13,7 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.scheduler.garbage import tame_garbage_collector
+from bigcrawl.scheduler.garbage import tame_memory
 from bigcrawl.scheduler.node import Node
 from tests.benchmarks.crawl import procfs
 from tests.support.redis_server import PrivateRedis
@@ -61,7 +61,7 @@ def measure(hosts: int, pages: int, rounds: int, directory: Path, sampler: Sampl
         procfs.pin(redis.pid, procfs.ORIGIN_CORE)
         # The loop and the collector of a crawl, as add-on and scheduler set them.
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            tame_garbage_collector()
+            tame_memory()
             return runner.run(_measure(hosts, pages, rounds, directory, redis, sampler))
 
 

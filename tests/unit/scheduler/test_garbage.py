@@ -1,8 +1,9 @@
-"""Python's garbage collector is tamed only where nobody has chosen otherwise; each case in a process of its own."""
+"""Collector and malloc are tamed only where nobody has chosen otherwise; each case in a process of its own."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -14,7 +15,7 @@ TELL = "import json; print(json.dumps([gc.get_threshold(), gc.get_freeze_count()
 
 def told(before: str, after: str = "") -> Any:
     """Thresholds, whether anything is frozen, whether the collector is on, when it was tamed between the two."""
-    tame = "from bigcrawl.scheduler.garbage import tame_garbage_collector as tame; tame()"
+    tame = "from bigcrawl.scheduler.garbage import tame_memory as tame; tame()"
     code = "; ".join(part for part in ("import gc", before, tame, after, TELL) if part)
     return json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
@@ -48,3 +49,34 @@ print(before - resident())
 """
     freed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert int(freed) > 25_000_000
+
+
+LARGE_BLOCKS = """
+import os, sys
+from pathlib import Path
+from bigcrawl.scheduler.garbage import tame_memory
+def resident(): return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+if sys.argv[1:]: tame_memory()
+bytes(30_000_000)  # glibc learns of it that blocks up to this size belong into a heap
+batches, staying = [], []
+for _ in range(100):
+    batches.append(b"x" * 1_000_000)
+    staying.append(b"x" * 20_000)
+before = resident()
+del batches
+print(before - resident())
+"""
+
+
+def given_back(*arguments: str, **environment: str) -> int:
+    """Bytes of 100 MB in large blocks that go back when these are freed, small ones between them staying."""
+    command = [sys.executable, "-c", LARGE_BLOCKS, *arguments]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
+    return int(told.stdout)
+
+
+def test_large_blocks_go_back_when_they_are_freed() -> None:
+    """Not so before, nor where the environment has settings for malloc."""
+    assert given_back("tame") > 90_000_000
+    assert given_back() < 10_000_000
+    assert given_back("tame", MALLOC_ARENA_MAX="8") < 10_000_000
