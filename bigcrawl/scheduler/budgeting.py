@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 REREAD_STARVED_MAX = 8_192
 # and in portions of this, so that it stops soon after it has found some.
 _REREAD_PORTION = 1_024
-# Otherwise, so many for each URL it admits: above the 2 L - 1 = 12 that IRLbot's crawl needs (Theorem 5).
+# Otherwise, so many for each URL it admits: above the 2 L - 1 = 12 that IRLbot's crawl needs (Theorem 5),
 _REREAD_PER_ADMITTED = 16
+# and for each that arrives: where pages have a hundred new links, a queue would else never be read to its end.
+_REREAD_PER_ARRIVED = 2
 
 IN_DEGREE_MAX = 2**32 - 1
 
@@ -94,6 +96,7 @@ class Budgeting:
         Returns:
             which in-degrees have risen.
         """
+        self._reread_some(len(urls) * _REREAD_PER_ARRIVED)  # those that came before them first
         urls = self._let_through(urls, reread=False)
         if self._budgets is None and self._turns.is_plain:
             self._turns.append(urls)
@@ -112,7 +115,10 @@ class Budgeting:
 
     def reread_for(self, admitted: int) -> None:
         """Go on with a re-read, or begin it when it is due, as far as a step does that admitted so many URLs."""
-        left = min(REREAD_STARVED_MAX, admitted * _REREAD_PER_ADMITTED)
+        self._reread_some(admitted * _REREAD_PER_ADMITTED)
+
+    def _reread_some(self, count: int) -> None:
+        left = min(REREAD_STARVED_MAX, count)
         while left > 0 and self._turns.wants_reread(starved=False):
             left -= self._reread(min(left, REREAD_STARVED_MAX))
 
@@ -153,7 +159,7 @@ class Budgeting:
             budgets = np.zeros(len(keys), dtype=np.uint32)
             budgets[whose[:count]] = allowed.budgets
             placed = place(whose[:count], records, budgets, self._turns.window, reread=reread)
-            self._turns.put(self._counted(urls, allowed), placed.turns.tolist(), placed.extra.tolist(), reread=reread)
+            self._turns.put(self._counted(urls, allowed), placed.turns.tolist(), placed.tiers.tolist(), reread=reread)
             records = placed.records
         moved = records != before
         if moved.any():

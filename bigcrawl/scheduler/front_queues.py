@@ -1,7 +1,7 @@
 """The front queues: one queue on disk for each priority level, and the biased selector over them (step 6).
 
 They are the queues of the current turn (`bigcrawl.scheduler.turns`). Levels 0 to 4 are ordinary URLs by priority;
-levels 5 to 9 are the same for extra ones, and are read when the ordinary levels are empty.
+each five above are the same for a tier of extra ones, and are read when all levels below them are empty.
 Source: Mercator's front queues, as IRLbot §2 and PolyBot §5 describe them.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.placement import TIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,14 +63,14 @@ class Selector:
 
 
 class FrontQueues:
-    """The queues of the current turn: a level each, and five more, behind all of those, for extra URLs."""
+    """The queues of the current turn: a level each, and as many, behind all of those, for each tier of extra URLs."""
 
     def __init__(self, queues: Queues, prefix: str, selector: Selector) -> None:
         self._queues = queues
         self._prefix = prefix
         # Those that exist, by level.
         self._levels: dict[int, Fifo] = {}
-        for level in range(2 * LEVELS):
+        for level in range(TIERS * LEVELS):
             if self._name(level) in queues.names:
                 self._levels[level] = queues[self._name(level)]
         self.selector = selector
@@ -90,8 +92,8 @@ class FrontQueues:
         return self._levels
 
     def counts(self) -> tuple[int, ...]:
-        """Return how many URLs wait in each: ordinary levels, lowest first, and then extra ones."""
-        return tuple(self._queues.waiting(self._name(level)) for level in range(2 * LEVELS))
+        """Return how many URLs wait in each: ordinary levels, lowest first, and then extra ones, tier by tier."""
+        return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))
 
     def extend(self, urls: Iterable[QueuedUrl]) -> None:
         """Put URLs behind all others of their levels."""
@@ -104,7 +106,7 @@ class FrontQueues:
                 self.append_at(level, url)
 
     def append_at(self, level: int, url: QueuedUrl) -> None:
-        """Put a URL behind all others of a level; extra levels count from `LEVELS` on."""
+        """Put a URL behind all others of a level; each tier has `LEVELS` of them."""
         queue = self._levels.get(level)
         if queue is None:
             queue = self._levels[level] = self._queues[self._name(level)]
@@ -117,10 +119,8 @@ class FrontQueues:
             return levels[0]
         if not levels:
             return None
-        ordinary = [level for level in levels if level < LEVELS]
-        if ordinary:
-            return self.selector.choose(ordinary)
-        return LEVELS + self.selector.choose([level - LEVELS for level in levels])
+        tier = min(levels) // LEVELS
+        return tier * LEVELS + self.selector.choose([level % LEVELS for level in levels if level // LEVELS == tier])
 
     def remove(self) -> None:
         """Forget the queues, all empty: their turn is past."""

@@ -37,6 +37,16 @@ class OverBudget:
     def __repr__(self) -> str:
         return f"<OverBudget urls={len(self)} generation={self.generation} rereading={self.is_rereading}>"
 
+    @property
+    def failed(self) -> int:
+        """Those that the last re-read, or the one that is going on, has let fail."""
+        return self._queues.waiting(f"failed-{self.generation}")
+
+    @property
+    def arrived(self) -> int:
+        """Those that came since it began."""
+        return self._queues.waiting(f"arrived-{self.generation}")
+
     def append(self, url: QueuedUrl, *, failed: bool) -> None:
         """Put a URL behind all others that arrived, or that were re-read and failed."""
         self._queues[f"{'failed' if failed else 'arrived'}-{self.generation}"].append(url)

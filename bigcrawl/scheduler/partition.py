@@ -212,7 +212,7 @@ class Partition:
     def waiting_by_level(self) -> tuple[int, ...]:
         """URLs in each front queue, lowest level first; ordinary and extra ones together."""
         counts = self._state.turns.front.counts()
-        return tuple(map(sum, zip(counts[:LEVELS], counts[LEVELS:], strict=True)))
+        return tuple(sum(counts[level::LEVELS]) for level in range(LEVELS))
 
     @property
     def turn(self) -> TurnState:

@@ -2,9 +2,10 @@
 
 Turns are numbered. In each, a PLD x has a quota: its budget B, times the partition's quantum m. A URL goes behind
 the one of its PLD before it: into that one's turn while quota is left there, and into the next otherwise; never
-before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra: extra
-ones are fetched when no ordinary one is left, so that a large quantum keeps nobody waiting for its first B. What
-would lie behind the last turn of the window is over budget and waits in the over-budget queue (IRLbot's Q_F),
+before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra, in three
+tiers: up to 4 B, up to 16 B, and beyond. A tier is fetched when none of those below it has URLs, so that a large
+quantum keeps nobody waiting for its first B, nor long for what it has beyond. What would lie behind the last turn of
+the window is over budget and waits in the over-budget queue (IRLbot's Q_F),
 which is re-read in generations:
 
     generation n        takes what is over budget now
@@ -12,7 +13,7 @@ which is re-read in generations:
 
 So that no URL passes one of the same PLD and level, a record says where the PLD's last ones went:
 
-    turn, used      the last turn that got URLs of it, and how many; `EXTRA` added when the last one is extra there
+    turn, used      the last turn that got URLs of it, and how many; above `TIER_SHIFT` the tier of the last one there
     mark            2 n: URLs of it wait in generation n, all of which arrived while that was the current one
                     2 n + 1: others too, that failed when generation n - 1 was re-read
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     IndexArray = npt.NDArray[np.intp]
     RecordArray = npt.NDArray[np.void]
     NumberArray = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
 
 RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4")])
 """What the table of PLDs holds of each, in-degree included, which is none of placement's; all zero is as none."""
@@ -48,10 +48,15 @@ RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mar
 OVER_BUDGET = -1
 """In the place of a turn: the over-budget queue."""
 
-EXTRA = 1 << 31
-"""In `used`: whatever the budget is now, those that follow in this turn are extra too."""
+TIER_STARTS = (1, 4, 16)
+"""How many budgets of a turn come before each tier but the first."""
 
-QUOTA_MAX = EXTRA - 1
+TIERS = len(TIER_STARTS) + 1
+
+TIER_SHIFT = 30
+"""In `used`, the tier from here on. Whatever the budget is now, those that follow in this turn have no lower one."""
+
+QUOTA_MAX = (1 << TIER_SHIFT) - 1
 """URLs of one PLD in one turn: what `used` can count."""
 
 
@@ -78,12 +83,12 @@ class Placed(NamedTuple):
 
     Attributes:
         turns: a turn for each URL, or `OVER_BUDGET`.
-        extra: which of them are extra in their turn.
+        tiers: the tier of each URL in its turn; 0 is ordinary, those above are extra.
         records: one for each PLD, in the order of those before.
     """
 
     turns: NumberArray
-    extra: Mask
+    tiers: NumberArray
     records: RecordArray
 
 
@@ -107,8 +112,8 @@ def place(
     quota = np.minimum(budget * quantum, QUOTA_MAX)
     begun = np.maximum(records["turn"], first).astype(np.int64)
     used = np.where(records["turn"] >= first, records["used"], 0).astype(np.int64)
-    had_extra = used >= EXTRA
-    used = np.minimum(used & ~EXTRA, quota)
+    had_tier = used >> TIER_SHIFT
+    used = np.minimum(used & QUOTA_MAX, quota)
     barred = quota == 0
     barred |= mark > 2 * generation if reread else mark >= 2 * (generation - is_rereading)
     # Counted from the beginning of the turn begun, as if each turn before had been used up.
@@ -122,13 +127,20 @@ def place(
     after = records.copy()
     moved = placed > 0
     later_max, nth_max = np.divmod((used + placed - 1)[moved], quota[moved])
-    is_extra = (nth_max >= budget[moved]) | (had_extra[moved] & (later_max == 0))
     after["turn"][moved] = begun[moved] + later_max
-    after["used"][moved] = (nth_max + 1) | np.where(is_extra, EXTRA, 0)
+    tier_max = _tiers(nth_max, budget[moved], np.where(later_max, 0, had_tier[moved]))
+    after["used"][moved] = (nth_max + 1) | (tier_max << TIER_SHIFT)
     failed = counts > placed
     after["mark"][failed] = np.maximum(mark[failed], 2 * generation + reread)
-    extra = (nth_of_turn >= budget[whose]) | (had_extra[whose] & (later == 0))
-    return Placed(turns, extra, after)
+    return Placed(turns, _tiers(nth_of_turn, budget[whose], np.where(later, 0, had_tier[whose])), after)
+
+
+def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberArray:
+    """Return the tier of a PLD's nth URL of a turn, from 0 on, where those before it had `least`."""
+    tiers = least.copy()
+    for tier, budgets in enumerate(TIER_STARTS, 1):
+        tiers[nth >= budgets * budget] = tier
+    return np.maximum(tiers, least)
 
 
 def ordinals(whose: IndexArray, plds: int) -> IndexArray:

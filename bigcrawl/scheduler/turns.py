@@ -1,25 +1,30 @@
 """All waiting URLs but the parked ones: the queues of each turn, and those over budget (steps 5 and 6).
 
-A turn has a queue for each level, `queue-<turn>-<level>`, ordinary URLs in levels 0 to 4, extra ones five higher
-(`bigcrawl.scheduler.placement`). Those of the current turn are the front queues: when they are empty the next
+A turn has a queue for each level, `queue-<turn>-<level>`, ordinary URLs in levels 0 to 4, extra ones five higher for
+each tier (`bigcrawl.scheduler.placement`). Those of the current turn are the front queues: when they are empty the next
 turn that has any becomes the current one, and nothing is rewritten. Without budgets all is in turn 0 for ever.
 
     from              to                when
     arriving          turn c .. c + j   placed: see `placement`
     arriving          over budget       beyond c + j, or behind such URLs of its PLD
     turn c + 1 ..     front queues      the front queues are empty and there is room
-    over budget       turn, or          re-read: when c reaches `next_reread`, or when no turn has URLs; j doubles
-                      over budget       before, up to `WINDOW_MAX`, and the next one is j turns away
+    over budget       turn, or          re-read: when c reaches `next_reread`, when the queue has doubled, or when no
+                      over budget       turn has URLs; j doubles before, up to `WINDOW_MAX`
 
 Turn c takes arriving URLs too, so that nobody new waits for the extra ones of others, until so many have joined it;
 then it is closed, so that it has an end however many PLDs are discovered. A re-read is spread over steps.
 
+That the queue has doubled says that those of a re-read which failed are fewer than those that came since: each pays
+for itself and for one of them, two reads. So a PLD that was over budget once waits no longer when a farm has filled
+the turns, however long these have become.
+
 The quantum, how many budgets make a PLD's share in a turn, is set with a re-read: it rises when turns are too small
-to be worth their files, or when too many URLs are re-read for those that pass, as it happens when a few PLDs have
-nearly all there is; it falls when turns are large and a re-read was cheap. A re-read that nothing
-passed is not repeated before there are other budgets, or c has moved on to `next_reread`.
-Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions;
-the quantum.
+to be worth their files, or when too many URLs would be re-read for those that pass and arrivals have not paid for
+them, as it happens when a few PLDs have nearly all there is; it falls when turns are large and a re-read was cheap.
+A re-read that nothing passed while no turn had URLs is not repeated before there are other budgets, more URLs, or c
+has moved on to `next_reread`.
+Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
+by size; the quantum.
 """
 
 from __future__ import annotations
@@ -48,6 +53,8 @@ TURN_CLOSES_AT = 4096
 _TURN_SMALL = 256
 _TURN_LARGE = 4096
 
+# The over-budget queue has doubled, and so many more have come: fewer are not worth a look.
+_REREAD_LEAST = 1024
 # URLs re-read for each that passes: less than IRLbot's bound of 2 L - 1 is 12.
 _REREAD_DEAR = 8
 _REREAD_CHEAP = 4
@@ -181,27 +188,27 @@ class Turns:
         self._ordinary += len(urls)
         self._joined += len(urls)
 
-    def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], extra: Sequence[bool], *, reread: bool) -> None:
+    def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], tiers: Sequence[int], *, reread: bool) -> None:
         """Put URLs where they were placed: each in its turn, in the order given, or over budget.
 
         Args:
             urls: in the order they arrived.
             turns: of each URL its turn, not before the current one, or `OVER_BUDGET`.
-            extra: of each URL whether it is extra in its turn.
+            tiers: of each URL its tier in its turn.
             reread: whether they come from the over-budget queue.
         """
         current, queues, later = self._state.turn, self._queues, self._later
         over = ordinary_here = extra_here = 0
-        for url, turn, is_extra in zip(urls, turns, extra, strict=True):
+        for url, turn, tier in zip(urls, turns, tiers, strict=True):
             if turn == OVER_BUDGET:
                 self.over.append(url, failed=reread)
                 over += 1
                 continue
-            level = level_of(url.priority) + LEVELS * is_extra
+            level = level_of(url.priority) + LEVELS * tier
             if turn == current:
                 self.front.append_at(level, url)
-                extra_here += is_extra
-                ordinary_here += not is_extra
+                extra_here += tier > 0
+                ordinary_here += not tier
             else:
                 queues[f"{_QUEUE}-{turn}-{level}"].append(url)
                 later[turn] = later.get(turn, 0) + 1
@@ -219,7 +226,11 @@ class Turns:
 
     def withhold(self, urls: Sequence[QueuedUrl], *, reread: bool) -> None:
         """Put URLs behind what is over budget, whatever their PLD has had; `reread` as for `put`."""
-        self.put(urls, [OVER_BUDGET] * len(urls), [False] * len(urls), reread=reread)
+        self.put(urls, [OVER_BUDGET] * len(urls), [0] * len(urls), reread=reread)
+
+    @property
+    def _has_urls(self) -> bool:
+        return bool(self.front.waiting or self._later)
 
     def advance(self) -> bool:
         """Let the next turn with URLs be the current one; return whether the front queues have URLs."""
@@ -250,18 +261,23 @@ class Turns:
         """
         if self.over.is_rereading:
             return True
-        is_due = self._state.turn >= self._state.next_reread or (starved and not self._state.is_resting)
-        return is_due and len(self.over) > 0
+        state, over = self._state, self.over
+        if state.turn >= state.next_reread or (starved and not state.is_resting):
+            return len(over) > 0
+        return over.arrived >= over.failed + _REREAD_LEAST
 
     def begin_reread(self) -> None:
-        """Begin one; the window doubles, and the quantum rises when it would still be far too small for all that waits.
+        """Begin one; the window doubles, and the quantum rises when too few of what is to be paid for would pass.
 
-        Otherwise a large backlog that came at once, of few PLDs, would be read whole for a handful of URLs.
+        All that waits is, when no turn has URLs: a large backlog that came at once, of few PLDs, would keep the crawl
+        waiting while it is read whole for a handful of URLs. Else it is what more recent arrivals have not paid for.
         """
-        state = self._state
+        state, over = self._state, self.over
         window = min(2 * state.window, WINDOW_MAX)
         turn_size = max(self._ordinary + self._extra, state.passed // state.window, 1)
-        missing = len(self.over) // (_REREAD_DEAR * window * turn_size)
+        unpaid = max(over.failed - over.arrived, 0) if self._has_urls else len(over)
+        expected = state.passed if state.passed < state.reread else max(state.passed, window * turn_size)
+        missing = unpaid // (_REREAD_DEAR * max(expected, 1))
         self._state = state._replace(
             quantum=min(state.quantum << missing.bit_length(), QUANTUM_MAX),
             window=window,
@@ -287,15 +303,12 @@ class Turns:
         """Draw the conclusions from a re-read that has come to its end."""
         state = self._state
         quantum = state.quantum
-        if state.reread > _REREAD_DEAR * max(state.passed, 1):
-            quantum <<= (state.reread // (_REREAD_DEAR * max(state.passed, 1))).bit_length()
-        elif state.passed < _TURN_SMALL * state.window and len(self.over):
+        in_turns = self.front.waiting + self._later_waiting
+        if state.passed and len(self.over) and in_turns < _TURN_SMALL * state.window:
             quantum *= 2
-        elif state.passed > _TURN_LARGE * state.window and state.reread <= _REREAD_CHEAP * state.passed:
+        elif in_turns > _TURN_LARGE * state.window and state.reread <= _REREAD_CHEAP * state.passed:
             quantum //= 2
-        if not state.passed:
-            quantum = state.quantum
-        is_vain = not state.passed and not state.has_new_budgets
+        is_vain = not (state.passed or in_turns or state.has_new_budgets)
         self._state = state._replace(quantum=min(max(quantum, 1), QUANTUM_MAX), is_resting=is_vain)
 
     def _check(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.epochs import EpochDirectory
 from bigcrawl.scheduler.front_queues import LEVELS, WEIGHTS, FrontQueues, Selector, level_of
+from bigcrawl.scheduler.placement import TIERS
 from bigcrawl.scheduler.queues import Queues
 from tests.support.partition_world import make_url
 
@@ -48,22 +49,23 @@ def test_an_empty_level_costs_the_others_nothing() -> None:
 
 
 def test_extra_urls_wait_until_no_ordinary_one_is_left(front: FrontQueues) -> None:
-    """An extra level is read when all ordinary ones are empty, highest shares first among themselves too."""
-    for number, (level, extra) in enumerate([(1, True), (4, True), (0, False), (1, False), (1, True)]):
-        front.append_at(level + LEVELS * extra, make_url(number))
+    """An extra level is read when all of lower tiers are empty, highest shares first among themselves too."""
+    for number, (level, tier) in enumerate([(1, 1), (4, 1), (0, 0), (1, 0), (1, 1), (4, 3), (0, 2)]):
+        front.append_at(level + LEVELS * tier, make_url(number))
     taken = []
     while (chosen := front.choose_level()) is not None:
         taken.append((chosen, front.queues[chosen].pop()))
     assert [level for level, _ in taken[:2]] in ([0, 1], [1, 0])
-    assert sorted(level for level, _ in taken[2:]) == [6, 6, 9]
+    assert sorted(level for level, _ in taken[2:5]) == [6, 6, 9]
+    assert [level for level, _ in taken[5:]] == [10, 19]
     assert [url for level, url in taken if level == 6] == [make_url(0), make_url(4)]
-    assert front.counts() == (0,) * 2 * LEVELS
+    assert front.counts() == (0,) * TIERS * LEVELS
 
 
 def test_queues_are_found_again(front: FrontQueues) -> None:
     """Queues of a turn are known by their names, ordinary and extra ones."""
-    for number in range(10):
+    for number in range(20):
         front.append_at(number, make_url(number))
     again = FrontQueues(front._queues, "queue-3", front.selector)
-    assert again.counts() == (1,) * 10
+    assert again.counts() == (1,) * 20
     assert len(FrontQueues(front._queues, "queue-33", front.selector)) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
@@ -221,7 +222,7 @@ def test_nobody_starves_beside_one_with_very_many_hosts(directory: Path, urls: i
         for url in world.admitted[-30:]:
             late.pop(url.key, None)
         assert all(number - came <= 2 for came in late.values())
-    assert partition.over_budget > urls // 2
+    assert partition.waiting > urls // 2
     for number in range(40, 60):
         came = make_url(10**6 + number, f"s{number}.example")
         world.offer([came])
@@ -229,6 +230,28 @@ def test_nobody_starves_beside_one_with_very_many_hosts(directory: Path, urls: i
         for _ in range(12):
             world.step(partition, room=30)
         assert came in world.admitted[before : before + 300]
+    partition._check()
+
+
+def test_who_was_over_budget_once_does_not_stand_behind_a_farm(directory: Path) -> None:
+    """Ten pages of a farm bring a thousand more in each step: what another PLD has over budget passes all the same."""
+    world, partition = PartitionWorld(), open_with(directory, SetBudgets(10))
+    numbers = itertools.count()
+
+    def farm_grows() -> None:
+        world.offer(make_url(n, f"h{n}.farm.example") for n in itertools.islice(numbers, 1000))
+        world.step(partition, room=10)
+
+    for _ in range(60):
+        farm_grows()
+    first = 10**7
+    for _ in range(4):  # a site of 320 pages, discovered by and by
+        world.offer(make_url(first + n, "www.site.example") for n in range(80))
+        first += 80
+        for _ in range(40):
+            farm_grows()
+    fetched = admitted_by_pld(world)["site.example"]
+    assert fetched == 320, f"after {len(world.admitted)} pages in all"
     partition._check()
 
 
@@ -248,7 +271,7 @@ def test_the_window_and_the_quantum_make_a_large_backlog_cheap(directory: Path) 
 
 
 def test_a_reread_goes_on_at_the_pace_of_the_crawl(directory: Path) -> None:
-    """While turns have URLs, a step re-reads some for each that it admits; when they have none, up to a bound."""
+    """While turns have URLs, a step re-reads some for each that it admits and two for each that came."""
     world, partition = PartitionWorld(), open_with(directory, SetBudgets(2))
     for number in range(10):
         world.offer(make_url(2000 * number + i, f"h{i}.farm.example") for i in range(2000))
@@ -258,9 +281,13 @@ def test_a_reread_goes_on_at_the_pace_of_the_crawl(directory: Path) -> None:
         world.step(partition, room=200)
     read = partition.turn.reread_ever
     partition.budgets = SetBudgets(100)
+    world.step(partition, room=5)
+    assert read < partition.turn.reread_ever <= read + 5 * 16 + 64
+    assert partition.turn.is_rereading
+    read = partition.turn.reread_ever
     world.offer(make_url(2 * 10**6 + i, f"t{i}.example") for i in range(500))
     world.step(partition, room=5)
-    assert read <= partition.turn.reread_ever <= read + 5 * 16 + 64
+    assert read + 5 * 16 + 64 < partition.turn.reread_ever <= read + 5 * 16 + 500 * 2 + 128
     assert partition.turn.is_rereading
     starved = open_with(directory.with_name("p0008"), SetBudgets(0))
     starved.step([("1-0", encode_batch([make_url(i) for i in range(20_000)]))], 0, {})

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.scheduler.placement import EXTRA, OVER_BUDGET, RECORD, Window, ordinals, place
+from bigcrawl.scheduler.placement import OVER_BUDGET, RECORD, TIER_SHIFT, Window, ordinals, place
 
+EXTRA = 1 << TIER_SHIFT
 OPEN = Window(first=5, last=9, generation=3, is_rereading=False, quantum=1)
 
 
@@ -19,18 +20,18 @@ def records_of(*rows: tuple[int, int, int]) -> np.ndarray:
 
 
 def place_one(count: int, record: tuple[int, int, int], budget: int, window: Window = OPEN, *, reread: bool = False):
-    """Where `count` URLs of one PLD go: turns, which are extra, its record."""
+    """Where `count` URLs of one PLD go: turns, tiers, its record."""
     whose = np.zeros(count, dtype=np.intp)
-    turns, extra, after = place(whose, records_of(record), np.array([budget], dtype=np.uint32), window, reread=reread)
+    turns, tiers, after = place(whose, records_of(record), np.array([budget], dtype=np.uint32), window, reread=reread)
     assert after["in_degree"].tolist() == [7]
-    return turns.tolist(), extra.tolist(), after[0].tolist()[1:]
+    return turns.tolist(), tiers.tolist(), after[0].tolist()[1:]
 
 
 def test_each_turn_takes_a_budget_and_the_window_ends_it() -> None:
     """Of a PLD that is new, each turn takes its budget, from the first on; the rest is over budget and marked."""
-    turns, extra, after = place_one(13, (0, 0, 0), 2)
+    turns, tiers, after = place_one(13, (0, 0, 0), 2)
     assert turns == [5, 5, 6, 6, 7, 7, 8, 8, 9, 9, OVER_BUDGET, OVER_BUDGET, OVER_BUDGET]
-    assert not any(extra)
+    assert not any(tiers)
     assert after == (9, 2, 6)
 
 
@@ -49,24 +50,34 @@ def test_a_lower_budget_than_before_takes_nothing_back() -> None:
 
 def test_the_quantum_multiplies_the_share_and_what_is_beyond_the_budget_is_extra() -> None:
     """With a quantum of 3, a budget of 2 is six a turn, of which four are extra."""
-    turns, extra, after = place_one(8, (0, 0, 0), 2, OPEN._replace(quantum=3))
+    turns, tiers, after = place_one(8, (0, 0, 0), 2, OPEN._replace(quantum=3))
     assert turns == [5] * 6 + [6] * 2
-    assert extra == [False, False, True, True, True, True, False, False]
+    assert tiers == [0, 0, 1, 1, 1, 1, 0, 0]
     assert after == (6, 2, 0)
 
 
+def test_the_more_a_pld_has_in_a_turn_the_later_it_comes() -> None:
+    """The second to fourth budget, those up to the sixteenth, and all others; counted on from one batch to the next."""
+    window = OPEN._replace(quantum=100)
+    _, tiers, after = place_one(40, (0, 0, 0), 2, window)
+    assert tiers == [0] * 2 + [1] * 6 + [2] * 24 + [3] * 8
+    assert after == (5, 40 + 3 * EXTRA, 0)
+    assert place_one(6, (5, 4 + EXTRA, 0), 2, window)[1] == [1] * 4 + [2] * 2
+
+
 def test_an_ordinary_url_passes_no_extra_one_of_its_pld() -> None:
-    """When the budget has risen, what follows extra URLs in their turn is extra as well."""
-    turns, extra, after = place_one(3, (6, 4 + EXTRA, 0), 6)
-    assert (turns, extra, after) == ([6, 6, 7], [True, True, False], (7, 1, 0))
+    """When the budget has risen, what follows extra URLs in their turn is extra as well, and of no lower tier."""
+    turns, tiers, after = place_one(3, (6, 4 + EXTRA, 0), 6)
+    assert (turns, tiers, after) == ([6, 6, 7], [1, 1, 0], (7, 1, 0))
+    assert place_one(2, (6, 20 + 3 * EXTRA, 0), 6, OPEN._replace(quantum=9))[1:] == ([3, 3], (6, 22 + 3 * EXTRA, 0))
     assert place_one(1, (6, 4 + EXTRA, 0), 6)[2] == (6, 5 + EXTRA, 0)
     assert place_one(3, (0, 0, 0), 2, OPEN._replace(quantum=3))[2] == (5, 3 + EXTRA, 0)
-    assert place_one(1, (4, 4 + EXTRA, 0), 6) == ([5], [False], (5, 1, 0))
+    assert place_one(1, (4, 4 + EXTRA, 0), 6) == ([5], [0], (5, 1, 0))
 
 
 def test_no_budget_is_over_budget() -> None:
     """A budget of 0 holds everything, and changes nothing else in the record."""
-    assert place_one(2, (6, 1, 0), 0) == ([OVER_BUDGET] * 2, [True, True], (6, 1, 6))
+    assert place_one(2, (6, 1, 0), 0) == ([OVER_BUDGET] * 2, [3, 3], (6, 1, 6))
 
 
 @pytest.mark.parametrize(
@@ -118,28 +129,29 @@ class Model:
     budgets: list[int]
     records: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
 
-    def place(self, pld: int, *, reread: bool) -> tuple[int, bool]:
+    def place(self, pld: int, *, reread: bool) -> tuple[int, int]:
         first, last, n, is_rereading, quantum = self.window
         record, budget = self.records[pld], self.budgets[pld]
         oldest_bar = 2 * n + 1 if reread else 2 * (n - is_rereading)
         turn, used = record[:2] if record[0] >= first else (first, 0)
-        extra, used = used >= EXTRA, used % EXTRA
+        tier, used = divmod(used, EXTRA)
         if used >= budget * quantum:
-            turn, used, extra = turn + 1, 0, False
+            turn, used, tier = turn + 1, 0, 0
         if record[2] >= oldest_bar or not budget or turn > last:
             record[2] = max(record[2], 2 * n + reread)
-            return OVER_BUDGET, False
-        extra |= used >= budget
-        record[:2] = turn, used + 1 + EXTRA * extra
-        return turn, extra
+            return OVER_BUDGET, 0
+        tier = max(tier, sum(used >= many * budget for many in (1, 4, 16)))
+        record[:2] = turn, used + 1 + EXTRA * tier
+        return turn, tier
 
 
 budgets_ = st.lists(st.integers(0, 4), min_size=4, max_size=4)
-rows = st.lists(st.builds(Row, st.integers(0, 3), st.booleans()), max_size=30)
+quanta = st.sampled_from((1, 2, 3, 6, 40))
+rows = st.lists(st.builds(Row, st.integers(0, 3), st.booleans()), max_size=60)
 
 
 @given(
-    st.lists(st.tuples(rows, st.integers(0, 3), st.booleans(), st.integers(1, 3), budgets_), max_size=6),
+    st.lists(st.tuples(rows, st.integers(0, 3), st.booleans(), quanta, budgets_), max_size=6),
 )
 def test_many_at_once_are_as_one_at_a_time(batches: list[tuple[list[Row], int, bool, int, list[int]]]) -> None:
     """Placing a batch is placing its URLs one after the other, as turns and generations go on."""
@@ -157,7 +169,7 @@ def test_many_at_once_are_as_one_at_a_time(batches: list[tuple[list[Row], int, b
             placed = place(whose, records, np.array(budgets, dtype=np.uint32), window, reread=reread)
             assert placed.turns.tolist() == [turn for turn, _ in expected]
             passed = placed.turns != OVER_BUDGET
-            assert placed.extra[passed].tolist() == [extra for turn, extra in expected if turn != OVER_BUDGET]
+            assert placed.tiers[passed].tolist() == [tier for turn, tier in expected if turn != OVER_BUDGET]
             records = placed.records
     for pld, record in model.records.items():
         assert records[pld].tolist() == (0, *record)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from bigcrawl.scheduler.fifo import FifoState
+
 
 @pytest.fixture
 def epoch(tmp_path: Path) -> EpochDirectory:
@@ -27,7 +29,7 @@ def turns_at(epoch: EpochDirectory, state: TurnState = FIRST_TURN) -> Turns:
 
 def put(turns: Turns, where: Sequence[int], start: int = 0, *, reread: bool = False) -> None:
     urls = [make_url(start + number) for number in range(len(where))]
-    turns.put(urls, where, [False] * len(where), reread=reread)
+    turns.put(urls, where, [0] * len(where), reread=reread)
 
 
 def taken(turns: Turns) -> list[int]:
@@ -89,7 +91,7 @@ def test_a_turn_that_enough_have_joined_takes_no_more(epoch: EpochDirectory, mon
     taken(turns)
     turns.advance()
     assert turns.window.first == 1
-    turns.put([make_url(n) for n in range(20, 28)], [1] * 8, [True] * 8, reread=False)
+    turns.put([make_url(n) for n in range(20, 28)], [1] * 8, [1] * 8, reread=False)
     put(turns, [1] * 7, 30)
     assert turns.window.first == 1
     put(turns, [1], 40)
@@ -127,9 +129,9 @@ def test_the_over_budget_queue_is_read_at_doubling_intervals(epoch: EpochDirecto
     assert turns.wants_reread(starved=True)
 
 
-def reread(turns: Turns, places: Sequence[int]) -> None:
-    """One re-read of as many URLs."""
-    put(turns, [OVER_BUDGET] * len(places))
+def reread(turns: Turns, places: Sequence[int], waiting: int = 0) -> None:
+    """One re-read of as many URLs, so many of which wait already."""
+    put(turns, [OVER_BUDGET] * (len(places) - waiting))
     turns.begin_reread()
     assert len(turns.next_over_budget(10_000)) == len(places)
     assert not turns.next_over_budget(1)
@@ -137,8 +139,18 @@ def reread(turns: Turns, places: Sequence[int]) -> None:
     turns.end_reread()
 
 
+def flushed(turns: Turns) -> dict[str, FifoState]:
+    """Its queues, written."""
+    turns.flush()
+    return dict(turns.queue_states())
+
+
 def test_a_reread_that_nothing_passed_is_not_repeated_for_nothing(epoch: EpochDirectory) -> None:
-    """What waits rests until there are other budgets, or the turns have moved on."""
+    """What waits rests until there are other budgets, or the turns have moved on; not while these are full."""
+    turns = turns_at(epoch)
+    put(turns, [3])
+    reread(turns, [OVER_BUDGET] * 3)
+    assert not turns.state.is_resting, "they may pass when there is room in turns again"
     turns = turns_at(epoch)
     reread(turns, [OVER_BUDGET] * 3)
     assert turns.state.is_resting
@@ -154,33 +166,56 @@ def test_a_reread_that_nothing_passed_is_not_repeated_for_nothing(epoch: EpochDi
     assert not turns.state.is_resting, "part of it was decided by the budgets before"
 
 
-def test_the_quantum_follows_what_a_reread_cost(epoch: EpochDirectory) -> None:
-    """Dear re-reads and small turns raise it, large turns lower it, and it stays within bounds."""
-    over = [OVER_BUDGET]
+def test_a_queue_that_has_doubled_is_read_whatever_the_turn(
+    epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that failed and as many that came since, and some more; few are left until their turn."""
+    monkeypatch.setattr("bigcrawl.scheduler.turns._REREAD_LEAST", 10)
     turns = turns_at(epoch)
-    reread(turns, [1, *over * 49])  # fifty for one that passed
-    assert turns.state.quantum == 8
+    put(turns, [0, *[OVER_BUDGET] * 9])
+    assert not turns.wants_reread(starved=False)
+    put(turns, [OVER_BUDGET], 20)
+    assert turns.wants_reread(starved=False)
+    reread(turns, [1] * 5 + [OVER_BUDGET] * 25, waiting=10)
+    put(turns, [OVER_BUDGET] * 34, 100)
+    assert not turns.wants_reread(starved=False), "25 have failed"
+    put(turns, [OVER_BUDGET], 200)
+    assert turns.wants_reread(starved=False)
+    again = Turns.restore(epoch, flushed(turns), turns.state, (0,) * LEVELS)
+    assert again.wants_reread(starved=False)
+
+
+def test_small_turns_raise_the_quantum(epoch: EpochDirectory) -> None:
+    """Two URLs for eight turns, while others wait; not when none do, nor above the bound."""
     turns = turns_at(epoch)
-    reread(turns, [1, 2, *over * 3])  # cheap, but two URLs for eight turns, while others wait
+    reread(turns, [1, 2, *[OVER_BUDGET] * 3])
     assert turns.state.quantum == 2
     turns = turns_at(epoch)
-    reread(turns, [1, 2])  # nothing waits any more
+    reread(turns, [1, 2])
     assert turns.state.quantum == 1
     turns = turns_at(epoch, FIRST_TURN._replace(quantum=QUANTUM_MAX))
-    reread(turns, [1, *over * 99])
+    reread(turns, [1, *[OVER_BUDGET] * 99])
     assert turns.state.quantum == QUANTUM_MAX
 
 
-def test_a_backlog_beyond_the_window_raises_the_quantum_before_it_is_read(epoch: EpochDirectory) -> None:
-    """By what turns were like so far, an eighth of what waits is to fit into the window."""
+def test_a_backlog_that_nobody_pays_for_raises_the_quantum_before_it_is_read(epoch: EpochDirectory) -> None:
+    """An eighth of it is to pass, by what turns were like so far, or by what passed last time if others failed."""
+    over = [OVER_BUDGET]
     turns = turns_at(epoch)
-    put(turns, [0] * 5 + [OVER_BUDGET] * 8000)
+    put(turns, over * 8000)
     turns.begin_reread()
-    assert (turns.state.window, turns.state.quantum) == (8, 32)
-    turns = turns_at(epoch, FIRST_TURN._replace(passed=400))
-    put(turns, [0] * 5 + [OVER_BUDGET] * 8000)
+    assert (turns.state.window, turns.state.quantum) == (8, 128), "nothing else waits: all of it is to be paid for"
+    turns = turns_at(epoch)
+    put(turns, [0] * 5 + over * 8000)
     turns.begin_reread()
-    assert turns.state.quantum == 2
+    assert turns.state.quantum == 1, "all of it has come since the last time"
+    turns = turns_at(epoch)
+    put(turns, [0])
+    reread(turns, [1] * 10 + over * 990)
+    before = turns.state.quantum
+    put(turns, over * 350, 2000)
+    turns.begin_reread()
+    assert turns.state.quantum == before << 4, "640 of 990 are to be paid for, eight for each of ten that passed"
 
 
 def test_large_turns_lower_the_quantum(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
