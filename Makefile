@@ -11,7 +11,8 @@
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
 #   make bench-frontier, bench-memory   CPU of scheduling a page at 10^2 to 10^5 hosts; 30 minutes of a node's memory
-#   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog   URL-seen and budgets; docs/performance.md
+#   make bench-drum_speed, bench-drum_cost, bench-beast, bench-spam, bench-merges, bench-backlog, bench-best_first
+#                     URL-seen, budgets and priorities; docs/performance.md
 #   make bench-hostile   healthy hosts among dead, slow, refusing and lying ones; 45 minutes
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
@@ -35,7 +36,7 @@ CORPORA := build/corpora
 
 .DELETE_ON_ERROR:
 .PHONY: help venv crawl test check lint check-system test-fault test-hostile clean
-.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-speed bench-crowd
+.PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -79,7 +80,7 @@ test-hostile: $(STAMP)
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
 
-bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-speed bench-crowd: $(STAMP)
+bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd: $(STAMP)
 	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile

@@ -56,6 +56,7 @@ class FrontierConfig:
     durable_ms: int
     hot_urls: int
     host_hot_urls: int
+    priority_bias: int
     host_records: int
     robots_bytes: int
     in_process_max: int
@@ -250,6 +251,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         durable_ms=_ms(value["BIGCRAWL_DURABLE_SECONDS"]),
         hot_urls=value["BIGCRAWL_HOT_URLS"],
         host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
+        priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
         host_records=value["BIGCRAWL_HOST_RECORDS"],
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,

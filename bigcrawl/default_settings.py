@@ -261,6 +261,15 @@ SETTINGS: tuple[Setting, ...] = (
         100_000,
     ),
     Setting(
+        "BIGCRAWL_PRIORITY_BIAS",
+        2,
+        int,
+        "A priority level has so many times as much of what is fetched as the one below it, while both have URLs.",
+        "times",
+        1,
+        1_000,
+    ),
+    Setting(
         "BIGCRAWL_HOST_RECORDS",
         100_000,
         int,

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isal import isal_zlib
 
 from bigcrawl.exceptions import CorruptionError
+from bigcrawl.scheduler.front_queues import BIAS
 from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode_batch
 from bigcrawl.scheduler.traps import NO_TRAPS, TrapRules
 
@@ -53,7 +54,7 @@ _PAYLOAD_START = _HEADER.size + _CRC.size
 
 @dataclass(frozen=True, slots=True)
 class PartitionLimits:
-    """What bounds a partition's hot set, and what a trap may have of it.
+    """What bounds a partition's hot set, and what priorities and traps have of it.
 
     Attributes:
         host_hot_max: URLs of one host that may be hot at a time, taken ones included.
@@ -61,12 +62,14 @@ class PartitionLimits:
             come first; 0 means an eighth of the maximum, at least 1.
         parked_hosts_max: hosts with parked URLs; each costs some hundred bytes of memory and of manifest.
         traps: which PLDs are taken for traps, and how far that lowers their budgets.
+        priority_bias: how many times as much as the priority level below it a level gets.
     """
 
     host_hot_max: int = 64
     host_hot_low: int = 0
     parked_hosts_max: int = 4096
     traps: TrapRules = NO_TRAPS
+    priority_bias: int = BIAS
 
     @property
     def low(self) -> int:

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 _LEVEL_STARTS = (0, 1, 10, 100)
 LEVELS = len(_LEVEL_STARTS) + 1
 
-# Shares of the selector, lowest level first: a level gets twice what the one below it gets, and none starves.
-WEIGHTS = (1, 2, 4, 8, 16)
-
-assert len(WEIGHTS) == LEVELS
+BIAS = 2
+"""How many times as much as the level below it a level gets, unless a project says otherwise."""
 
 
 def level_of(priority: int) -> int:
@@ -37,11 +35,15 @@ def level_of(priority: int) -> int:
 class Selector:
     """Smooth weighted round robin: the choice falls on the level that is furthest behind its share.
 
-    Deterministic: the credits are part of the manifest, so that a fold repeated is the same fold.
+    A level gets `bias` times what the one below it gets, while both have URLs, and none starves. Deterministic: the
+    credits are part of the manifest, so that a fold repeated is the same fold.
     """
 
-    def __init__(self, balance: Iterable[int] = (0,) * LEVELS) -> None:
+    def __init__(self, balance: Iterable[int] = (0,) * LEVELS, bias: int = BIAS) -> None:
+        self._weights = [bias**level for level in range(LEVELS)]
         self._credits = list(balance)
+        if max(map(abs, self._credits)) > sum(self._weights):  # of another bias: they would last for ever
+            self._credits = [0] * LEVELS
 
     def __repr__(self) -> str:
         return f"<Selector credits={self._credits}>"
@@ -51,14 +53,18 @@ class Selector:
         """How far each level is behind its share."""
         return tuple(self._credits)
 
+    def fork(self) -> Selector:
+        """Return one that chooses as this one would."""
+        return Selector(self._credits, self._weights[1])
+
     def choose(self, levels: Sequence[int]) -> int:
         """Return the level to be read next among those given; at least one."""
         if len(levels) == 1:
             return levels[0]
         for level in levels:
-            self._credits[level] += WEIGHTS[level]
+            self._credits[level] += self._weights[level]
         best = max(levels, key=lambda level: (self._credits[level], level))
-        self._credits[best] -= sum(WEIGHTS[level] for level in levels)
+        self._credits[best] -= sum(self._weights[level] for level in levels)
         return best
 
 

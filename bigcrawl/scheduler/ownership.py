@@ -76,7 +76,8 @@ class Ownership:
         self._reputation = reputation
         self._paces = paces
         traps = TrapRules(config.traps.share, config.traps.divisor)
-        self._limits = PartitionLimits(host_hot_max=config.frontier.host_hot_urls, traps=traps)
+        frontier = config.frontier
+        self._limits = PartitionLimits(frontier.host_hot_urls, traps=traps, priority_bias=frontier.priority_bias)
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
         self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
         self._durable_look_ms = 0  # monotonic

@@ -24,7 +24,7 @@ from bigcrawl.exceptions import ContractError
 from bigcrawl.scheduler.admission import AdmitBatch, PartitionLimits, decode_admit_batch, encode_admit_batch
 from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, take_over, verify_newest
 from bigcrawl.scheduler.fold import Fold, State
-from bigcrawl.scheduler.front_queues import LEVELS
+from bigcrawl.scheduler.front_queues import LEVELS, Selector
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest
@@ -107,7 +107,7 @@ class Partition:
         self._asked: object = self
         self._state = State(
             Tables.restore(own, manifest.tables),
-            Turns.restore(own, manifest.queues, manifest.turns, manifest.credits),
+            Turns.restore(own, manifest.queues, manifest.turns, Selector(manifest.credits, limits.priority_bias)),
             ParkedQueues.restore(own, manifest.parked),
             Counter(dict(manifest.already)),
             InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,

@@ -2,8 +2,8 @@
 
 Turns are numbered. In each, a PLD x has a quota: its budget B, times the partition's quantum m. A URL goes behind
 the one of its PLD before it: into that one's turn while quota is left there, and into the next otherwise; never
-before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra, in three
-tiers: up to 4 B, up to 16 B, and beyond. A tier is fetched when none of those below it has URLs, so that a large
+before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra, in two
+tiers: up to 8 B, and beyond. A tier is fetched when none of those below it has URLs, so that a large
 quantum keeps nobody waiting for its first B, nor long for what it has beyond. What would lie behind the last turn of
 the window is over budget and waits in the over-budget queue (IRLbot's Q_F),
 which is re-read in generations:
@@ -48,7 +48,7 @@ RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mar
 OVER_BUDGET = -1
 """In the place of a turn: the over-budget queue."""
 
-TIER_STARTS = (1, 4, 16)
+TIER_STARTS = (1, 8)
 """How many budgets of a turn come before each tier but the first."""
 
 TIERS = len(TIER_STARTS) + 1

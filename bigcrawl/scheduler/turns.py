@@ -8,19 +8,20 @@ turn that has any becomes the current one, and nothing is rewritten. Without bud
     arriving          turn c .. c + j   placed: see `placement`
     arriving          over budget       beyond c + j, or behind such URLs of its PLD
     turn c + 1 ..     front queues      the front queues are empty and there is room
-    over budget       turn, or          re-read: when c reaches `next_reread`, when the queue has doubled, or when no
-                      over budget       turn has URLs; j doubles before, up to `WINDOW_MAX`
+    over budget       turn, or          re-read: when c reaches `next_reread`, or when no turn has URLs; j doubles
+                      over budget       before, up to `WINDOW_MAX`; or when the queue has trebled since c moved on
 
 Turn c takes arriving URLs too, so that nobody new waits for the extra ones of others, until so many have joined it;
 then it is closed, so that it has an end however many PLDs are discovered. A re-read is spread over steps.
 
-That the queue has doubled says that those of a re-read which failed are fewer than those that came since: each pays
-for itself and for one of them, two reads. So a PLD that was over budget once waits no longer when a farm has filled
-the turns, however long these have become.
+That the queue has trebled says that two have come for each that a re-read let fail: half a read of those, and one of
+its own, is what each pays for. So a PLD that was over budget once does not wait for all that a farm has in the turns,
+however long these have become. j grows with the queue then too, up to `WINDOW_GROWN`.
 
 The quantum, how many budgets make a PLD's share in a turn, is set with a re-read: it rises when turns are too small
-to be worth their files, or when too many URLs would be re-read for those that pass and arrivals have not paid for
-them, as it happens when a few PLDs have nearly all there is; it falls when turns are large and a re-read was cheap.
+to be worth their files, or when too many URLs would be re-read for those that turns hold and arrivals have not paid for
+them, as it happens when a few PLDs have nearly all there is; it falls when turns are large and a re-read was cheap, or
+when nobody's share has reached the end of the window.
 A re-read that nothing passed while no turn had URLs is not repeated before there are other budgets, more URLs, or c
 has moved on to `next_reread`.
 Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.scheduler.front_queues import LEVELS, FrontQueues, Selector, level_of
+from bigcrawl.scheduler.front_queues import LEVELS, FrontQueues, level_of
 from bigcrawl.scheduler.over_budget import OverBudget
 from bigcrawl.scheduler.placement import OVER_BUDGET, Window
 from bigcrawl.scheduler.queues import Queues
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.epochs import EpochDirectory
     from bigcrawl.scheduler.fifo import FifoState
+    from bigcrawl.scheduler.front_queues import Selector
     from bigcrawl.scheduler.queued_url import QueuedUrl
 
 WINDOW_MIN = 4
@@ -53,7 +55,10 @@ TURN_CLOSES_AT = 4096
 _TURN_SMALL = 256
 _TURN_LARGE = 4096
 
-# The over-budget queue has doubled, and so many more have come: fewer are not worth a look.
+WINDOW_GROWN = 32
+
+# The over-budget queue has trebled, and so many more have come: fewer are not worth a look.
+_ARRIVED_PER_FAILED = 2
 _REREAD_LEAST = 1024
 # URLs re-read for each that passes: less than IRLbot's bound of 2 L - 1 is 12.
 _REREAD_DEAR = 8
@@ -107,7 +112,7 @@ FIRST_TURN = TurnState()
 class Turns:
     """The front queues, the turns behind them, and the over-budget queue."""
 
-    def __init__(self, queues: Queues, state: TurnState, credits_: Iterable[int], later: dict[int, int]) -> None:
+    def __init__(self, queues: Queues, state: TurnState, selector: Selector, later: dict[int, int]) -> None:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
@@ -115,11 +120,11 @@ class Turns:
         self._later = later
         self._later_waiting = sum(later.values())
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
-        self.front = FrontQueues(queues, _prefix(state.turn), Selector(credits_))
+        self.front = FrontQueues(queues, _prefix(state.turn), selector)
 
     @classmethod
     def restore(
-        cls, epoch: EpochDirectory, states: Mapping[str, FifoState], state: TurnState, credits_: Iterable[int]
+        cls, epoch: EpochDirectory, states: Mapping[str, FifoState], state: TurnState, selector: Selector
     ) -> Turns:
         """Return the queues a manifest describes; their segments are sealed."""
         later: dict[int, int] = {}
@@ -127,7 +132,7 @@ class Turns:
             kind, _, rest = name.partition("-")
             if kind == _QUEUE and (turn := int(rest.partition("-")[0])) > state.turn:
                 later[turn] = later.get(turn, 0) + queue.waiting
-        return cls(Queues.restore(epoch, states), state, credits_, later)
+        return cls(Queues.restore(epoch, states), state, selector, later)
 
     def __len__(self) -> int:
         return self.front.waiting + self._later_waiting + len(self.over)
@@ -170,7 +175,7 @@ class Turns:
 
     def fork(self) -> Turns:
         """Return a copy to work on; this one stays as it is."""
-        return Turns(self._queues.fork(), self.state, self.front.selector.credits, self._later.copy())
+        return Turns(self._queues.fork(), self.state, self.front.selector.fork(), self._later.copy())
 
     def flush(self) -> None:
         """Write what is pending to disk."""
@@ -228,10 +233,6 @@ class Turns:
         """Put URLs behind what is over budget, whatever their PLD has had; `reread` as for `put`."""
         self.put(urls, [OVER_BUDGET] * len(urls), [0] * len(urls), reread=reread)
 
-    @property
-    def _has_urls(self) -> bool:
-        return bool(self.front.waiting or self._later)
-
     def advance(self) -> bool:
         """Let the next turn with URLs be the current one; return whether the front queues have URLs."""
         if self.front.waiting:
@@ -264,20 +265,22 @@ class Turns:
         state, over = self._state, self.over
         if state.turn >= state.next_reread or (starved and not state.is_resting):
             return len(over) > 0
-        return over.arrived >= over.failed + _REREAD_LEAST
+        has_moved = state.turn > state.next_reread - state.window  # else all are where the last re-read left them
+        return has_moved and over.arrived >= _ARRIVED_PER_FAILED * over.failed + _REREAD_LEAST
 
     def begin_reread(self) -> None:
-        """Begin one; the window doubles, and the quantum rises when too few of what is to be paid for would pass.
+        """Begin one; the window doubles, and the quantum rises if turns hold too little for what it costs.
 
-        All that waits is, when no turn has URLs: a large backlog that came at once, of few PLDs, would keep the crawl
-        waiting while it is read whole for a handful of URLs. Else it is what more recent arrivals have not paid for.
+        All that waits counts, when no turn has URLs: a large backlog that came at once, of few PLDs, would keep the
+        crawl waiting while it is read whole for a handful of URLs. Else it is what more recent arrivals do not pay for.
         """
         state, over = self._state, self.over
-        window = min(2 * state.window, WINDOW_MAX)
+        is_empty = not (self.front.waiting or self._later)
+        is_due = is_empty or state.turn >= state.next_reread
+        window = min(2 * state.window, WINDOW_MAX if is_due else max(state.window, WINDOW_GROWN))
         turn_size = max(self._ordinary + self._extra, state.passed // state.window, 1)
-        unpaid = max(over.failed - over.arrived, 0) if self._has_urls else len(over)
-        expected = state.passed if state.passed < state.reread else max(state.passed, window * turn_size)
-        missing = unpaid // (_REREAD_DEAR * max(expected, 1))
+        unpaid = len(over) if is_empty else max(over.failed - over.arrived // _ARRIVED_PER_FAILED, 0)
+        missing = unpaid // (_REREAD_DEAR * window * turn_size)
         self._state = state._replace(
             quantum=min(state.quantum << missing.bit_length(), QUANTUM_MAX),
             window=window,
@@ -304,7 +307,11 @@ class Turns:
         state = self._state
         quantum = state.quantum
         in_turns = self.front.waiting + self._later_waiting
-        if state.passed and len(self.over) and in_turns < _TURN_SMALL * state.window:
+        # Who had more than its share has URLs in the last turn that there was.
+        is_needed = max(self._later, default=state.turn) >= state.next_reread
+        if not is_needed:
+            quantum //= 2
+        elif state.passed and in_turns < _TURN_SMALL * state.window:
             quantum *= 2
         elif in_turns > _TURN_LARGE * state.window and state.reread <= _REREAD_CHEAP * state.passed:
             quantum //= 2

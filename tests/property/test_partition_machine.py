@@ -55,6 +55,7 @@ SHORTENED = {
     "segments.BLOCK_URLS_MAX": 8,
     "segments.SEGMENT_BYTES_MAX": 2000,
     "turns.TURN_CLOSES_AT": 12,
+    "turns._REREAD_LEAST": 5,
     "turns._TURN_SMALL": 3,
     "turns._TURN_LARGE": 6,
     "budgeting.REREAD_STARVED_MAX": 60,

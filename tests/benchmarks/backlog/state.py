@@ -42,7 +42,7 @@ def fill(directory: Path, number: int, seen: int, waiting: int) -> None:
     """
     prefill(directory, run_sizes(seen // PARTITIONS, FLUSHES), number)
     partition = Partition.open(directory, 2, PartitionLimits(), budgets=Flat(BUDGET), pld_of=pld_of)
-    for step, urls in enumerate(_steps(_hosts_by_partition()[number], waiting // PARTITIONS), 1):
+    for step, urls in enumerate(_steps(hosts_of(number), waiting // PARTITIONS), 1):
         parts = [urls[at : at + BATCH_URLS] for at in range(0, len(urls), BATCH_URLS)]
         # Ids below any that Redis will give.
         partition.step([InboxEntry(f"{step}-{at}", encode_batch(part)) for at, part in enumerate(parts)], 0, {})
@@ -54,6 +54,11 @@ def fill(directory: Path, number: int, seen: int, waiting: int) -> None:
 def pld_of(host: str) -> str:
     """The PLD of one of these hosts."""
     return host[host.index(".") + 1 :]
+
+
+def hosts_of(number: int) -> list[str]:
+    """The hosts of a partition."""
+    return _hosts_by_partition()[number]
 
 
 @cache

@@ -7,7 +7,7 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.epochs import EpochDirectory
-from bigcrawl.scheduler.front_queues import LEVELS, WEIGHTS, FrontQueues, Selector, level_of
+from bigcrawl.scheduler.front_queues import LEVELS, FrontQueues, Selector, level_of
 from bigcrawl.scheduler.placement import TIERS
 from bigcrawl.scheduler.queues import Queues
 from tests.support.partition_world import make_url
@@ -30,13 +30,34 @@ def test_priorities_map_to_levels(priority: int, level: int) -> None:
     assert level_of(priority) == level
 
 
-def test_each_level_gets_its_share() -> None:
+@pytest.mark.parametrize("bias", [1, 2, 5])
+def test_each_level_gets_its_share(bias: int) -> None:
     """Over one round each level has as many turns as its weight, and no level waits to the end for them."""
-    selector = Selector()
-    turns = [selector.choose(range(LEVELS)) for _ in range(sum(WEIGHTS))]
-    assert Counter(turns) == dict(enumerate(WEIGHTS))
+    selector = Selector(bias=bias)
+    weights = [bias**level for level in range(LEVELS)]
+    turns = [selector.choose(range(LEVELS)) for _ in range(sum(weights))]
+    assert Counter(turns) == dict(enumerate(weights))
     assert turns[0] == LEVELS - 1
-    assert max(turns.index(level) for level in range(1, LEVELS)) < 16
+    assert max(turns.index(level) for level in range(1, LEVELS)) <= sum(weights) // 2 + 1
+
+
+def test_a_fork_chooses_as_its_origin_would() -> None:
+    """Which is not moved by it."""
+    selector = Selector(bias=3)
+    for _ in range(7):
+        selector.choose(range(LEVELS))
+    fork = selector.fork()
+    chosen = [fork.choose(range(LEVELS)) for _ in range(50)]
+    assert [selector.choose(range(LEVELS)) for _ in range(50)] == chosen
+
+
+def test_credits_of_a_larger_bias_are_forgotten() -> None:
+    """Or a level would wait for as many choices as that bias makes of a round."""
+    selector = Selector(bias=1000)
+    for _ in range(5):
+        selector.choose(range(LEVELS))
+    after = Selector(selector.credits, 2)
+    assert {after.choose(range(LEVELS)) for _ in range(31)} == set(range(LEVELS))
 
 
 def test_an_empty_level_costs_the_others_nothing() -> None:
@@ -50,22 +71,22 @@ def test_an_empty_level_costs_the_others_nothing() -> None:
 
 def test_extra_urls_wait_until_no_ordinary_one_is_left(front: FrontQueues) -> None:
     """An extra level is read when all of lower tiers are empty, highest shares first among themselves too."""
-    for number, (level, tier) in enumerate([(1, 1), (4, 1), (0, 0), (1, 0), (1, 1), (4, 3), (0, 2)]):
+    for number, (level, tier) in enumerate([(1, 1), (4, 1), (0, 0), (1, 0), (1, 1), (0, 2)]):
         front.append_at(level + LEVELS * tier, make_url(number))
     taken = []
     while (chosen := front.choose_level()) is not None:
         taken.append((chosen, front.queues[chosen].pop()))
     assert [level for level, _ in taken[:2]] in ([0, 1], [1, 0])
     assert sorted(level for level, _ in taken[2:5]) == [6, 6, 9]
-    assert [level for level, _ in taken[5:]] == [10, 19]
+    assert [level for level, _ in taken[5:]] == [10]
     assert [url for level, url in taken if level == 6] == [make_url(0), make_url(4)]
     assert front.counts() == (0,) * TIERS * LEVELS
 
 
 def test_queues_are_found_again(front: FrontQueues) -> None:
     """Queues of a turn are known by their names, ordinary and extra ones."""
-    for number in range(20):
+    for number in range(15):
         front.append_at(number, make_url(number))
     again = FrontQueues(front._queues, "queue-3", front.selector)
-    assert again.counts() == (1,) * 20
+    assert again.counts() == (1,) * 15
     assert len(FrontQueues(front._queues, "queue-33", front.selector)) == 0

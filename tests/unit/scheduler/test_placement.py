@@ -57,19 +57,19 @@ def test_the_quantum_multiplies_the_share_and_what_is_beyond_the_budget_is_extra
 
 
 def test_the_more_a_pld_has_in_a_turn_the_later_it_comes() -> None:
-    """The second to fourth budget, those up to the sixteenth, and all others; counted on from one batch to the next."""
+    """The second to eighth budget, and all others; counted on from one batch to the next."""
     window = OPEN._replace(quantum=100)
     _, tiers, after = place_one(40, (0, 0, 0), 2, window)
-    assert tiers == [0] * 2 + [1] * 6 + [2] * 24 + [3] * 8
-    assert after == (5, 40 + 3 * EXTRA, 0)
-    assert place_one(6, (5, 4 + EXTRA, 0), 2, window)[1] == [1] * 4 + [2] * 2
+    assert tiers == [0] * 2 + [1] * 14 + [2] * 24
+    assert after == (5, 40 + 2 * EXTRA, 0)
+    assert place_one(6, (5, 12 + EXTRA, 0), 2, window)[1] == [1] * 4 + [2] * 2
 
 
 def test_an_ordinary_url_passes_no_extra_one_of_its_pld() -> None:
     """When the budget has risen, what follows extra URLs in their turn is extra as well, and of no lower tier."""
     turns, tiers, after = place_one(3, (6, 4 + EXTRA, 0), 6)
     assert (turns, tiers, after) == ([6, 6, 7], [1, 1, 0], (7, 1, 0))
-    assert place_one(2, (6, 20 + 3 * EXTRA, 0), 6, OPEN._replace(quantum=9))[1:] == ([3, 3], (6, 22 + 3 * EXTRA, 0))
+    assert place_one(2, (6, 20 + 2 * EXTRA, 0), 6, OPEN._replace(quantum=9))[1:] == ([2, 2], (6, 22 + 2 * EXTRA, 0))
     assert place_one(1, (6, 4 + EXTRA, 0), 6)[2] == (6, 5 + EXTRA, 0)
     assert place_one(3, (0, 0, 0), 2, OPEN._replace(quantum=3))[2] == (5, 3 + EXTRA, 0)
     assert place_one(1, (4, 4 + EXTRA, 0), 6) == ([5], [0], (5, 1, 0))
@@ -77,7 +77,7 @@ def test_an_ordinary_url_passes_no_extra_one_of_its_pld() -> None:
 
 def test_no_budget_is_over_budget() -> None:
     """A budget of 0 holds everything, and changes nothing else in the record."""
-    assert place_one(2, (6, 1, 0), 0) == ([OVER_BUDGET] * 2, [3, 3], (6, 1, 6))
+    assert place_one(2, (6, 1, 0), 0) == ([OVER_BUDGET] * 2, [2, 2], (6, 1, 6))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ class Model:
         if record[2] >= oldest_bar or not budget or turn > last:
             record[2] = max(record[2], 2 * n + reread)
             return OVER_BUDGET, 0
-        tier = max(tier, sum(used >= many * budget for many in (1, 4, 16)))
+        tier = max(tier, sum(used >= many * budget for many in (1, 8)))
         record[:2] = turn, used + 1 + EXTRA * tier
         return turn, tier
 

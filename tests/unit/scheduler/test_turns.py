@@ -6,9 +6,9 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.epochs import EpochDirectory
-from bigcrawl.scheduler.front_queues import LEVELS
+from bigcrawl.scheduler.front_queues import Selector
 from bigcrawl.scheduler.placement import OVER_BUDGET
-from bigcrawl.scheduler.turns import FIRST_TURN, QUANTUM_MAX, WINDOW_MAX, Turns, TurnState
+from bigcrawl.scheduler.turns import FIRST_TURN, QUANTUM_MAX, WINDOW_GROWN, WINDOW_MAX, Turns, TurnState
 from tests.support.partition_world import make_url
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def epoch(tmp_path: Path) -> EpochDirectory:
 
 
 def turns_at(epoch: EpochDirectory, state: TurnState = FIRST_TURN) -> Turns:
-    return Turns.restore(epoch, {}, state, (0,) * LEVELS)
+    return Turns.restore(epoch, {}, state, Selector())
 
 
 def put(turns: Turns, where: Sequence[int], start: int = 0, *, reread: bool = False) -> None:
@@ -52,7 +52,7 @@ def test_turns_come_one_after_the_other_and_empty_ones_are_passed_over(epoch: Ep
     assert turns.advance()
     turns.flush()
     turns._check()
-    again = Turns.restore(epoch, turns.queue_states(), turns.state, turns.front.selector.credits)
+    again = Turns.restore(epoch, turns.queue_states(), turns.state, turns.front.selector)
     again._check()
     assert (again.state.turn, taken(again)) == (3, [1, 4])
     assert not again.advance()
@@ -96,7 +96,7 @@ def test_a_turn_that_enough_have_joined_takes_no_more(epoch: EpochDirectory, mon
     assert turns.window.first == 1
     put(turns, [1], 40)
     assert turns.window.first == 2
-    again = Turns.restore(epoch, {}, turns.state, (0,) * LEVELS)
+    again = Turns.restore(epoch, {}, turns.state, Selector())
     assert again.window.first == 2
 
 
@@ -166,40 +166,55 @@ def test_a_reread_that_nothing_passed_is_not_repeated_for_nothing(epoch: EpochDi
     assert not turns.state.is_resting, "part of it was decided by the budgets before"
 
 
-def test_a_queue_that_has_doubled_is_read_whatever_the_turn(
+def test_a_queue_that_has_trebled_is_read_when_the_turn_has_moved(
     epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that failed and as many that came since, and some more; few are left until their turn."""
+    """Those that failed and twice as many that came since, and some more; few are left until their turn."""
     monkeypatch.setattr("bigcrawl.scheduler.turns._REREAD_LEAST", 10)
     turns = turns_at(epoch)
-    put(turns, [0, *[OVER_BUDGET] * 9])
-    assert not turns.wants_reread(starved=False)
-    put(turns, [OVER_BUDGET], 20)
+    put(turns, [0, 1, 2, 3, *[OVER_BUDGET] * 10])
+    assert not turns.wants_reread(starved=False), "all are where they were when they came"
+    taken(turns)
+    turns.advance()
     assert turns.wants_reread(starved=False)
-    reread(turns, [1] * 5 + [OVER_BUDGET] * 25, waiting=10)
-    put(turns, [OVER_BUDGET] * 34, 100)
+    reread(turns, [2] * 5 + [OVER_BUDGET] * 25, waiting=10)
+    assert (turns.state.window, turns.state.next_reread) == (8, 9)
+    taken(turns)
+    turns.advance()
+    put(turns, [OVER_BUDGET] * 59, 100)
     assert not turns.wants_reread(starved=False), "25 have failed"
     put(turns, [OVER_BUDGET], 200)
     assert turns.wants_reread(starved=False)
-    again = Turns.restore(epoch, flushed(turns), turns.state, (0,) * LEVELS)
+    again = Turns.restore(epoch, flushed(turns), turns.state, Selector())
     assert again.wants_reread(starved=False)
+    reread(again, [3] + [OVER_BUDGET] * 84, waiting=85)
+    again = turns_at(epoch, FIRST_TURN._replace(window=WINDOW_GROWN, next_reread=40))
+    put(again, [9])
+    again.begin_reread()
+    assert again.state.window == WINDOW_GROWN, "more turns only for the sake of turns"
 
 
 def test_small_turns_raise_the_quantum(epoch: EpochDirectory) -> None:
-    """Two URLs for eight turns, while others wait; not when none do, nor above the bound."""
+    """Three URLs for eight turns, of one whose share ends beyond them; not above the bound, nor when nothing passes."""
     turns = turns_at(epoch)
-    reread(turns, [1, 2, *[OVER_BUDGET] * 3])
+    reread(turns, [1, 2, 8, *[OVER_BUDGET] * 3])
     assert turns.state.quantum == 2
-    turns = turns_at(epoch)
-    reread(turns, [1, 2])
-    assert turns.state.quantum == 1
+    reread(turns, [OVER_BUDGET] * 5, waiting=3)
+    assert turns.state.quantum == 1, "and lowers it, when nobody is at the end of the window"
     turns = turns_at(epoch, FIRST_TURN._replace(quantum=QUANTUM_MAX))
-    reread(turns, [1, *[OVER_BUDGET] * 99])
+    reread(turns, [8, *[OVER_BUDGET] * 99])
     assert turns.state.quantum == QUANTUM_MAX
 
 
+def test_a_quantum_that_nobody_needs_falls(epoch: EpochDirectory) -> None:
+    """All had room for what they had, or what failed is withheld."""
+    turns = turns_at(epoch, FIRST_TURN._replace(quantum=8))
+    reread(turns, [1, 2, *[OVER_BUDGET] * 3])
+    assert turns.state.quantum == 4
+
+
 def test_a_backlog_that_nobody_pays_for_raises_the_quantum_before_it_is_read(epoch: EpochDirectory) -> None:
-    """An eighth of it is to pass, by what turns were like so far, or by what passed last time if others failed."""
+    """An eighth of it is to fit into the window, by what turns were like so far."""
     over = [OVER_BUDGET]
     turns = turns_at(epoch)
     put(turns, over * 8000)
@@ -211,11 +226,11 @@ def test_a_backlog_that_nobody_pays_for_raises_the_quantum_before_it_is_read(epo
     assert turns.state.quantum == 1, "all of it has come since the last time"
     turns = turns_at(epoch)
     put(turns, [0])
-    reread(turns, [1] * 10 + over * 990)
+    reread(turns, [8] * 5 + over * 990)
     before = turns.state.quantum
     put(turns, over * 350, 2000)
     turns.begin_reread()
-    assert turns.state.quantum == before << 4, "640 of 990 are to be paid for, eight for each of ten that passed"
+    assert (turns.state.window, turns.state.quantum) == (16, before << 3), "815 are to be paid for, eight by each turn"
 
 
 def test_large_turns_lower_the_quantum(epoch: EpochDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +239,7 @@ def test_large_turns_lower_the_quantum(epoch: EpochDirectory, monkeypatch: pytes
     monkeypatch.setattr("bigcrawl.scheduler.turns._TURN_SMALL", 2)
     turns = turns_at(epoch, FIRST_TURN._replace(quantum=2))
     put(turns, [0, 0])
-    reread(turns, [1] * 90)
+    reread(turns, [8] * 90)
     assert turns.state.quantum == 1
-    reread(turns, [1] * 190)
+    reread(turns, [16] * 190)
     assert turns.state.quantum == 1
