@@ -77,7 +77,7 @@ class Partition:
     Guarantees:
         A URL in a folded inbox entry is admitted in exactly one batch number, in whichever epoch, if each
         committed batch is admitted (`pending_batches`) and nothing folded is offered again. URLs of one
-        host and priority level are admitted in the order they arrived.
+        host and priority level are admitted in the order they arrived, but for those that the blacklist withheld.
 
     Memory is bounded by a step's inbox, one decoded block a level, and the hosts over their room.
     """

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 WINDOW_MIN = 4
 # Some files a turn. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
 WINDOW_MAX = 128
+# As a queue grows while the turns hardly move, no further: every turn has files.
+WINDOW_GROWN = 32
 
 # When so many ordinary URLs have joined it, or as many as it has extra ones, the current turn takes no more.
 TURN_CLOSES_AT = 4096
 # The sizes that the quantum steers turns to.
 _TURN_SMALL = 256
 _TURN_LARGE = 4096
-
-WINDOW_GROWN = 32
 
 # The over-budget queue has trebled, and so many more have come: fewer are not worth a look.
 _ARRIVED_PER_FAILED = 2
