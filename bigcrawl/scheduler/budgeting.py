@@ -120,7 +120,7 @@ class Budgeting:
     def _reread_some(self, count: int) -> None:
         left = min(REREAD_STARVED_MAX, count)
         while left > 0 and self._turns.wants_reread(starved=False):
-            left -= self._reread(min(left, REREAD_STARVED_MAX))
+            left -= self._reread(left)
 
     def _reread(self, limit: int) -> int:
         turns = self._turns

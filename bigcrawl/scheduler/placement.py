@@ -3,10 +3,9 @@
 Turns are numbered. In each, a PLD x has a quota: its budget B, times the partition's quantum m. A URL goes behind
 the one of its PLD before it: into that one's turn while quota is left there, and into the next otherwise; never
 before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra, in two
-tiers: up to 8 B, and beyond. A tier is fetched when none of those below it has URLs, so that a large
-quantum keeps nobody waiting for its first B, nor long for what it has beyond. What would lie behind the last turn of
-the window is over budget and waits in the over-budget queue (IRLbot's Q_F),
-which is re-read in generations:
+tiers: up to 8 B, and beyond. A tier is fetched when none of those below it has URLs, so that a large quantum keeps
+nobody waiting for its first B, nor long for what it has beyond. What would lie behind the last turn of the window is
+over budget and waits in the over-budget queue (IRLbot's Q_F), which is re-read in generations:
 
     generation n        takes what is over budget now
     generation n - 1    is being re-read, at times

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 WINDOW_MIN = 4
 # Some files a turn. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
 WINDOW_MAX = 128
-# As a queue grows while the turns hardly move, no further: every turn has files.
+# Re-reads by size widen the window no further: every turn has files.
 WINDOW_GROWN = 32
 
 # When so many ordinary URLs have joined it, or as many as it has extra ones, the current turn takes no more.

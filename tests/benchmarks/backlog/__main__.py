@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import shutil
 import statistics
@@ -28,8 +27,7 @@ NODE_MB_MAX: Final = 600
 REDIS_MB_MAX: Final = 512
 GROWTH_MAX: Final = 0.1
 OPEN_S_LONGEST: Final = 120.0
-# By then the caches of 100,000 hosts are full, every page being of another; a run of fewer says nothing of growth.
-EARLY_PAGES: Final = 120_000
+EARLY_S: Final = 360.0  # by then the caches of 100,000 names are full; a run that ends sooner says nothing of growth
 MINUTE_S: Final = 60.0  # memory goes up and down with the batches: a minute's median counts
 SAID_EVERY: Final = 30
 _HEADS: Final = ("", "open after", "pages/s", "new URLs/s offered", "node MB early", "late", "Redis MB early", "late")
@@ -42,10 +40,8 @@ class Run(NamedTuple):
     looks: list[Look]
 
     def early(self) -> Look:
-        """What it was in the minute after its caches were full; in the first one of a run that ended sooner."""
-        since_s = next((look.at_s for look in self.looks if look.pages >= EARLY_PAGES), math.inf)
-        if since_s + 2 * MINUTE_S > self.looks[-1].at_s:
-            since_s = 0.0
+        """What it was in the minute after nothing was new to it; in the first one of a run that ended sooner."""
+        since_s = EARLY_S if self.looks[-1].at_s >= EARLY_S + MINUTE_S else 0.0
         return _typical([look for look in self.looks if since_s <= look.at_s < since_s + MINUTE_S])
 
     def late(self) -> Look:
@@ -163,7 +159,7 @@ def _missed(run: Run) -> list[str]:
         peak, early, late = max(look[at] for look in run.looks), run.early()[at], run.late()[at]
         if peak > most:
             missed.append(f"{name}: {peak:.0f} MB, not {most}")
-        if run.early().pages >= EARLY_PAGES and late > early * (1 + GROWTH_MAX):
+        if run.early().at_s >= EARLY_S and late > early * (1 + GROWTH_MAX):
             missed.append(f"{name}: from {early:.0f} to {late:.0f} MB is not flat")
     return missed
 
