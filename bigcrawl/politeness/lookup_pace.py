@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-PLDS_KEPT = 50_000
-"""Of the latest met; one that is forgotten begins with a whole minute's look-ups."""
+PLDS_KEPT = 20_000
+"""Of the latest met; one that is forgotten begins with a whole minute's look-ups. More than are met in a minute."""
 
 TURNS_KEPT = 100_000
 """Hosts that have been told when to come; one that is forgotten is told again."""

@@ -69,7 +69,7 @@ class RuleBook:
             if name.startswith(URL_PATTERN)
         ]
         self._pld = pld
-        self.for_host = lru_cache(HOSTS_CACHED_MAX)(self._look_up)
+        self._cached = lru_cache(HOSTS_CACHED_MAX)(self._look_up)
 
     def __repr__(self) -> str:
         return f"<RuleBook {len(self._by_name)} names, {len(self._patterns)} patterns>"
@@ -89,6 +89,10 @@ class RuleBook:
             for name, rule in self._by_name.items()
             if rule.budget is not None and not name.startswith(BELOW) and self._pld(name) == name
         }
+
+    def for_host(self, host: str) -> Limits:
+        """Return what applies to all of a host."""
+        return self._cached(host) if self._by_name else NO_LIMITS
 
     def for_url(self, host: str, url: str) -> Limits:
         """Return what applies to a canonical URL of the host."""

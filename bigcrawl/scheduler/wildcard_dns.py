@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PLDS_KEPT: Final = 50_000
-"""PLDs whose look-ups a node counts, some 6 MB; the one looked up longest ago is forgotten."""
+PLDS_KEPT: Final = 20_000
+"""PLDs whose look-ups a node counts, some 2 MB; the one looked up longest ago is forgotten: no farm."""
 
 NO_SUCH_NAME: Final = "not-found"
 LABEL_BYTES: Final = 8  # 16 letters and digits: nobody has a host of that name
