@@ -8,6 +8,7 @@ within its PLD is its subdomain: none, www, a usual word, or a spelt number. Nam
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.addresses import address_of, index_of
@@ -44,7 +45,7 @@ FARM_HOST: Final = 2**40  # hosts from here on are a farm's: farm number * FARM_
 FARMS_MAX: Final = 10**7
 _PLDS_PER_FARM: Final = 200
 _FARM_SUBDOMAINS_MAX: Final = 2**32
-_FARM_DIGITS: Final = re.compile(r"[0-9]{1,7}")
+_FARM: Final = re.compile(rf"(.+)\.([^.]+{FARM_MARK}([0-9]{{1,7}})\..+)")
 
 _FAULT_EVERY: Final = 64
 _FAULTS: Final[dict[int, NameFault | None]] = {5: None, 25: NameFault.SERVFAIL, 45: NameFault.SILENT}
@@ -192,14 +193,17 @@ class Names:
         return f"{spell_number(mix(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
 
     def _farm_host(self, name: str) -> int | None:
-        subdomain, _, registered = name.partition(".")
-        digits = registered.partition(FARM_MARK)[2].partition(".")[0]
-        number = spelt_number(subdomain)
-        if number is None or number >= _FARM_SUBDOMAINS_MAX or not _FARM_DIGITS.fullmatch(digits):
+        """The host of any subdomain of a farm, made up by its pages or by anybody: DNS has a wildcard there."""
+        found = _FARM.fullmatch(name)
+        if found is None:
             return None
+        subdomain, registered, digits = found.groups()
         farm = int(digits)
         if farm >= self.farms or self._farm_name(farm) != registered:
             return None
+        number = spelt_number(subdomain)
+        if number is None or number >= _FARM_SUBDOMAINS_MAX:
+            number = zlib.crc32(subdomain.encode())
         return (farm + 1) * FARM_HOST + number
 
 

@@ -66,14 +66,17 @@ def test_domains_are_those_of_the_public_suffix_list():
 
 
 def test_farms_answer_to_any_subdomain():
-    """Every subdomain of a farm that can be spelt is a host, at the address of its farm; the PLD is the farm's."""
+    """Every subdomain of a farm is a host, at the address of its farm, whoever made it up; the PLD is the farm's."""
     farms = names(featured=True)
     assert farms.farms >= 1
     first, second = (farms.name_of(FARM_HOST + number) for number in (0, 123_456_789))
     assert farms.host_of(second) == FARM_HOST + 123_456_789
     assert farms.pld_of(first) == farms.pld_of(second) == PLD_OF(second).top_domain_under_public_suffix
     assert farms.resolve(first) == farms.resolve(second) is not None
-    assert farms.host_of("x1." + farms.pld_of(first)) is None
+    for made_up in ("x1.", "0123456789abcdef.", "a.b."):
+        assert farms.resolve(made_up + farms.pld_of(first)) == farms.resolve(first)
+        assert farms.pld_of(made_up + farms.pld_of(first)) == farms.pld_of(first)
+    assert farms.host_of(farms.pld_of(first)) is None
     assert names().host_of(second) is None
 
 
