@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isal import isal_zlib
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.front_queues import BIAS
+from bigcrawl.scheduler.front_queues import BIAS, LEVELS
 from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode_batch
 from bigcrawl.scheduler.traps import NO_TRAPS, TrapRules
 
@@ -125,13 +125,17 @@ class Admission:
     def __repr__(self) -> str:
         return f"<Admission chosen={len(self._chosen)}>"
 
-    def choose(self, room: int) -> list[QueuedUrl]:
-        """Take up to `room` URLs off the queues, in the order they are to be admitted."""
+    def choose(self, room: int, extra_room: int) -> list[QueuedUrl]:
+        """Take up to `room` URLs off the queues, in the order they are to be admitted.
+
+        Extra ones, beyond their PLD's budget in their turn, come off the front queues while fewer than `extra_room` are
+        chosen.
+        """
         self._refill_parked(room, self._low)
         before = -1
         while before < len(self._chosen) < room:
             before = len(self._chosen)
-            self._read_front(room)
+            self._read_front(room, extra_room)
             self._refill_parked(room, self._limits.host_hot_max)
         return self._chosen
 
@@ -154,7 +158,7 @@ class Admission:
                 for url in self._parked.take(host, min(share, left, self._host_room(host, bound))):
                     self._admit(url)
 
-    def _read_front(self, room: int) -> None:
+    def _read_front(self, room: int, extra_room: int) -> None:
         parked, chosen = self._parked, self._chosen
         front = self._turns.front
         while len(chosen) < room and self._may_park() and self._withheld < _WITHHELD_MAX:
@@ -164,6 +168,8 @@ class Admission:
                     return
                 front = self._turns.front
                 continue
+            if level >= LEVELS and len(chosen) >= extra_room:
+                return
             queue = front.queues[level]
             if self._withholds is not None and self._withholds(queue.peek()):
                 self._withhold(queue.pop())

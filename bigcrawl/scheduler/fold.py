@@ -192,15 +192,16 @@ class Fold:
         limits: PartitionLimits,
         away: Mapping[str, int] | None = None,
         withholds: Withholds | None = None,
+        extra_room: int | None = None,
     ) -> list[QueuedUrl]:
-        """Raise in-degrees, place the new URLs, and take up to `room` of all that wait."""
+        """Raise in-degrees, place the new URLs, and take up to `room` of all that wait; `extra_room`: None is all."""
         state = self._state
         budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, limits.traps, withholds)
         risen = budgeting.place_arrivals(self.new, self._linked)
         if risen is not None:
             state.in_degrees = state.in_degrees.moved(*risen)
         admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, withholds)
-        chosen = admission.choose(room)
+        chosen = admission.choose(room, room if extra_room is None else extra_room)
         budgeting.reread_for(len(chosen))
         self.turned = budgeting.turned
         return chosen

@@ -97,6 +97,11 @@ class FrontQueues:
         """Those that were ever used, by level."""
         return self._levels
 
+    @property
+    def has_only_extra(self) -> bool:
+        """Whether URLs wait, and all of them are extra."""
+        return min((level for level, queue in self._levels.items() if queue.waiting), default=0) >= LEVELS
+
     def counts(self) -> tuple[int, ...]:
         """Return how many URLs wait in each: ordinary levels, lowest first, and then extra ones, tier by tier."""
         return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))

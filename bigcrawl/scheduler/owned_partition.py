@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections import Counter
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import CorruptionError
@@ -38,6 +39,7 @@ HOT_URLS_MIN = 64
 NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 LOW_STEP_MS = 1_000
+EXTRA_SHARE = 8  # one of so many hot URLs may be beyond its PLD's budget in a turn
 UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
 _FIELDS = (b"b", b"e", b"o", b"f")  # of an inbox entry, in the order of `InboxEntry`
@@ -45,6 +47,15 @@ _OUTCOMES = b"o"
 _ONE_FIELD = 2  # its name and its value
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
+
+
+class Need(IntEnum):
+    """Whether a node has too little to fetch."""
+
+    NONE = 0
+    NOW = 1
+    LASTING = 2
+    """For so long that extra URLs may fill the hot set: nobody with a budget left is kept waiting by them."""
 
 
 class OwnedPartition:
@@ -74,6 +85,7 @@ class OwnedPartition:
         self.away_read_ms = 0  # monotonic
         self.withheld = 0  # of those on disk: URLs that no budget lets go, or whose host is unawaited
         self.waiting = 0  # the others, when a step last ended
+        self._has_only_extra = False  # those that come next are beyond their budgets
         self._count_waiting()
         self.draining = False
         self.take_share = 4  # URLs to ask for: about what its due hosts have
@@ -112,7 +124,20 @@ class OwnedPartition:
     @property
     def room(self) -> int:
         """URLs that may be admitted now."""
-        return max(0, min(ADMIT_URLS_MAX, self._hot_max - self._hot_of_others))
+        return self._room(self._hot_max)
+
+    def extra_room(self, need: Need) -> int:
+        """URLs that may be admitted now if they are beyond their PLD's budget in a turn.
+
+        They get a small part of the hot set: a URL with budget left that is found later would wait for all of them.
+        """
+        return self._room(self._extra_max(need))
+
+    def _room(self, hot_max: int) -> int:
+        return max(0, min(ADMIT_URLS_MAX, hot_max - self._hot_of_others))
+
+    def _extra_max(self, need: Need) -> int:
+        return self._hot_max if need is Need.LASTING else self._hot_max // EXTRA_SHARE
 
     @property
     def _hot_of_others(self) -> int:
@@ -130,22 +155,23 @@ class OwnedPartition:
         """Whether a committed admit batch is not known to be in Redis."""
         return self.admitted < self.disk.batch_number
 
-    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False) -> bool:
+    def wants_step(self, now_ms: int, step_ms: int, need: Need = Need.NONE) -> bool:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
 
         A step costs about the same for ten keys as for a thousand, so keys are let gather: `step_ms` long while
         the hot set is well filled, a second when it is not or when many have gathered, and hardly at all when
-        the node is `starved` and this partition has next to nothing to fetch.
+        the node is in need and this partition has next to nothing to fetch.
         """
         hot = self._hot_of_others
-        runs_low = self.waiting > 0 and hot <= self._hot_max // 2
+        hot_max = self._extra_max(need) if self._has_only_extra else self._hot_max
+        runs_low = self.waiting > 0 and hot <= hot_max // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
         if not (self.inbox_moved or runs_low):
             return False
-        if starved and hot < self._hot_max // 8:
+        if need and hot < hot_max // 8:
             step_ms = min(step_ms, STARVED_STEP_MS)
-        elif hot <= self._hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
+        elif hot <= hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
         return now_ms - self.stepped_ms >= step_ms
 
@@ -226,16 +252,17 @@ class OwnedPartition:
         self._read_upto = entries[-1].id if entries else NO_INBOX_ID
         return entries
 
-    def fold(self, inbox: list[InboxEntry], room: int, hot: Mapping[str, int]) -> Step:
+    def fold(self, inbox: list[InboxEntry], room: int, hot: Mapping[str, int], extra_room: int | None = None) -> Step:
         """Run one step on disk; called in a worker thread, with copies of what the loop goes on changing.
 
         Raises:
             TransientStoreError: the disk is full; nothing was committed.
         """
         before = self.disk.manifest_number
-        step = self.disk.step(inbox, room, hot, self.away)
+        step = self.disk.step(inbox, room, hot, self.away, extra_room)
         self._count_waiting()
-        self._stalled_at = sum(hot.values()) if self.disk.manifest_number == before else None
+        has_stalled = self.disk.manifest_number == before and extra_room != 0
+        self._stalled_at = sum(hot.values()) if has_stalled else None
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
@@ -298,6 +325,7 @@ class OwnedPartition:
     def _count_waiting(self) -> None:
         self.withheld = self.disk.withheld(self.unawaited)
         self.waiting = self.disk.waiting - self.withheld
+        self._has_only_extra = self.disk.has_only_extra
         self._next_tries = sum(host in self.hot for host in self.away)
 
     def note_away(self, away: dict[str, int]) -> None:

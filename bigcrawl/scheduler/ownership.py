@@ -19,7 +19,7 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.due_line import DueLine
-from bigcrawl.scheduler.owned_partition import OwnedPartition
+from bigcrawl.scheduler.owned_partition import Need, OwnedPartition
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.traps import TrapRules, turned_text
 
@@ -47,6 +47,7 @@ INBOX_ENTRIES_EACH = 256
 INBOX_ENTRIES_AT_LEAST = 32  # of each partition that has any; an entry may bring one URL or a thousand
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
 DURABLE_LOOK_MS = 100  # between two looks for them
+LASTING_MS = 2_000  # without enough to fetch, and without a host that is due: no moment's want any more
 OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions that only have outcomes to fold
 RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 
@@ -82,6 +83,7 @@ class Ownership:
         self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
         self._durable_look_ms = 0  # monotonic
         self._outcomes_look_ms = 0
+        self._fed_ms = clock.monotonic_ms()  # when the node last had enough to fetch, or could have had
         self.owned: dict[int, OwnedPartition] = {}
         self.line = DueLine()
 
@@ -237,8 +239,9 @@ class Ownership:
         await self._admit_pending()
         now_ms = self._clock.monotonic_ms()
         step_ms = self._config.frontier.step_ms
+        need = self._need(now_ms, starved=starved)
         restless = [mine for mine in self.owned.values() if mine.inbox_moved or mine.waiting]
-        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, starved=starved)]
+        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, need)]
         if idle or now_ms >= self._outcomes_look_ms:
             self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
             wanting = [mine for mine in self.owned.values() if mine.wants_outcomes(now_ms, step_ms, idle=idle)]
@@ -248,7 +251,7 @@ class Ownership:
             return 0
         due = list(shares)
         inboxes = await self._read_inboxes(shares)
-        hot_sets = [(mine.room, dict(mine.hot)) for mine in due]
+        hot_sets = [(mine.room, dict(mine.hot), mine.extra_room(need)) for mine in due]
         self._unconfirmed.update(due)  # before anything is committed: whatever fails from here on, it is told again
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
         calls: list[scripts.Call[Any]] = []
@@ -265,6 +268,14 @@ class Ownership:
         if failed is not None:
             raise failed
         return sum(len(step.batch.urls) for step in steps if not isinstance(step, BigcrawlError) and step.batch)
+
+    def _need(self, now_ms: int, *, starved: bool) -> Need:
+        """It lasts only where no host is due: a node that is to be slow leaves some waiting."""
+        if not starved or any(mine.due_ms <= now_ms for mine in self.owned.values()):
+            self._fed_ms = now_ms
+        if now_ms - self._fed_ms >= LASTING_MS:
+            return Need.LASTING
+        return Need.NOW if starved else Need.NONE
 
     def _budgets_of(self, due: list[OwnedPartition], steps: list[Step | BigcrawlError]) -> dict[str, int]:
         """The budgets of the hosts that steps have admitted URLs of; called in a worker thread."""
@@ -342,13 +353,13 @@ class Ownership:
 
 
 def _fold_each(
-    due: list[OwnedPartition], inboxes: list[list[InboxEntry]], hot_sets: list[tuple[int, dict[str, int]]]
+    due: list[OwnedPartition], inboxes: list[list[InboxEntry]], hot_sets: list[tuple[int, dict[str, int], int]]
 ) -> list[Step | BigcrawlError]:
     """Fold partition after partition; one that fails does not keep the others from being committed."""
     steps: list[Step | BigcrawlError] = []
-    for mine, inbox, (room, hot) in zip(due, inboxes, hot_sets, strict=True):
+    for mine, inbox, hot_set in zip(due, inboxes, hot_sets, strict=True):
         try:
-            steps.append(mine.fold(inbox, room, hot))
+            steps.append(mine.fold(inbox, *hot_set))
         except TransientStoreError as error:
             steps.append(error)
     return steps

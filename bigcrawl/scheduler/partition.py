@@ -215,6 +215,11 @@ class Partition:
         return tuple(sum(counts[level::LEVELS]) for level in range(LEVELS))
 
     @property
+    def has_only_extra(self) -> bool:
+        """Whether all in the front queues is beyond its PLD's budget in this turn; not when they are empty."""
+        return self._state.turns.front.has_only_extra
+
+    @property
     def turn(self) -> TurnState:
         """Where the turns stand."""
         return self._state.turns.state
@@ -338,6 +343,7 @@ class Partition:
         room: int,
         hot: Mapping[str, int],
         away: Mapping[str, int] | None = None,
+        extra_room: int | None = None,
     ) -> Step:
         """Fold inbox entries, choose what to admit, commit.
 
@@ -347,6 +353,7 @@ class Partition:
             room: URLs that may be admitted.
             hot: URLs of each host that are hot in Redis, taken ones included.
             away: hosts of which no more than so many URLs may be hot, whatever the room: they are snoozed or retired.
+            extra_room: URLs beyond their PLD's budget in their turn are taken while fewer than so many are; None: room.
 
         Raises:
             TransientStoreError: the disk failed or is full; nothing has changed, repeat it later.
@@ -363,7 +370,7 @@ class Partition:
             if budgets is not None:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
-            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away, self.withholds)
+            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away, self.withholds, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.turned)
             if fresh or work.differs(self._state):

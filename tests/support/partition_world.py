@@ -140,9 +140,9 @@ class PartitionWorld:
         """End up to `count` fetches of each host."""
         self.hot = Counter({host: n - count for host, n in self.hot.items() if n > count})
 
-    def step(self, partition: Partition, room: int, limit: int = 1 << 30) -> None:
+    def step(self, partition: Partition, room: int, limit: int = 1 << 30, extra_room: int | None = None) -> None:
         """One step, committed and admitted."""
-        batch = partition.step(self.unread(partition, limit), room, self.hot, self.away).batch
+        batch = partition.step(self.unread(partition, limit), room, self.hot, self.away, extra_room).batch
         before = self.hot.copy()
         self.admit(batch)
         for host, hot_max in self.away.items():

@@ -153,6 +153,24 @@ def test_no_budgets_any_more_is_no_overtaking(directory: Path) -> None:
     world.drain(partition, LIMITS.host_hot_max)
 
 
+def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: Path) -> None:
+    """A farm's URLs beyond its budget fill a part of the room; of a page found meanwhile nothing is held back."""
+    world, partition = PartitionWorld(), open_with(directory, SetBudgets(2))
+    world.offer(make_url(i, f"h{i}.farm.example") for i in range(2000))
+    while not partition.has_only_extra:
+        world.step(partition, room=3)
+    before = len(world.admitted)
+    world.step(partition, room=50, extra_room=0)
+    assert len(world.admitted) == before
+    world.offer(make_url(5000 + i, f"h{i}.good.example") for i in range(4))
+    world.step(partition, room=50, extra_room=3)
+    assert admitted_by_pld(world, before) == {"good.example": 2, "farm.example": 1}
+    world.step(partition, room=50, extra_room=3)
+    assert admitted_by_pld(world, before)["farm.example"] == 4
+    world.drain(partition, LIMITS.host_hot_max)
+    assert not partition.has_only_extra
+
+
 @pytest.mark.parametrize("then", [None, SetBudgets(1), SetBudgets(1000)])
 def test_order_survives_any_change_of_budgets(directory: Path, then: SetBudgets | None) -> None:
     """URLs of a host and level leave in order when budgets rise, fall, come and go while they wait."""
