@@ -168,12 +168,12 @@ class Admission:
                     return
                 front = self._turns.front
                 continue
-            if level >= LEVELS and len(chosen) >= extra_room:
-                return
             queue = front.queues[level]
             if self._withholds is not None and self._withholds(queue.peek()):
                 self._withhold(queue.pop())
                 continue
+            if level >= LEVELS and len(chosen) >= extra_room:
+                return
             host = queue.peek().host
             waits = host in parked
             no_more_hosts = parked.host_count >= self._limits.parked_hosts_max

@@ -13,6 +13,7 @@ from typing import Final
 
 SHARE: Final = 0.05
 BEHIND_MS: Final = 2_000
+NEWS_MS: Final = 1_000
 TRIES_A_SECOND: Final = 1  # in any case: when nothing else is left, nothing else tells that the node is not behind
 CREDIT_MAX: Final = 64
 REST_MS_MAX: Final = 120_000
@@ -29,6 +30,10 @@ class FailingShare:
 
     def __repr__(self) -> str:
         return f"<FailingShare late_ms={self._late_ms:.0f} credit={self._credit:.1f}>"
+
+    def late_ms(self, now_ms: int) -> float:
+        """How late URLs are taken, in the mean of some dozens; 0 when none was for a second: then nothing is late."""
+        return self._late_ms if now_ms - self._counted_ms < NEWS_MS else 0.0
 
     def rest_ms(self, late_ms: int, now_ms: int, *, fails: bool) -> int:
         """How long a URL that was just taken must rest before it is tried; 0: it may be tried now.

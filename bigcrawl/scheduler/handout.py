@@ -107,6 +107,11 @@ class Handout:
         """URLs that wait for the engine."""
         return len(self._buffer) + len(self._missed)
 
+    @property
+    def late_ms(self) -> float:
+        """How long hosts wait for this node when they are due: of the last URLs it took, 0 if it took none lately."""
+        return self._failing_share.late_ms(self._clock.monotonic_ms())
+
     # --- the gatekeeper's outlet
 
     def admit(self, held: HeldUrl) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import struct
 from collections import Counter
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import CorruptionError
@@ -39,7 +38,7 @@ HOT_URLS_MIN = 64
 NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 LOW_STEP_MS = 1_000
-EXTRA_SHARE = 8  # one of so many hot URLs may be beyond its PLD's budget in a turn
+EXTRA_DIVISOR_MAX = 8  # as small a part of the hot set, one of so many URLs, is for extra ones when a node is behind
 UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
 _FIELDS = (b"b", b"e", b"o", b"f")  # of an inbox entry, in the order of `InboxEntry`
@@ -47,15 +46,6 @@ _OUTCOMES = b"o"
 _ONE_FIELD = 2  # its name and its value
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
-
-
-class Need(IntEnum):
-    """Whether a node has too little to fetch."""
-
-    NONE = 0
-    NOW = 1
-    LASTING = 2
-    """For so long that extra URLs may fill the hot set: nobody with a budget left is kept waiting by them."""
 
 
 class OwnedPartition:
@@ -86,6 +76,7 @@ class OwnedPartition:
         self.withheld = 0  # of those on disk: URLs that no budget lets go, or whose host is unawaited
         self.waiting = 0  # the others, when a step last ended
         self._has_only_extra = False  # those that come next are beyond their budgets
+        self._extra_divisor = 1  # one of so many hot URLs may be so
         self._count_waiting()
         self.draining = False
         self.take_share = 4  # URLs to ask for: about what its due hosts have
@@ -126,18 +117,13 @@ class OwnedPartition:
         """URLs that may be admitted now."""
         return self._room(self._hot_max)
 
-    def extra_room(self, need: Need) -> int:
-        """URLs that may be admitted now if they are beyond their PLD's budget in a turn.
-
-        They get a small part of the hot set: a URL with budget left that is found later would wait for all of them.
-        """
-        return self._room(self._extra_max(need))
+    @property
+    def extra_room(self) -> int:
+        """URLs that may be admitted now if they are extra."""
+        return self._room(self._hot_max // self._extra_divisor)
 
     def _room(self, hot_max: int) -> int:
         return max(0, min(ADMIT_URLS_MAX, hot_max - self._hot_of_others))
-
-    def _extra_max(self, need: Need) -> int:
-        return self._hot_max if need is Need.LASTING else self._hot_max // EXTRA_SHARE
 
     @property
     def _hot_of_others(self) -> int:
@@ -155,24 +141,27 @@ class OwnedPartition:
         """Whether a committed admit batch is not known to be in Redis."""
         return self.admitted < self.disk.batch_number
 
-    def wants_step(self, now_ms: int, step_ms: int, need: Need = Need.NONE) -> bool:
+    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False) -> bool:
         """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
 
         A step costs about the same for ten keys as for a thousand, so keys are let gather: `step_ms` long while
         the hot set is well filled, a second when it is not or when many have gathered, and hardly at all when
-        the node is in need and this partition has next to nothing to fetch.
+        the node is `starved` and this partition has next to nothing to fetch. Where only extra URLs wait, their part
+        of the hot set fills it well, and keys gather the longer, the smaller that is.
         """
         hot = self._hot_of_others
-        hot_max = self._extra_max(need) if self._has_only_extra else self._hot_max
+        hot_max = self._hot_max // self._extra_divisor if self._has_only_extra else self._hot_max
         runs_low = self.waiting > 0 and hot <= hot_max // 2
         # Full hosts only: nothing to admit until one of their URLs has ended.
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
         if not (self.inbox_moved or runs_low):
             return False
-        if need and hot < hot_max // 8:
+        if starved and hot < hot_max // 8:
             step_ms = min(step_ms, STARVED_STEP_MS)
         elif hot <= hot_max // 2 or self.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)
+        elif hot <= self._hot_max // 2:
+            step_ms = min(step_ms, LOW_STEP_MS * self._extra_divisor)
         return now_ms - self.stepped_ms >= step_ms
 
     def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:
@@ -261,8 +250,7 @@ class OwnedPartition:
         before = self.disk.manifest_number
         step = self.disk.step(inbox, room, hot, self.away, extra_room)
         self._count_waiting()
-        has_stalled = self.disk.manifest_number == before and extra_room != 0
-        self._stalled_at = sum(hot.values()) if has_stalled else None
+        self._stalled_at = sum(hot.values()) if self.disk.manifest_number == before else None
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
@@ -325,7 +313,7 @@ class OwnedPartition:
     def _count_waiting(self) -> None:
         self.withheld = self.disk.withheld(self.unawaited)
         self.waiting = self.disk.waiting - self.withheld
-        self._has_only_extra = self.disk.has_only_extra
+        self._has_only_extra = self.disk.has_only_extra and not self.disk.parked
         self._next_tries = sum(host in self.hot for host in self.away)
 
     def note_away(self, away: dict[str, int]) -> None:
@@ -334,6 +322,12 @@ class OwnedPartition:
         self.unawaited = frozenset(host for host, hot_max in away.items() if not hot_max)
         self._stalled_at = None  # what a step found nothing to do with may be free to go
         self._count_waiting()
+
+    def note_extra_divisor(self, divisor: int) -> None:
+        """One of so many hot URLs may be extra from now on."""
+        if divisor < self._extra_divisor:
+            self._stalled_at = None
+        self._extra_divisor = divisor
 
     def note_parked(self, host: str, urls: int) -> None:
         """So many URLs of the host were moved from its back queue to the inbox."""

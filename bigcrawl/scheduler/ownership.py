@@ -19,7 +19,7 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.due_line import DueLine
-from bigcrawl.scheduler.owned_partition import Need, OwnedPartition
+from bigcrawl.scheduler.owned_partition import EXTRA_DIVISOR_MAX, OwnedPartition
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.traps import TrapRules, turned_text
 
@@ -47,7 +47,9 @@ INBOX_ENTRIES_EACH = 256
 INBOX_ENTRIES_AT_LEAST = 32  # of each partition that has any; an entry may bring one URL or a thousand
 DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
 DURABLE_LOOK_MS = 100  # between two looks for them
-LASTING_MS = 2_000  # without enough to fetch, and without a host that is due: no moment's want any more
+LATE_MS = 1_000  # a node whose hosts wait for so long after they are due is behind
+BEHIND_MS = 2_000  # for so long: no burst of hosts that fell due together
+CAUGHT_UP_MS = 1_000
 OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions that only have outcomes to fold
 RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 
@@ -83,7 +85,9 @@ class Ownership:
         self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
         self._durable_look_ms = 0  # monotonic
         self._outcomes_look_ms = 0
-        self._fed_ms = clock.monotonic_ms()  # when the node last had enough to fetch, or could have had
+        self._is_behind = False
+        self._behind_since_ms = 0  # or for how long it has kept up; or when the next took effect
+        self._extra_divisor = 1  # one of so many hot URLs may be extra
         self.owned: dict[int, OwnedPartition] = {}
         self.line = DueLine()
 
@@ -175,6 +179,7 @@ class Ownership:
             mine = OwnedPartition(keys, who, opened[partition], self._hot_each, connections, self.line)
             await mine.bring_up(self._client, claim)
             mine.disk.withholds = self._reputation.withholds
+            mine.note_extra_divisor(self._extra_divisor)
             mine.due_ms = self._clock.monotonic_ms()
             mine.durable_ms = self._clock.monotonic_ms()
             self.owned[partition] = mine
@@ -239,9 +244,9 @@ class Ownership:
         await self._admit_pending()
         now_ms = self._clock.monotonic_ms()
         step_ms = self._config.frontier.step_ms
-        need = self._need(now_ms, starved=starved)
+        self._look_at_lateness(now_ms)
         restless = [mine for mine in self.owned.values() if mine.inbox_moved or mine.waiting]
-        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, need)]
+        due = [mine for mine in restless if mine.wants_step(now_ms, step_ms, starved=starved)]
         if idle or now_ms >= self._outcomes_look_ms:
             self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
             wanting = [mine for mine in self.owned.values() if mine.wants_outcomes(now_ms, step_ms, idle=idle)]
@@ -251,7 +256,7 @@ class Ownership:
             return 0
         due = list(shares)
         inboxes = await self._read_inboxes(shares)
-        hot_sets = [(mine.room, dict(mine.hot), mine.extra_room(need)) for mine in due]
+        hot_sets = [(mine.room, dict(mine.hot), mine.extra_room) for mine in due]
         self._unconfirmed.update(due)  # before anything is committed: whatever fails from here on, it is told again
         steps = await self._in_thread(lambda: _fold_each(due, inboxes, hot_sets))
         calls: list[scripts.Call[Any]] = []
@@ -269,13 +274,21 @@ class Ownership:
             raise failed
         return sum(len(step.batch.urls) for step in steps if not isinstance(step, BigcrawlError) and step.batch)
 
-    def _need(self, now_ms: int, *, starved: bool) -> Need:
-        """It lasts only where no host is due: a node that is to be slow leaves some waiting."""
-        if not starved or any(mine.due_ms <= now_ms for mine in self.owned.values()):
-            self._fed_ms = now_ms
-        if now_ms - self._fed_ms >= LASTING_MS:
-            return Need.LASTING
-        return Need.NOW if starved else Need.NONE
+    def _look_at_lateness(self, now_ms: int) -> None:
+        """Leave the more extra URLs on disk, the longer the node is behind with what is in Redis.
+
+        There a URL that is found late, with budget left, waits for all whose hosts are due. A node that keeps up has
+        the hot set full of whatever waits: it may need every host.
+        """
+        is_behind = self._handout.late_ms >= LATE_MS
+        if is_behind != self._is_behind:
+            self._is_behind, self._behind_since_ms = is_behind, now_ms
+        divisor = min(2 * self._extra_divisor, EXTRA_DIVISOR_MAX) if is_behind else max(1, self._extra_divisor // 2)
+        wait_ms = BEHIND_MS if is_behind else CAUGHT_UP_MS
+        if divisor != self._extra_divisor and now_ms - self._behind_since_ms >= wait_ms:
+            self._extra_divisor, self._behind_since_ms = divisor, now_ms
+            for mine in self.owned.values():
+                mine.note_extra_divisor(divisor)
 
     def _budgets_of(self, due: list[OwnedPartition], steps: list[Step | BigcrawlError]) -> dict[str, int]:
         """The budgets of the hosts that steps have admitted URLs of; called in a worker thread."""

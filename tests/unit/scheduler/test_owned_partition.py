@@ -13,7 +13,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
 from bigcrawl.scheduler.due_line import DueLine
-from bigcrawl.scheduler.owned_partition import Need, OwnedPartition, pack_keys, unpack_keys
+from bigcrawl.scheduler.owned_partition import OwnedPartition, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import encode_batch
 from tests.unit.scheduler.world import connected, queued
@@ -273,23 +273,24 @@ def test_keys_survive_packing() -> None:
         ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 499}, 30_000),
         ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 500}, 1_000),
         ({"inbox_moved": True, "hot_urls": HOT // 8 - 1}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1, "need": Need.NOW}, 20),
-        ({"inbox_moved": True, "hot_urls": HOT // 8, "need": Need.NOW}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT, "need": Need.NOW}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1, "starved": True}, 20),
+        ({"inbox_moved": True, "hot_urls": HOT // 8, "starved": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "starved": True}, 30_000),
         ({"waiting": 1, "hot_urls": HOT // 2}, 1_000),
-        ({"waiting": 1, "hot_urls": 0, "need": Need.NOW}, 20),
+        ({"waiting": 1, "hot_urls": 0, "starved": True}, 20),
         ({"waiting": 1, "hot_urls": 5, "_stalled_at": 6}, 1_000),
         ({"inbox_moved": True, "hot_urls": 5, "_stalled_at": 5}, 1_000),
         ({"waiting": 1, "hot_urls": 5, "_stalled_at": 5}, None),
         ({"waiting": 1, "hot_urls": HOT // 2 + 1}, None),
-        ({"waiting": 0, "hot_urls": 0, "need": Need.NOW}, None),
-        ({"inbox_moved": True, "hot_urls": 0, "need": Need.NOW, "step_ms": 5}, 5),
+        ({"waiting": 0, "hot_urls": 0, "starved": True}, None),
+        ({"inbox_moved": True, "hot_urls": 0, "starved": True, "step_ms": 5}, 5),
         ({"inbox_moved": True, "hot_urls": HOT // 2, "step_ms": 500}, 500),
-        ({"waiting": 1, "hot_urls": HOT // 16 + 1, "_has_only_extra": True}, None),
-        ({"waiting": 1, "hot_urls": HOT // 16, "_has_only_extra": True}, 1_000),
-        ({"waiting": 1, "hot_urls": HOT // 2, "_has_only_extra": True, "need": Need.NOW}, None),
-        ({"waiting": 1, "hot_urls": HOT // 2, "_has_only_extra": True, "need": Need.LASTING}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 16 + 1, "_has_only_extra": True}, 30_000),
+        ({"waiting": 1, "hot_urls": HOT // 2, "_extra_divisor": 4}, 1_000),
+        ({"waiting": 1, "hot_urls": HOT // 8 + 1, "_extra_divisor": 4, "_has_only_extra": True}, None),
+        ({"waiting": 1, "hot_urls": HOT // 8, "_extra_divisor": 4, "_has_only_extra": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8, "_extra_divisor": 2, "_has_only_extra": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2, "_extra_divisor": 2, "_has_only_extra": True}, 2_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2 + 1, "_extra_divisor": 2, "_has_only_extra": True}, 30_000),
     ],
 )
 def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str, Any], rest_ms: int | None) -> None:
@@ -298,9 +299,24 @@ def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str
     mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
     mine.inbox_moved = False
     mine.stepped_ms = 7_000
-    options = {"step_ms": state.pop("step_ms", 30_000), "need": state.pop("need", Need.NONE)}
+    options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
     for name, value in state.items():
         setattr(mine, name, value)
     asked = range(7_000, 7_000 + 30_001)
-    due = [now_ms for now_ms in (*asked[:1_002], asked[-2], asked[-1]) if mine.wants_step(now_ms, **options)]
+    due = [
+        now_ms for now_ms in (*asked[:1_002], *asked[1_999:2_001], *asked[-2:]) if mine.wants_step(now_ms, **options)
+    ]
     assert due[:1] == ([] if rest_ms is None else [7_000 + rest_ms])
+
+
+def test_more_room_for_extra_urls_ends_a_stall(tmp_path: Path) -> None:
+    """What a step found nothing to do with may have room now; not when there is less of it."""
+    disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
+    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
+    mine._stalled_at, mine.hot_urls = 5, 5
+    assert (mine.room, mine.extra_room) == (HOT - 5, HOT - 5)
+    mine.note_extra_divisor(4)
+    assert (mine.room, mine.extra_room, mine._stalled_at) == (HOT - 5, HOT // 4 - 5, 5)
+    mine.note_extra_divisor(2)
+    assert mine.extra_room == HOT // 2 - 5
+    assert mine._stalled_at is None

@@ -12,9 +12,13 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim
-from bigcrawl.scheduler.owned_partition import EXTRA_SHARE
-from bigcrawl.scheduler.ownership import DURABLE_AT_ONCE, INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, _shares_of
-from bigcrawl.scheduler.partition import Step
+from bigcrawl.scheduler.ownership import (
+    DURABLE_AT_ONCE,
+    INBOX_ENTRIES_AT_ONCE,
+    INBOX_ENTRIES_EACH,
+    LATE_MS,
+    _shares_of,
+)
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -82,32 +86,26 @@ def test_lost_partition_is_dropped_and_the_others_step_on(tmp_path: Path, crawl_
     asyncio.run(scenario())
 
 
-def test_extra_urls_may_fill_memory_only_where_the_node_has_long_had_too_little(
+def test_extra_urls_have_the_less_of_memory_the_longer_the_node_is_behind(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """A moment's want changes nothing, nor one that ended before it had lasted, nor one beside a host that is due."""
+    """Half of it after two seconds, a quarter, an eighth; and back when hosts are taken as they fall due, or none."""
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            [mine, *others] = node.ownership.owned.values()
-            for other in others:
-                node.ownership.lose(other)
+            mine = next(iter(node.ownership.owned.values()))
             mine._hot_max = 64
-            rooms: list[tuple[int, int]] = []
-
-            def note_rooms(_inbox: Any, room: int, _hot: Any, extra_room: int) -> Step:
-                rooms.append((room, extra_room))
-                return Step(None, 0, 0, 0)
-
-            mine.fold = note_rooms  # type: ignore[method-assign,assignment]
-            for starved, due_in_ms in ((0, 9), (1, 9), (0, 9), (1, 9), (1, 9), (1, 9), (1, 0), (1, 9), (1, 9)):
-                mine.inbox_moved = True
+            rooms = []
+            for late_ms in (0, *(2 * LATE_MS,) * 9, None, None, 2 * LATE_MS, 2 * LATE_MS, 0, 0, 0, 0):
                 w.clock.advance(1_000)
-                mine.due_ms = w.clock.monotonic_ms() + due_in_ms
-                await node.ownership.step_due(starved=bool(starved))
-            part = 64 // EXTRA_SHARE
-            assert rooms == [(64, extra_room) for extra_room in (part, part, part, part, 64, 64, part, part, 64)]
+                for _ in range(500 if late_ms is not None else 0):
+                    node.handout._failing_share.rest_ms(late_ms or 0, w.clock.monotonic_ms(), fails=False)
+                await node.ownership.step_due(starved=False)
+                rooms.append(mine.extra_room)
+                assert mine.room == 64
+            assert rooms[:10] == [64, 64, 64, 32, 32, 16, 16, 8, 8, 8]
+            assert rooms[10:] == [8, 16, 16, 16, 16, 32, 64, 64]
 
     asyncio.run(scenario())
 

@@ -167,8 +167,11 @@ def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: P
     assert admitted_by_pld(world, before) == {"good.example": 2, "farm.example": 1}
     world.step(partition, room=50, extra_room=3)
     assert admitted_by_pld(world, before)["farm.example"] == 4
+    partition.withholds = lambda _: True
+    world.step(partition, room=50, extra_room=0)
+    assert not partition.has_only_extra, "what is blacklisted goes aside all the same"
+    partition.withholds = None
     world.drain(partition, LIMITS.host_hot_max)
-    assert not partition.has_only_extra
 
 
 @pytest.mark.parametrize("then", [None, SetBudgets(1), SetBudgets(1000)])
