@@ -169,7 +169,7 @@ def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: P
     assert admitted_by_pld(world, before)["farm.example"] == 4
     partition.withholds = lambda _: True
     world.step(partition, room=50, extra_room=0)
-    assert not partition.has_only_extra, "what is blacklisted goes aside all the same"
+    assert partition.waiting_by_level == (0,) * 5, "what is blacklisted goes aside all the same"
     partition.withholds = None
     world.drain(partition, LIMITS.host_hot_max)
 
