@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isal import isal_zlib
 
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.front_queues import BIAS, LEVELS
+from bigcrawl.scheduler.front_queues import BIAS
 from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode_batch
 from bigcrawl.scheduler.traps import NO_TRAPS, TrapRules
 
@@ -162,6 +162,8 @@ class Admission:
         parked, chosen = self._parked, self._chosen
         front = self._turns.front
         while len(chosen) < room and self._may_park() and self._withheld < _WITHHELD_MAX:
+            if len(chosen) >= extra_room and front.has_only_extra:
+                return  # before a level is chosen: that is a turn of it
             level = front.choose_level()
             if level is None:
                 if not self._refill():
@@ -172,8 +174,6 @@ class Admission:
             if self._withholds is not None and self._withholds(queue.peek()):
                 self._withhold(queue.pop())
                 continue
-            if level >= LEVELS and len(chosen) >= extra_room:
-                return
             host = queue.peek().host
             waits = host in parked
             no_more_hosts = parked.host_count >= self._limits.parked_hosts_max

@@ -86,7 +86,7 @@ class Ownership:
         self._durable_look_ms = 0  # monotonic
         self._outcomes_look_ms = 0
         self._is_behind = False
-        self._behind_since_ms = 0  # or for how long it has kept up; or when the next took effect
+        self._behind_since_ms = 0  # since when it is so, or when the divisor last followed
         self._extra_divisor = 1  # one of so many hot URLs may be extra
         self.owned: dict[int, OwnedPartition] = {}
         self.line = DueLine()

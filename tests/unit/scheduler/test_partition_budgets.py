@@ -168,10 +168,25 @@ def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: P
     world.step(partition, room=50, extra_room=3)
     assert admitted_by_pld(world, before)["farm.example"] == 4
     partition.withholds = lambda _: True
-    world.step(partition, room=50, extra_room=0)
+    world.step(partition, room=50, extra_room=1)
     assert partition.waiting_by_level == (0,) * 5, "what is blacklisted goes aside all the same"
     partition.withholds = None
     world.drain(partition, LIMITS.host_hot_max)
+
+
+def test_a_step_without_room_for_extra_urls_uses_up_no_levels_turn(directory: Path) -> None:
+    """Two levels of extra URLs wait: which one is next stays so, however many steps have room for none of them."""
+    world, partition = PartitionWorld(), open_with(directory, SetBudgets(2))
+    world.offer(make_url(i, f"h{i}.farm.example", priority=i % 2) for i in range(4000))
+    while not partition.has_only_extra or min(partition.waiting_by_level[1:3]) < 3:
+        world.step(partition, room=3)
+    before = partition._state.turns.front.selector.credits
+    for _ in range(2):
+        world.offer([make_url(0, "h0.farm.example")])  # seen before: a step that is committed for it
+        world.step(partition, room=50, extra_room=0)
+        assert partition._state.turns.front.selector.credits == before
+    world.step(partition, room=50, extra_room=1)
+    assert partition._state.turns.front.selector.credits != before
 
 
 @pytest.mark.parametrize("then", [None, SetBudgets(1), SetBudgets(1000)])
