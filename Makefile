@@ -6,7 +6,7 @@
 #   make test         the tests: no root, nothing but this machine
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
-#   make test-fault   the long tests that kill and damage at random
+#   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute

@@ -6,6 +6,8 @@ then what the table cannot say of them, component by component.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import socket
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcrawl.contact import find_contact, find_mail
+from bigcrawl.default_settings import BY_NAME
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.setting_values import read_values, refuse_unknown
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ALIKE_CHARS_MAX = 60  # of a value that nodes compare, which they tell each other every second
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -35,6 +39,8 @@ class CrawlConfig:
     redis_url: str | None
     state_dir: Path
     warc_dir: Path | None
+    warc_mode: int
+    warc_sync_s: float
     partitions: int
     private_suffixes: bool
     close_when_empty: bool
@@ -54,6 +60,7 @@ class FrontierConfig:
     outbox_urls_max: int
     step_ms: int
     durable_ms: int
+    redis_loss_ms: int
     hot_urls: int
     host_hot_urls: int
     priority_bias: int
@@ -61,6 +68,9 @@ class FrontierConfig:
     robots_bytes: int
     in_process_max: int
     lease_ms: int
+    start_wait_ms: int
+    deaths_max: int
+    standstill_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +137,16 @@ class TrapConfig:
 
 @dataclass(frozen=True, slots=True)
 class LimitsConfig:
-    """What an answer may cost, and a connection be used for."""
+    """What an answer and a page's links may cost, and a connection be used for."""
 
     truncates: bool
     header_bytes_max: int
     headers_max: int
     decompression_ratio_max: int
     encodings_max: int
+    page_bytes_max: int
+    page_links_max: int
+    page_link_bytes_max: int
     connection_requests_max: int
     connection_age_s: float
 
@@ -190,6 +203,8 @@ class Config:
     traps: TrapConfig
     progress_ms: int
     pace: PaceConfig
+    alike: Mapping[str, str]
+    """Settings that all nodes of a crawl have alike, by name, as far as they are not the defaults; long ones cut."""
 
 
 def read_config(settings: Mapping[str, Any]) -> Config:
@@ -217,6 +232,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         _traps(value),
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
         _pace(value, frontier.in_process_max if has_no_limit else concurrency),
+        _alike(settings, value),
     )
 
 
@@ -236,6 +252,8 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         redis_url=value["BIGCRAWL_REDIS_URL"] or None,
         state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).absolute() if value["BIGCRAWL_WARC_DIR"] else None,
+        warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
+        warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],
         close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
@@ -249,6 +267,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         outbox_urls_max=value["BIGCRAWL_OUTBOX_URLS_MAX"],
         step_ms=_ms(value["BIGCRAWL_STEP_SECONDS"]),
         durable_ms=_ms(value["BIGCRAWL_DURABLE_SECONDS"]),
+        redis_loss_ms=_ms(value["BIGCRAWL_REDIS_LOSS_SECONDS"]),
         hot_urls=value["BIGCRAWL_HOT_URLS"],
         host_hot_urls=value["BIGCRAWL_HOST_HOT_URLS"],
         priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
@@ -256,6 +275,9 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
         in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
         lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
+        start_wait_ms=_ms(value["BIGCRAWL_START_WAIT"]),
+        deaths_max=value["BIGCRAWL_DEATHS_MAX"],
+        standstill_ms=_ms(value["BIGCRAWL_STANDSTILL_SECONDS"]),
     )
 
 
@@ -306,6 +328,9 @@ def _limits(value: Mapping[str, Any]) -> LimitsConfig:
         headers_max=value["BIGCRAWL_HEADERS_MAX"],
         decompression_ratio_max=value["BIGCRAWL_DECOMPRESSION_RATIO_MAX"],
         encodings_max=value["BIGCRAWL_ENCODINGS_MAX"],
+        page_bytes_max=value["BIGCRAWL_PAGE_BYTES_MAX"],
+        page_links_max=value["BIGCRAWL_PAGE_LINKS_MAX"],
+        page_link_bytes_max=value["BIGCRAWL_PAGE_LINK_BYTES_MAX"],
         connection_requests_max=value["BIGCRAWL_CONNECTION_REQUESTS_MAX"],
         connection_age_s=value["BIGCRAWL_CONNECTION_AGE_MAX"],
     )
@@ -360,6 +385,17 @@ def _pace(value: Mapping[str, Any], fetches: int) -> PaceConfig:
         fetches_max=fetches,
         delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
+
+
+def _alike(settings: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    asked = {**value, "BIGCRAWL_HOST_DELAY": _host_delay(settings, value["BIGCRAWL_HOST_DELAY"])}
+    for name, row in BY_NAME.items():
+        if row.alike and asked[name] != row.default and (asked[name] or row.default):
+            text = json.dumps(asked[name], sort_keys=True, default=str)
+            digest = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+            found[name] = text if len(text) <= ALIKE_CHARS_MAX else f"{text[:ALIKE_CHARS_MAX]}... ({digest})"
+    return found
 
 
 def _checked(setting: str, text: str, read: Callable[[str], T], example: str) -> T:

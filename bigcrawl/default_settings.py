@@ -3,7 +3,8 @@
 To add one: put a row into the group of its component (groups stand in the order in which a URL meets
 them), with type, unit, bounds and a meaning that a user can act on; read it in `config.py`; document
 it in `docs/settings.md`. `fixed` settings are stored in the crawl record: a different value stops the
-start. Settings are seconds, as Scrapy's are; the code inside uses integer milliseconds.
+start. So does one of an `alike` setting, where a live node of the crawl has another: it breaks a promise
+unless all nodes keep it. Settings are seconds, as Scrapy's are; the code inside uses integer milliseconds.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Setting:
     high: float | None = None
     choices: tuple[str, ...] = ()
     fixed: bool = False
+    alike: bool = False
     has_file: bool = False
 
 
@@ -57,6 +59,22 @@ SETTINGS: tuple[Setting, ...] = (
         "warc",
         str,
         "Directory that pages are stored in as WARC files; an empty string stores none.",
+    ),
+    Setting(
+        "BIGCRAWL_WARC_MODE",
+        "600",
+        str,
+        "Who may read WARC files, as chmod has it: 600 the owner alone, 640 the group too, 644 everybody.",
+        choices=("600", "640", "644"),
+    ),
+    Setting(
+        "BIGCRAWL_WARC_SYNC_SECONDS",
+        0.1,
+        float,
+        "How often pages are forced to the disk, many at a time, before they count as fetched. 0: when a file is full.",
+        "s",
+        low=0,
+        high=60,
     ),
     Setting("BIGCRAWL_NODE", None, str, "Name of this node in files and status. Unset: host name and process id."),
     Setting(
@@ -96,8 +114,8 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_OUTBOX_URLS_MAX",
         200_000,
         int,
-        "URLs a node keeps that Redis has not taken yet, and URLs in the inboxes of its partitions that are not "
-        "merged yet; when either is full, spiders wait and nothing is fetched.",
+        "URLs a node keeps that Redis has not taken yet, URLs in the inboxes of its partitions that are not merged "
+        "yet, and URLs it sent to any inbox that are not; with so many of either, spiders wait and nothing is fetched.",
         "URLs",
         1_000,
         10_000_000,
@@ -120,6 +138,16 @@ SETTINGS: tuple[Setting, ...] = (
         0.5,
         600,
     ),
+    Setting(
+        "BIGCRAWL_REDIS_LOSS_SECONDS",
+        60.0,
+        float,
+        "How much of its past Redis may lose, in a fail-over for instance, without costing a URL: so long the URLs "
+        "that it was given are kept on disk too.",
+        "s",
+        2,
+        3_600,
+    ),
     # --- budgets
     Setting(
         "BIGCRAWL_BUDGET_POLICY",
@@ -127,6 +155,7 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "How many URLs of a pay-level domain pass in a turn: star, fixed, proportional, inverse, popular-only, none, "
         "or the import path of a policy of your own.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_BUDGET",
@@ -136,6 +165,7 @@ SETTINGS: tuple[Setting, ...] = (
         "URLs",
         1,
         1_000_000,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_BUDGET_TOP",
@@ -145,6 +175,7 @@ SETTINGS: tuple[Setting, ...] = (
         "ranks",
         1,
         100_000_000,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_BUDGET_MAX",
@@ -154,12 +185,14 @@ SETTINGS: tuple[Setting, ...] = (
         "URLs",
         1,
         1_000_000,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_BUDGET_RULES",
         None,
         dict,
         "Limits set by hand for hosts, pay-level domains and patterns: budget, pages, bytes, depth.",
+        alike=True,
     ),
     # --- traps
     Setting(
@@ -297,6 +330,7 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_HOST_DELAY_MIN",
@@ -306,6 +340,7 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_HOST_CONNECTIONS",
@@ -315,6 +350,7 @@ SETTINGS: tuple[Setting, ...] = (
         "connections",
         1,
         64,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_SERVER_DELAY",
@@ -324,6 +360,7 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_SERVER_DELAY_MIN",
@@ -333,6 +370,7 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_PLD_DELAY",
@@ -342,12 +380,14 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_GROUP",
         None,
         str,
         "Import path of a function (host, URL) -> text or None: URLs of one group keep BIGCRAWL_GROUP_DELAY.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_GROUP_DELAY",
@@ -357,12 +397,14 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_DELAY_RULES",
         None,
         dict,
         "Delays set by hand for hosts and pay-level domains: delay, pld_delay.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_CRAWL_DELAY_MAX",
@@ -372,6 +414,7 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         0,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_DOWNLOAD_FACTOR",
@@ -381,6 +424,7 @@ SETTINGS: tuple[Setting, ...] = (
         "times",
         0,
         1_000,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_SLOW_SECONDS",
@@ -396,17 +440,17 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_BACKOFF",
         10.0,
         float,
-        "How long a host rests after a 429, a 503, or no answer; doubled with each further failure in a row, and "
-        "lengthened by up to a half at random.",
+        "How long a host rests after a 429, a 503, or no answer; four times as long with each further failure in a "
+        "row, and lengthened by up to a half at random.",
         "s",
         0,
         86_400,
     ),
     Setting(
         "BIGCRAWL_BACKOFF_MAX",
-        3_600.0,
+        43_200.0,
         float,
-        "Where that doubling stops.",
+        "Where that growth stops.",
         "s",
         0,
         86_400,
@@ -422,9 +466,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "BIGCRAWL_HOST_FAILURES_MAX",
-        28,
+        8,
         int,
-        "Failures in a row after which a host is retired, about a day by default: its URLs are kept, and the crawl "
+        "Failures in a row after which a host is retired, most of a day by default: its URLs are kept, and the crawl "
         "does not wait for them. 0: none is.",
         "failures",
         0,
@@ -432,7 +476,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "BIGCRAWL_LAST_FAILURES_MAX",
-        5,
+        4,
         int,
         "The same while nothing is left but hosts that fail, so that a crawl ends some minutes after its last page, "
         "not a day. 0: as ever.",
@@ -446,18 +490,21 @@ SETTINGS: tuple[Setting, ...] = (
         list,
         "Hosts, pay-level domains, patterns and ranges of addresses that are not fetched: a list, or a file of them.",
         has_file=True,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_SPEED",
         "",
         str,
         "Pages and bytes a second of the whole crawl, by time of day and weekday; empty: no limit.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_TIME_ZONE",
         "UTC",
         str,
         "The time zone that times of day are of, a name such as Europe/Berlin.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_ROBOTS",
@@ -465,6 +512,7 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "robots.txt is obeyed unless this says, in full, ignore-i-own-these-hosts.",
         choices=("obey", "ignore-i-own-these-hosts"),
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_ROBOTS_KEPT_MIN",
@@ -481,18 +529,21 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "Links that a page marks nofollow, by rel, robots meta element or X-Robots-Tag: left out, or followed.",
         choices=("obey", "follow"),
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES",
         False,
         bool,
         "Fetch from loopback, private, link-local and metadata addresses; for tests and intranets.",
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_ALLOW_ADDRESSES",
         [],
         list,
         "Addresses and networks to fetch from although they are closed otherwise, such as 10.1.0.0/16.",
+        alike=True,
     ),
     # --- names
     Setting(
@@ -599,6 +650,7 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         1,
         86_400,
+        alike=True,
     ),
     Setting(
         "BIGCRAWL_STOP_GRACE",
@@ -655,6 +707,34 @@ SETTINGS: tuple[Setting, ...] = (
         10,
     ),
     Setting(
+        "BIGCRAWL_PAGE_BYTES_MAX",
+        4 << 20,
+        int,
+        "Bytes of a page, unpacked, that are read for its links; the page itself is kept whole.",
+        "bytes",
+        65_536,
+        64 << 20,
+    ),
+    Setting(
+        "BIGCRAWL_PAGE_LINKS_MAX",
+        20_000,
+        int,
+        "Links that are read of a page, each time it names one; those behind them are left out.",
+        "links",
+        100,
+        1_000_000,
+    ),
+    Setting(
+        "BIGCRAWL_PAGE_LINK_BYTES_MAX",
+        2 << 20,
+        int,
+        "Bytes of all URLs that are read of a page, each absolute and as often as the page names it; those behind them "
+        "are left out.",
+        "bytes",
+        65_536,
+        64 << 20,
+    ),
+    Setting(
         "BIGCRAWL_CONNECTION_REQUESTS_MAX",
         1_000,
         int,
@@ -682,6 +762,37 @@ SETTINGS: tuple[Setting, ...] = (
         "s",
         2,
         3_600,
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_START_WAIT",
+        60.0,
+        float,
+        "How long a node that starts waits for a Redis that does not answer, loads or cannot write, or for room on the "
+        "disk, before it gives up with exit status 1; 0: not at all.",
+        "s",
+        0,
+        86_400,
+    ),
+    Setting(
+        "BIGCRAWL_DEATHS_MAX",
+        3,
+        int,
+        "Deaths of nodes after which a URL that was in process at all of them, with its page there, and alone at the "
+        "last, is a dead letter: it ends unfetched. Twice as many where it was still being fetched.",
+        "deaths",
+        2,
+        1_000,
+    ),
+    Setting(
+        "BIGCRAWL_STANDSTILL_SECONDS",
+        20.0,
+        float,
+        "How long the event loop may stand still, in a callback that does not end for instance, before the watchdog "
+        "logs where and ends the process. 0: for ever.",
+        "s",
+        0,
+        86_400,
     ),
     Setting(
         "BIGCRAWL_PROGRESS_SECONDS",

@@ -24,6 +24,14 @@ class TransientStoreError(BigcrawlError):
     """Redis or the disk did not answer; the same call may succeed later."""
 
 
+class RewoundError(TransientStoreError):
+    """Redis has forgotten something that it had; both sides must be brought in line before the call is repeated."""
+
+
+class StaleCallError(TransientStoreError):
+    """The call was made before both sides were compared, and not carried out; ask again for what is still wanted."""
+
+
 class OwnershipLostError(BigcrawlError):
     """Another node owns the partition now; forget what was held for it."""
 
@@ -50,3 +58,13 @@ class CorruptionError(BigcrawlError):
         self.offset = offset
         self.expected = expected
         self.found = found
+
+
+class OtherVersionError(CorruptionError):
+    """A file was written by a version of bigcrawl with another format."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: format version {self.found}, and this bigcrawl reads {self.expected}: go on with the "
+            f"one that wrote it"
+        )

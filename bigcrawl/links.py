@@ -9,17 +9,19 @@ tenth of a millisecond on top of the parsing. Ordinary Requests work too, beside
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
 from bigcrawl.directives import NOFOLLOW, is_wish, wishes
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
-from bigcrawl.url.canonical import Joiner, UrlError
+from bigcrawl.markup import attributes_of
+from bigcrawl.markup import tags as tags_of
+from bigcrawl.url.canonical import URL_MAX_BYTES, Joiner, Room, UrlError
 from bigcrawl.url.refresh import refresh_target
 
 if TYPE_CHECKING:
@@ -29,9 +31,7 @@ LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src",
 """Elements that lead to pages, and where each has its URL; of `meta`, those that refresh."""
 
 # Read beside these: where references are joined, what is asked of robots, and how the page calls itself.
-_ASIDE = ("base", "meta[name]", 'link[rel~="canonical" i]')
-
-_SELECTORS = {"meta": 'meta[http-equiv="refresh" i]'}
+_ASIDE = ("base", "meta", "link")
 
 # Meta elements of most pages, told apart before their content is looked at; any other may be named after a robot.
 _NO_ROBOTS = frozenset(("viewport", "description", "keywords", "author", "generator", "theme-color", "referrer"))
@@ -45,6 +45,10 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 # Bytes that escape in a query (WHATWG special-query percent-encode set), beside all above 0x7E.
 _ESCAPED_IN_QUERY = frozenset(b" \"#<>'")
+_OCTETS_IN_QUERY = [
+    f"%{octet:02X}" if octet <= 0x20 or octet >= 0x7F or octet in _ESCAPED_IN_QUERY else chr(octet)
+    for octet in range(256)
+]
 
 # The encodings of the web (WHATWG Encoding Standard) by the names of Python's codecs. Python has more, and
 # a page may ask for any: some are no text encodings, and decoding IDNA takes quadratic time.
@@ -57,23 +61,35 @@ _WEB_ENCODINGS = frozenset(
     ]
 )
 
-KEPT_FREE_BYTES = 4 << 20
-"""A page's tree takes some hundred KB; those of nearly all pages fit into this."""
+
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """How much of a page is read for its links; what is beyond is left out, and counted."""
+
+    page_bytes: int = 4 << 20
+    links: int = 20_000
+    link_bytes: int = 2 << 20
+    url_bytes: int = URL_MAX_BYTES
 
 
-def _keep_freed_memory() -> None:
-    """Make the C allocator keep the memory of one page's tree for the next one's.
+class LeftOut(NamedTuple):
+    """What a page has beyond the limits: URLs that are too long, and which of the others it met."""
 
-    glibc gives freed memory at the top of the heap back to the system at once, and asks for it again
-    with the next page: 80 page faults, and half of all the time that links take (0.36 ms instead of
-    0.20). It learns when a large block is freed: from then on it keeps up to twice that block's size
-    (mallopt(3), M_MMAP_THRESHOLD). Elsewhere this does nothing. A node has set the bound itself
-    (`scheduler/garbage.py`).
-    """
-    bytearray(KEPT_FREE_BYTES)
+    too_long: int = 0
+    is_cut: bool = False
+    has_more_links: bool = False
+    has_longer_links: bool = False
 
 
-_keep_freed_memory()
+NOTHING_LEFT_OUT = LeftOut()
+_LOOKS_A_LINK = 2  # so many tags are looked at for each link that there may be
+_limits = PageLimits()
+
+
+def set_page_limits(limits: PageLimits) -> None:
+    """Read pages by these limits from now on, in all of this process: a page knows nothing of the crawl's settings."""
+    global _limits  # noqa: PLW0603
+    _limits = limits
 
 
 class Page(Protocol):
@@ -126,11 +142,15 @@ class Links:
     page_canonical: str | None = None
     """What the page calls its own canonical URL."""
 
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """What the page has beyond the limits."""
+
     @classmethod
     def from_page(cls, page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES), **fields: Any) -> Self:
         """Return the links of an HTML page; `fields` are those of this class, such as `priority`."""
-        urls, nofollow, metas, page_canonical = read_page(page, tags=tags)
-        return cls(urls, canonical=True, nofollow=nofollow, metas=metas, page_canonical=page_canonical, **fields)
+        urls, *found = read_page(page, tags=tags)
+        fields |= dict(zip(PageLinks._fields[1:], found, strict=True))
+        return cls(urls, canonical=True, **fields)
 
     @property
     def callback_name(self) -> str | None:
@@ -164,6 +184,7 @@ class PageLinks(NamedTuple):
     nofollow: Sequence[str]
     metas: tuple[tuple[str, str], ...]
     page_canonical: str | None
+    left_out: LeftOut = NOTHING_LEFT_OUT
 
 
 def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> list[str]:
@@ -180,9 +201,9 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> Pa
 
     One that is linked to with `rel=nofollow` only is told apart. Relative references are joined with the first
     `<base href>`, or the page's URL. What leads to no page (fragments of this one, mailto:, javascript:, junk) is
-    left out; the length of URLs is not looked at. The content of `<template>` is no part of the document; that of
-    `<noscript>` is. Where a `<meta http-equiv="refresh">` leads is a link, whatever its delay; one without a URL is
-    none.
+    left out, and so is what is beyond the limits that are set (`PageLimits`). The content of `<template>` is no part of
+    the document; that of `<noscript>` is. Where a `<meta http-equiv="refresh">` leads is a link, whatever its delay;
+    one without a URL is none.
 
     Args:
         page: with bytes in any encoding; byte-order mark, Content-Type and meta tags are honoured, also
@@ -192,75 +213,92 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> Pa
     Raises:
         ContractError: an element that is not in LINK_ATTRIBUTES.
 
-    Cost: 0.15 ms for a page of 21 KB with 60 links, half of it lexbor's parser.
+    Cost: 0.2 ms for a page of 21 KB with 60 links; grows with the bytes, whatever they are.
     """
-    encoding = _Encoding(page)
-    tree = LexborHTMLParser(encoding.markup())
-    found = _Found(tree, tuple(tags))
+    limits = _limits
+    encoding = _Encoding(page, limits.page_bytes)
+    found = _Found(encoding.text(), tuple(tags), limits.links)
     joiner = _joiner(page.url, found.base_href) if found.is_anything else None
     if joiner is None:
-        return PageLinks([], (), tuple(found.metas), None)
-    urls = joiner.join_all(found.references, encoding.respell)
+        return PageLinks([], (), tuple(found.metas), None, LeftOut(0, encoding.is_cut, found.has_more))
+    room = Room(limits.url_bytes, limits.link_bytes)
+    urls = joiner.join_all(found.references, encoding.respell, room)
     nofollow: Sequence[str] = ()
     if found.nofollow:
         followed = set(urls)
-        nofollow = [url for url in joiner.join_all(found.nofollow, encoding.respell) if url not in followed]
-    href = found.canonical_href
-    return PageLinks(urls, nofollow, tuple(found.metas), None if href is None else joiner(href))
+        nofollow = [url for url in joiner.join_all(found.nofollow, encoding.respell, room) if url not in followed]
+    canonical = joiner.join_all(found.canonical_hrefs, encoding.respell, room)
+    left_out = LeftOut(room.too_long, encoding.is_cut, found.has_more, room.is_used_up)
+    return PageLinks(urls, nofollow, tuple(found.metas), canonical[0] if canonical else None, left_out)
 
 
 class _Found:
-    """What the elements of a page say, as it is written; references are never empty."""
+    """What the tags of a page say, as it is written; references are never empty."""
 
-    __slots__ = ("_reads_meta", "base_href", "canonical_href", "metas", "nofollow", "references")
+    __slots__ = ("_reads_meta", "base_href", "canonical_hrefs", "has_more", "metas", "nofollow", "references")
 
-    def __init__(self, tree: LexborHTMLParser, tags: tuple[str, ...]) -> None:
+    def __init__(self, text: str, tags: tuple[str, ...], links_max: int) -> None:
         self.references: list[str] = []
         self.nofollow: list[str] = []
         self.metas: list[tuple[str, str]] = []
         self.base_href: str | None = None
-        self.canonical_href: str | None = None
+        self.canonical_hrefs: list[str] = []  # the first
         self._reads_meta = "meta" in tags
-        for node in tree.css(_selector(tags)):
-            # One dictionary costs less than two questions to the tree.
-            attributes = node.attributes
-            reference = attributes.get("href") if node.tag == "a" else self._other(node.tag or "", attributes)
-            if reference:
-                rel = attributes.get("rel")
-                if rel and NOFOLLOW in rel.lower().split():
+        self.has_more = False
+        self._read(text, _chosen(tags), links_max)
+
+    def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
+        looks = _LOOKS_A_LINK * links_max
+        references = self.references
+        for name, href, written in tags_of(text, looks):
+            if name not in chosen:
+                continue
+            if href is not None:
+                reference: str | None = href
+            else:
+                attributes = attributes_of(written)
+                reference = attributes.get("href") if name == "a" else self._other(name, attributes)
+                if reference and NOFOLLOW in attributes.get("rel", "").lower().split():
                     self.nofollow.append(reference)
-                else:
-                    self.references.append(reference)
+                    reference = None
+            if reference:
+                references.append(reference)
+            if len(references) + len(self.nofollow) >= links_max:
+                self.has_more = True
+                break
 
     @property
     def is_anything(self) -> bool:
         """Whether there is anything to join."""
-        return bool(self.references or self.nofollow or self.canonical_href)
+        return bool(self.references or self.nofollow or self.canonical_hrefs)
 
-    def _other(self, tag: str, attributes: Mapping[str, str | None]) -> str | None:
+    def _other(self, tag: str, attributes: Mapping[str, str]) -> str | None:
         """What an element that is no `a` refers to, if anything; the others' words are kept."""
         if tag == "base":
             if self.base_href is None:
                 self.base_href = attributes.get("href")
             return None
         if tag == "link":
-            self.canonical_href = self.canonical_href or attributes.get("href")
+            href = attributes.get("href")
+            if href and not self.canonical_hrefs and "canonical" in attributes.get("rel", "").lower().split():
+                self.canonical_hrefs.append(href)
             return None
         if tag != "meta":
             return attributes.get(LINK_ATTRIBUTES[tag])
-        name, content = (attributes.get("name") or "").lower(), attributes.get("content") or ""
-        if name and name not in _NO_ROBOTS and is_wish(content) and len(self.metas) < METAS_MAX:
+        name, content = attributes.get("name", "").lower(), attributes.get("content", "")
+        if name and name not in _NO_ROBOTS and len(self.metas) < METAS_MAX and is_wish(content):
             self.metas.append((name, content))
-        is_refresh = self._reads_meta and (attributes.get("http-equiv") or "").lower() == "refresh"
+        is_refresh = self._reads_meta and attributes.get("http-equiv", "").lower() == "refresh"
         return refresh_target(content) if is_refresh else None
 
 
 @lru_cache(64)
-def _selector(tags: tuple[str, ...]) -> str:
+def _chosen(tags: tuple[str, ...]) -> frozenset[str]:
+    """The tags that are looked at; those beside the links are asked what the page says of itself."""
     unknown = set(tags) - LINK_ATTRIBUTES.keys()
     if unknown:
         raise ContractError(f"tags has {sorted(unknown)}; only {sorted(LINK_ATTRIBUTES)} lead to pages")
-    return ",".join((*(_SELECTORS.get(tag, tag) for tag in tags), *_ASIDE))
+    return frozenset((*tags, *_ASIDE))
 
 
 def _joiner(page_url: str, base_href: str | None) -> Joiner | None:
@@ -277,24 +315,28 @@ def _joiner(page_url: str, base_href: str | None) -> Joiner | None:
 class _Encoding:
     """A page's encoding, found out only when something depends on it."""
 
-    __slots__ = ("_body", "_name", "_page")
+    __slots__ = ("_body", "_bytes_max", "_name", "_page", "is_cut")
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, bytes_max: int) -> None:
         self._page = page
-        self._body = getattr(page, "body", None) or b""
+        self._bytes_max = bytes_max
+        body = getattr(page, "body", None) or b""
+        self.is_cut = len(body) > bytes_max
+        self._body = body[:bytes_max] if self.is_cut else body
         self._name: str | None = None
 
-    def markup(self) -> str | bytes:
-        """Return what the parser is given: UTF-8 bytes, or text."""
+    def text(self) -> str:
+        """Return the page as text, as much of it as is read."""
         body = self._body
         if not body:
-            return str(getattr(self._page, "text", ""))
+            text = str(getattr(self._page, "text", ""))
+            self.is_cut = len(text) > self._bytes_max
+            return text[: self._bytes_max]
         # Nearly all ASCII bytes mean themselves in nearly all encodings; not where an ESC shifts to
         # another character set, or a NUL is one half of a UTF-16 unit.
         if body.isascii() and b"\x1b" not in body and b"\0" not in body:
-            return body
-        name = self.name()
-        return body if name == "utf-8" else body.decode(name, "replace")
+            return body.decode("ascii")
+        return body.decode(self.name(), "replace")
 
     def name(self) -> str:
         """Return the name of the codec, by the HTML standard's order of precedence."""
@@ -306,7 +348,7 @@ class _Encoding:
         """Return a reference as the parser of URLs is to get it; None for what leads to no page."""
         if _is_no_page(reference):
             return None
-        return reference if reference.isascii() else _in_encoding(reference, self)
+        return reference if reference.isascii() or len(reference) > _limits.url_bytes else _in_encoding(reference, self)
 
     def _find(self) -> str:
         body = self._body
@@ -347,12 +389,17 @@ def _in_encoding(reference: str, encoding: _Encoding) -> str:
 
 
 def _escaped(text: str, encoding: str) -> str:
-    try:
-        encoded = text.encode(encoding)
-    except UnicodeEncodeError:
-        if len(text) > 1:
-            return "".join(_escaped(character, encoding) for character in text)
-        return f"%26%23{ord(text)}%3B"  # the character reference &#...;, escaped
-    return "".join(
-        f"%{byte:02X}" if byte <= 0x20 or byte >= 0x7F or byte in _ESCAPED_IN_QUERY else chr(byte) for byte in encoded
-    )
+    return "".join(map(_OCTETS_IN_QUERY.__getitem__, text.encode(encoding, _AS_REFERENCE)))
+
+
+_AS_REFERENCE = "bigcrawl.reference"
+
+
+def _references_for(error: UnicodeError) -> tuple[str, int]:
+    """What a query has for characters that the page's encoding has not: references to them, &#...;, escaped."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(character)}%3B" for character in text), error.end
+
+
+codecs.register_error(_AS_REFERENCE, _references_for)

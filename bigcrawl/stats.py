@@ -102,7 +102,8 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "answers",
         "Answers that met a limit: cut, refused or failed; and connections that were closed for one.",
-        "downloads/reception.py, downloads/reuse.py, downloads/downloader.py, middlewares/compression.py",
+        "downloads/reception.py, downloads/reuse.py, downloads/downloader.py, middlewares/compression.py, "
+        "middlewares/links.py",
         (
             ("size", "larger than DOWNLOAD_MAXSIZE as it comes off the wire: cut, or failed without BIGCRAWL_TRUNCATE"),
             ("time", "longer than DOWNLOAD_TIMEOUT: cut where a part of the body had come, else failed"),
@@ -112,6 +113,9 @@ SCRAPY_STATS: tuple[Stat, ...] = (
             ("decompressed-size", "larger than DOWNLOAD_MAXSIZE when it is unpacked: refused"),
             ("decompression-ratio", "grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times: refused"),
             ("encodings", "packed more often than BIGCRAWL_ENCODINGS_MAX: refused"),
+            ("page-bytes", "a page larger than BIGCRAWL_PAGE_BYTES_MAX: no links are read behind that"),
+            ("page-links", "a page with more than BIGCRAWL_PAGE_LINKS_MAX links: the others are left out"),
+            ("page-link-bytes", "a page with more than BIGCRAWL_PAGE_LINK_BYTES_MAX of URLs: the others are left out"),
             ("packing", "not packed as its Content-Encoding says: no spider sees it"),
             ("connection-requests", "a connection closed after BIGCRAWL_CONNECTION_REQUESTS_MAX requests"),
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
@@ -246,6 +250,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "trim_partition.lua",
     ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),
+    Stat("chosen", "counter", "batches", "Number of the last admit batch of a committed step.", "trim_partition.lua"),
     # --- queued
     Stat(
         "waiting",
@@ -262,7 +267,28 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "Not waited for.",
         "trim_partition.lua, awaken_host.lua",
     ),
+    Stat(
+        "damaged",
+        "mark",
+        "0 or 1",
+        "1 while the partition is set apart because a file of it is damaged; the sum is how many are.",
+        "trim_partition.lua",
+    ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
+    Stat(
+        "readmitted",
+        "counter",
+        "URLs",
+        "URLs offered to Redis again when a partition was opened: it had forgotten them, or never heard of them.",
+        "note_rewind.lua",
+    ),
+    Stat(
+        "lost",
+        "counter",
+        "URLs",
+        "URLs that Redis lost later than BIGCRAWL_REDIS_LOSS_SECONDS provides for; fetched when a page links to them.",
+        "note_rewind.lua",
+    ),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
     Stat(
         "hot",
@@ -335,6 +361,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("undecodable", "the spider has no such callback any more, or the stored request is damaged"),
             ("scheme", "no download handler for it"),
             ("ignored", "a downloader middleware refused it"),
+            ("poison", "it was in process at too many deaths of nodes: it is a dead letter"),
         ),
     ),
     Stat(
@@ -350,6 +377,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs",
         "Times that a URL which was about to be fetched went back to disk, because the blacklist covers it.",
         "set_aside_urls.lua",
+    ),
+    Stat(
+        "dead",
+        "gauge",
+        "URLs",
+        "Dead letters that are kept: URLs that kill or hang their node, neither queued again nor dropped by hand.",
+        "bury_url.lua, unbury_urls.lua",
     ),
     Stat(
         "ended",

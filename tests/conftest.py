@@ -9,7 +9,10 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
+from bigcrawl.scheduler import crawl_record
+from tests.support.keys import SECRET
 from tests.support.redis_cluster import PrivateCluster
 from tests.support.redis_server import PrivateRedis
 
@@ -17,6 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _numbers = itertools.count(1)
+
+settings.register_profile("any machine", deadline=None)  # a busy one takes its time
+settings.load_profile("any machine")
+
+
+@pytest.fixture(autouse=True)
+def _known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Crawls that begin in this process make the keys that `tests.support.keys` makes."""
+    monkeypatch.setattr(crawl_record, "new_secret", lambda: SECRET)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.awaken import awaken_hosts
+from bigcrawl.commands.dead import unbury
 from bigcrawl.commands.explain import look_up, where, where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.links import Links
@@ -52,6 +53,7 @@ async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str
         for partition, there in _by_partition(places).items():
             keys = pack_keys([place.key for place in there])
             await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "f", keys)
+            await unbury(crawl, {partition: [place.key for place in there]})
         await _take_back_finished(crawl)
     return [place.url for place in places]
 
@@ -109,8 +111,9 @@ async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place
         urls = [encode(place.key, place.url)._replace(flags=UNCHECKED * (place.key in unchecked)) for place in there]
         for number, start in enumerate(range(0, len(urls), BATCH_URLS_MAX), 1):
             batch = urls[start : start + BATCH_URLS_MAX]
-            call = scripts.append_batch(crawl.keys(partition), node, number, encode_batch(batch), len(batch))
+            call = scripts.append_batch(crawl.keys(partition), node, 1, number, encode_batch(batch), len(batch))
             await crawl.client.run([call])
+        await unbury(crawl, {partition: [place.key for place in there]})
 
 
 async def _take_back_finished(crawl: OpenedCrawl) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option for all hosts."""
-    text = "every host that is snoozed or retired, instead of those named"
-    parser.add_argument_group("of awaken").add_argument("--all", action="store_true", help=text)
+    """Add the option for all hosts, or all dead letters."""
+    text = "every host that is snoozed or retired, or every dead letter, instead of those named"
+    parser.add_argument_group("of awaken and dead").add_argument("--all", action="store_true", help=text)
 
 
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

@@ -33,7 +33,6 @@ from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.rule_book import RuleBook
 from bigcrawl.scheduler.traps import standing_text
-from bigcrawl.url.key import partition_of, pld_key
 
 if TYPE_CHECKING:
     import argparse
@@ -116,14 +115,14 @@ async def _read(crawl: OpenedCrawl, name: str, rules: Rules) -> dict[str, Any]:
     if name.startswith((BELOW, URL_PATTERN)):
         return data
     pld = crawl.suffixes.pld(name)
-    key = pld_key(pld)
-    disk = read_partition(crawl.directory(partition_of(pld, crawl.partitions)), 0, key)
+    key = crawl.url_keys.of_pld(pld)
+    disk = read_partition(crawl.directory(crawl.url_keys.partition_of(pld, crawl.partitions)), 0, key)
     in_degree = disk.in_degree if disk is not None else None
     counts, _ = sum_published(await crawl.client.command("HVALS", _keys(crawl).in_degrees))
     ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
     degrees = np.array([in_degree or 0], dtype=np.uint32)
     by_policy = None if policy is None else int(policy.budgets(np.array([key], dtype=KEY_TYPE), degrees)[0])
-    limits = RuleBook(merge_rules(rules.settings, rules.live), crawl.suffixes.pld).for_host(name)
+    limits = RuleBook(merge_rules(rules.settings, rules.live), crawl.suffixes.pld, crawl.url_keys.of_pld).for_host(name)
     return {
         **data,
         "pld": pld,

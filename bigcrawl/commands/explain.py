@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.blacklist import entries_of
 from bigcrawl.commands.opened_crawl import opened, server_of
-from bigcrawl.commands.whereabouts import find_hot, look_at_host, look_at_partition, trace_inbox
+from bigcrawl.commands.whereabouts import find_hot, look_at_deaths, look_at_host, look_at_partition, trace_inbox
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import Rules, read_record
 from bigcrawl.scheduler.blacklist import Blacklist
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from bigcrawl.commands.whereabouts import HostStanding, Hot, InboxTrace
     from bigcrawl.config import Config, TrapConfig
     from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.scheduler.dead_letters import DeadLetter
     from bigcrawl.scheduler.outcomes import Outcome
     from bigcrawl.scheduler.partition_reader import UrlOnDisk
+    from bigcrawl.scheduler.suspects import Suspicion
 
 
 class Found(NamedTuple):
@@ -44,6 +46,8 @@ class Found(NamedTuple):
     trace: InboxTrace
     disk: UrlOnDisk | None
     host: HostStanding
+    suspicion: Suspicion | None = None
+    letter: DeadLetter | None = None
 
     @property
     def last_end(self) -> Outcome | None:
@@ -104,7 +108,8 @@ async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
     hot = await find_hot(crawl, place)
     trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
     disk = read_partition(crawl.directory(place.partition), place.key, place.pld_key)
-    return Found(place, view, hot, trace, disk, await look_at_host(crawl, place))
+    suspicion, letter = await look_at_deaths(crawl, place, hot)
+    return Found(place, view, hot, trace, disk, await look_at_host(crawl, place), suspicion, letter)
 
 
 def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
@@ -124,6 +129,8 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "where": where(found),
         "ahead": found.hot.ahead if found.hot else None,
         "failed_tries": found.hot.attempts if found.hot else None,
+        "deaths": _deaths(found),
+        "is_dead_letter": found.letter is not None,
         "host_queued": found.host.queued,
         "host_busy": found.host.busy,
         "host_due_in_s": _due_in_s(found),
@@ -140,6 +147,13 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "trap": _trap(found.disk, traps),
         "inbox_is_whole": found.trace.is_whole,
     }
+
+
+def _deaths(found: Found) -> int:
+    """At how many deaths of nodes the URL was in process, as long as that is remembered."""
+    if found.letter is not None:
+        return found.letter.deaths
+    return found.suspicion.deaths if found.suspicion is not None else 0
 
 
 def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> dict[str, Any] | None:
@@ -227,6 +241,8 @@ def explanation_text(data: dict[str, Any]) -> str:
         "its host": _host_text(data),
         "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
     }
+    if data["deaths"]:
+        rows["deaths"] = _deaths_text(data)
     if data["shape"] or data["trap"]:
         rows["trap"] = _trap_text(data)
     if data.get("blacklisted"):
@@ -251,6 +267,13 @@ def _outcome_text(data: dict[str, Any]) -> str:
         return "none is known"
     rule = f", by the rule {outcome['rule']!r}" if outcome["rule"] else ""
     return f"{outcome['name']}, {outcome['time']}{rule}"
+
+
+def _deaths_text(data: dict[str, Any]) -> str:
+    times = "a death" if data["deaths"] == 1 else f"{data['deaths']:,} deaths"
+    if data["is_dead_letter"]:
+        return f"it was in process at {times} of nodes, and is a dead letter; `scrapy frontier dead --retry` queues it"
+    return f"it was in process at {times} of nodes, and is tried again with few others or alone"
 
 
 def _turn_text(data: dict[str, Any]) -> str:

@@ -53,6 +53,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "forget": Action("URL...", 1, URLS_MAX, "again.forget"),
     "retry": Action("URL...", 1, URLS_MAX, "again.retry"),
     "awaken": Action("HOST... | --all", 0, URLS_MAX, "awaken.awaken"),
+    "dead": Action("[--retry | --drop] [URL... | --all]", 0, URLS_MAX, "dead.dead"),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, "budget.budget"),
     "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, "blacklist.blacklist"),
     "delay": Action("NAME [--delay S] [--pld-delay S] [--unset]", 1, 1, "delay.delay"),
@@ -73,12 +74,13 @@ class Command(ScrapyCommand):
         return "Ask a bigcrawl frontier how it stands, and what became of a URL"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        from bigcrawl.commands import awaken, budget, delay
+        from bigcrawl.commands import awaken, budget, dead, delay
 
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         awaken.add_options(parser)
         budget.add_options(parser)
+        dead.add_options(parser)
         delay.add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

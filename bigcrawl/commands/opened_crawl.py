@@ -14,10 +14,9 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.crawl_record import RECORD_FILE
+from bigcrawl.scheduler.crawl_record import RECORD_FILE, keys_of
 from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes
-from bigcrawl.url.key import HASH_SEED, partition_of, pld_key, url_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.url.key import PldKey, UrlKey
+    from bigcrawl.url.key import Keys, PldKey, UrlKey
 
 _FIELDS = ("partitions", "private_suffixes", "canonical_version", "hash_seed", "suffixes")
 
@@ -45,7 +44,10 @@ class Place(NamedTuple):
 class OpenedCrawl:
     """A crawl, its Redis open; `async with opened(config)` makes one."""
 
-    def __init__(self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes) -> None:
+    def __init__(
+        self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes, url_keys: Keys
+    ) -> None:
+        self.url_keys = url_keys
         self.config = config
         self.client = client
         self.partitions = partitions
@@ -66,10 +68,11 @@ class OpenedCrawl:
         if None in values:
             raise ConfigError(f"the Redis knows no crawl {name!r}; see BIGCRAWL_CRAWL")
         partitions, private, canonical_version, seed, suffixes = values
-        if (int(canonical_version), int(seed)) != (CANONICAL_VERSION, HASH_SEED):
+        if int(canonical_version) != CANONICAL_VERSION:
             raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
         text = isal_zlib.decompress(suffixes)
-        return cls(config, client, int(partitions), PublicSuffixes.from_text(text, private=private == b"True"))
+        suffixes = PublicSuffixes.from_text(text, private=private == b"True")
+        return cls(config, client, int(partitions), suffixes, keys_of(seed, name))
 
     def place_of(self, url: str) -> Place:
         """Where a URL, in any spelling, belongs.
@@ -80,8 +83,10 @@ class OpenedCrawl:
         canonical = canonicalize(url, self.config.frontier.url_bytes_max)
         host = host_of(canonical)
         pld = self.suffixes.pld(host)
-        partition = partition_of(pld, self.partitions)
-        return Place(canonical, url_key(canonical), host, authority_of(canonical), pld, pld_key(pld), partition)
+        makes = self.url_keys
+        partition = makes.partition_of(pld, self.partitions)
+        pld_key = makes.of_pld(pld)
+        return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
 
     def keys(self, partition: int) -> PartitionKeys:
         """The Redis keys of a partition."""

@@ -66,7 +66,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             }
             for name, report in nodes.items()
         },
-        "partitions": {"all": seen.partitions, "owned": seen.owned},
+        "partitions": {"all": seen.partitions, "owned": seen.owned, "damaged": seen.counts["damaged"]},
         "hosts": {
             "ready": seen.hosts_ready,
             "waiting": seen.hosts_waiting,
@@ -80,8 +80,11 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "withheld": seen.counts["withheld"],
             "queued": seen.urls_queued,
             "taken": seen.urls_taken,
+            "damaged": seen.urls_damaged,
+            "lost": seen.counts["lost"],
             "ended": seen.counts["ended"],
             "seen": seen.counts["seen"],
+            "dead": seen.counts["dead"],
         },
         "pages": seen.pages,
         "bytes": seen.counts["bytes"],
@@ -106,6 +109,14 @@ def status_text(status: dict[str, Any]) -> str:
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
+    if damaged := status["partitions"]["damaged"]:
+        lines.append(
+            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
+        )
+    if urls["lost"]:
+        lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")
+    if urls["dead"]:
+        lines.append(f"dead        {urls['dead']:,} URLs kill or hang their node; `scrapy frontier dead` lists them")
     for name, node in status["nodes"].items():
         lines.append(
             f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "

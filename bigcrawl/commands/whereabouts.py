@@ -14,15 +14,18 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.codec import unpack_member
+from bigcrawl.scheduler.dead_letters import DeadLetter, unpack_letter
 from bigcrawl.scheduler.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch
+from bigcrawl.scheduler.suspects import Suspicion
 
 if TYPE_CHECKING:
     from typing import Any
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.scheduler.codec import Member
 
 QUEUE_URLS_MAX = 100_000  # of a back queue that are looked through: far more than BIGCRAWL_HOST_HOT_URLS lets in
 INBOX_ENTRIES_MAX = 20_000  # of an inbox: what gathers in minutes without an owner
@@ -36,11 +39,13 @@ class Hot(NamedTuple):
         is_taken: by the partition's owner; else it is in its host's back queue.
         ahead: URLs of the host that come before it.
         attempts: tries that failed so far.
+        seq: its sequence number in the partition.
     """
 
     is_taken: bool
     ahead: int
     attempts: int
+    seq: int
 
 
 class HostStanding(NamedTuple):
@@ -127,20 +132,30 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
     keys = crawl.keys(place.partition)
     for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
         host, _, _, member = record.split(b"\n", 3)
-        if host == place.host.encode() and (found := _attempts(member, place.key)) is not None:
-            return Hot(True, 0, found)
+        if host == place.host.encode() and (found := _member_of(member, place.key)) is not None:
+            return Hot(True, 0, found.attempts, found.seq)
     back = keys.back + place.host
     cursor, looked = b"0", 0
     while looked < QUEUE_URLS_MAX:
         [(cursor, flat)] = await crawl.client.commands([("ZSCAN", back, cursor, "COUNT", _AT_ONCE)])
         for member in flat[::2]:
-            if (found := _attempts(member, place.key)) is not None:
+            if (found := _member_of(member, place.key)) is not None:
                 rank = await crawl.client.command("ZRANK", back, member)
-                return Hot(False, int(rank or 0), found)
+                return Hot(False, int(rank or 0), found.attempts, found.seq)
         looked += len(flat) // 2
         if int(cursor) == 0:
             break
     return None
+
+
+async def look_at_deaths(
+    crawl: OpenedCrawl, place: Place, hot: Hot | None
+) -> tuple[Suspicion | None, DeadLetter | None]:
+    """What is known of deaths at which the URL was in process, and its letter if it is a dead one."""
+    keys = crawl.keys(place.partition)
+    [letter] = await crawl.client.commands([("HGET", keys.dead, place.key)])
+    deaths = await crawl.client.command("HGET", keys.deaths, hot.seq) if hot is not None else None
+    return Suspicion.read(deaths) if deaths else None, unpack_letter(place.key, letter) if letter else None
 
 
 async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTrace:
@@ -173,10 +188,10 @@ def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], ke
         return
 
 
-def _attempts(member: bytes, key: int) -> int | None:
-    """The failed tries of a member if it is the URL of that key."""
+def _member_of(member: bytes, key: int) -> Member | None:
+    """A member read, if it is the URL of that key."""
     try:
         fields = unpack_member(member)
     except (ValueError, TypeError, BigcrawlError):
         return None
-    return fields.attempts if fields.key == key else None
+    return fields if fields.key == key else None

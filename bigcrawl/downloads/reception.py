@@ -10,11 +10,11 @@ import ipaddress
 import logging
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pycurl
 from scrapy import signals
-from scrapy.exceptions import DownloadCancelledError, StopDownload
+from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, IgnoreRequest, StopDownload
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 from twisted.python.failure import Failure
@@ -42,6 +42,10 @@ TRUNCATED: Final = "truncated"
 TRUNCATED_BY_TIME: Final = "truncated-time"
 _SEND: Final[int] = pycurl.PREREQFUNC_OK
 _DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
+
+
+class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
+    """An answer whose head is beyond a limit; said once in a line, where Scrapy would log a traceback."""
 
 
 class Reception:
@@ -182,16 +186,21 @@ class Reception:
         self._headers_left -= 1
         if self._header_bytes_left < 0:
             self._meet_limit("header-bytes")
-            raise DownloadCancelledError(f"{self.request.url} has more than BIGCRAWL_HEADER_BYTES_MAX bytes of headers")
+            self._refuse_head("bytes", "BIGCRAWL_HEADER_BYTES_MAX")
         if self._headers_left < 0:
             self._meet_limit("headers")
-            raise DownloadCancelledError(f"{self.request.url} has more than BIGCRAWL_HEADERS_MAX lines of headers")
+            self._refuse_head("lines", "BIGCRAWL_HEADERS_MAX")
+
+    def _refuse_head(self, what: str, setting: str) -> NoReturn:
+        message = f"{self.request.url} has more {what} of headers than {setting}"
+        logger.warning("%(message)s", {"message": message})
+        raise HeadRefusedError(message)
 
     def _take_line(self, line: bytes) -> int | None:
         if line.startswith(b"HTTP/"):
             version, _, rest = line.partition(b" ")
             self.protocol = version.decode("latin-1")
-            self.status = int(rest[:3])
+            self.status = self._status_in(rest)
             self.headers = {}
         elif line:
             name, colon, value = line.partition(b":")
@@ -202,6 +211,13 @@ class Reception:
             self.request.meta["download_latency"] = monotonic() - self._started
             return self._look_at_head()
         return None
+
+    def _status_in(self, rest: bytes) -> int:
+        """The status of a status line: three digits."""
+        written = rest.lstrip(b" ").partition(b" ")[0]
+        if len(written) != 3 or not written.isdigit() or written < b"100":
+            raise DownloadFailedError(f"{self.request.url} answers with a status that is none: {written[:20]!r}")
+        return int(written)
 
     def _look_at_head(self) -> int | None:
         length = b"" if b"Transfer-Encoding" in self.headers else self.headers.get(b"Content-Length", (b"",))[-1]

@@ -2,12 +2,12 @@
 
 Everything a partition writes goes through a `Files`, so that a test can stop a process, or fill a disk,
 before, during and after any single operation. No method retries, buffers or holds a file open: a thousand
-partitions cost no file handles. Errors are plain `OSError`; the caller who knows what was being done
-translates them, by `store_errors`.
+partitions cost no file handles. What is made is its owner's alone. Errors are plain `OSError`; the caller
+who knows what was being done translates them, by `store_errors`.
 """
 
 # Making a Path costs as much as the calls that a step makes most.
-# ruff: noqa: PTH103, PTH105, PTH106, PTH108, PTH116, PTH208
+# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116, PTH208
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.private_files import DIRECTORY_MODE, FILE_MODE, make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     # A plain string spares the caller of many small operations the making of a Path.
     AnyPath = str | os.PathLike[str]
-
-_MODE = 0o644
 
 
 class Files(Protocol):
@@ -63,6 +62,13 @@ class Files(Protocol):
     def make_directory(self, path: AnyPath) -> None:
         """Create a directory and its missing parents; an existing one is no error."""
 
+    def make_new_directory(self, path: AnyPath) -> None:
+        """Create a directory whose parent is there.
+
+        Raises:
+            FileExistsError: there is one of that name.
+        """
+
     def list_directory(self, path: AnyPath) -> list[str]:
         """Return the names in a directory, unordered; empty when there is no such directory."""
 
@@ -93,7 +99,7 @@ class DiskFiles:
     """The real file system."""
 
     def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
         try:
             for chunk in chunks:
                 _write_all(handle, chunk)
@@ -101,7 +107,7 @@ class DiskFiles:
             os.close(handle)
 
     def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
-        handle = os.open(path, os.O_WRONLY | (os.O_CREAT if create else 0) | os.O_CLOEXEC, _MODE)
+        handle = os.open(path, os.O_WRONLY | (os.O_CREAT if create else 0) | os.O_CLOEXEC, FILE_MODE)
         try:
             written = os.pwrite(handle, data, offset)
             while written < len(data):
@@ -143,7 +149,10 @@ class DiskFiles:
             os.unlink(path)
 
     def make_directory(self, path: AnyPath) -> None:
-        os.makedirs(path, exist_ok=True)
+        make_private_directory(path)
+
+    def make_new_directory(self, path: AnyPath) -> None:
+        os.mkdir(path, DIRECTORY_MODE)
 
     def list_directory(self, path: AnyPath) -> list[str]:
         try:

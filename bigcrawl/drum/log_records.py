@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from bigcrawl.exceptions import CorruptionError
+from bigcrawl.exceptions import CorruptionError, OtherVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: 
     """See that a log, or its first bytes, begins as one of this magic and version does.
 
     Raises:
-        CorruptionError: it does not.
+        CorruptionError: it does not; `OtherVersionError`, where it is of another version.
     """
     if len(data) < HEADER_BYTES:
         raise CorruptionError(path, 0, f"a header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
@@ -50,7 +50,7 @@ def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: 
     if found_magic != magic:
         raise CorruptionError(path, 0, f"magic {magic!r}", repr(found_magic))
     if found_version != version:
-        raise CorruptionError(path, 8, f"format version {version}", found_version)
+        raise OtherVersionError(path, 8, version, found_version)
 
 
 def encode_record(body: bytes) -> bytes:

@@ -32,11 +32,12 @@ def summary_table(frontier: Scheduler, seen: Survey, reason: str, seconds: float
 
 def _ending(reason: str, seen: Survey) -> str:
     if reason == "finished":
-        withheld = seen.counts["withheld"]
+        withheld, dead = seen.counts["withheld"], seen.counts["dead"]
+        letters = f"; {dead:,} URLs are dead letters (scrapy frontier dead)" if dead else ""
         if not withheld:
-            return "finished"
+            return f"finished{letters}"
         retired = f", or their host is one of the {seen.hosts_retired:,} retired ones" if seen.hosts_retired else ""
-        return f"finished; {withheld:,} URLs are withheld: no budget lets them go{retired}"
+        return f"finished; {withheld:,} URLs are withheld: no budget lets them go{retired}{letters}"
     return f"stopped ({reason}), {seen.waiting + seen.urls_taken} URLs wait; the same command goes on"
 
 

@@ -5,8 +5,8 @@ by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor be packed more often than BIG
 is counted by reason, no spider sees it, and its URL ends as `error:too-large`; its WARC record has it as it came. What
 is not packed as its head says, on which Scrapy's fails with a traceback, is counted and seen by no spider either.
 
-This overrides `_handle_encoding`, which Scrapy does not document; a release that renames it leaves Scrapy's own
-limit in force, and a test fails.
+This overrides `_handle_encoding` and `_decode`, which Scrapy does not document; a release that renames them leaves
+Scrapy's own limit in force, and a test fails.
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 
 FREE_BYTES: Final = 1 << 20
 """A body that is no larger when it is unpacked is no bomb, however small it was."""
+
+
+GZIP_MEMBERS_MAX: Final = 4_096
+"""Parts of a gzip file, each of which costs 6 us, however small it is."""
+
+GZIP_FREE_BYTES: Final = 64 << 10  # has no more of them
+_GZIP: Final = b"\x1f\x8b\x08"
 
 
 class BodyRefusedError(IgnoreRequest):
@@ -89,3 +96,10 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             self._tally.inc_value("bigcrawl/limits/decompression-ratio")
             message = f"a body of {len(body)} bytes grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times"
             raise BodyRefusedError(message) from error
+
+    @staticmethod
+    def _decode(body: bytes, encoding: bytes, max_size: int) -> bytes:
+        if len(body) > GZIP_FREE_BYTES and body.startswith(_GZIP) and body.count(_GZIP) > GZIP_MEMBERS_MAX:
+            raise ValueError(f"it has more than {GZIP_MEMBERS_MAX} parts")
+        unpacked: bytes = HttpCompressionMiddleware._decode(body, encoding, max_size)
+        return unpacked

@@ -6,6 +6,7 @@ Here, and only here, a spider may be made to wait: while the outbox is full, `pr
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from dataclasses import replace
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
 
+from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.tally import Tally
-from bigcrawl.links import Links
+from bigcrawl.links import Links, PageLimits, set_page_limits
 from bigcrawl.middlewares.page_wishes import PageWishes
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.scheduler.registry import frontier_of, storage_of
@@ -30,11 +32,15 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from bigcrawl.links import LeftOut
     from bigcrawl.scheduler.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 
 _HOSTS_REMEMBERED = 1 << 14
+PORTION = 1_000
+"""URLs of a batch that are offered at a time: 10 ms of the loop at most."""
+
 SITEMAPS_METHOD = "parse_sitemap_urls"
 """The spider's method that is given the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
 
@@ -45,7 +51,16 @@ class LinksMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._tally = Tally(crawler)
-        self._url_bytes_max = crawler.settings.getint("BIGCRAWL_URL_BYTES_MAX", 8192)
+        config = read_config(crawler.settings)
+        self._url_bytes_max = config.frontier.url_bytes_max
+        set_page_limits(
+            PageLimits(
+                config.limits.page_bytes_max,
+                config.limits.page_links_max,
+                config.limits.page_link_bytes_max,
+                self._url_bytes_max,
+            )
+        )
         self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
         self._obeys_nofollow = crawler.settings.get("BIGCRAWL_NOFOLLOW", "obey") != "follow"
         self._agent = agent_token(crawler.settings.get("USER_AGENT") or "bigcrawl")
@@ -67,13 +82,13 @@ class LinksMiddleware:
             return
         try:
             async for output in start:
+                await frontier.wait_for_room()
                 if isinstance(output, Links):
-                    self._offer(frontier, output, None)
+                    await self._offer(frontier, output, None)
                 else:
                     if isinstance(output, Request):
                         frontier.note_start_request(output)
                     yield output
-                await frontier.wait_for_room()
         except BigcrawlError as error:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
@@ -81,6 +96,12 @@ class LinksMiddleware:
             await frontier.give_up_start()
             raise
         await frontier.end_start()
+
+    def process_spider_input(self, response: Response) -> None:
+        """Note whose page the spider is given, for the watchdog."""
+        frontier = frontier_of(self._crawler)
+        if frontier is not None:
+            frontier.note_running(response.request)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on requests and items; take `Links`; leave out what the page asks not to follow."""
@@ -90,14 +111,18 @@ class LinksMiddleware:
                 yield output
             return
         wishes = PageWishes(self._agent, response)
+        frontier.note_running(response.request)
         async for output in result:
+            await frontier.wait_for_room()
             if isinstance(output, Links):
-                self._offer(frontier, self._followed(output, wishes), response)
+                await self._offer(frontier, self._followed(output, wishes), response)
             elif self._obeys_nofollow and isinstance(output, Request) and wishes.closes(output):
                 self._count("nofollow")
             else:
+                if isinstance(output, Request):
+                    frontier.note_found(output, response.url)
                 yield output
-            await frontier.wait_for_room()
+            frontier.note_running(response.request)
         if wishes.is_noteworthy and response.request is not None:
             storage = storage_of(self._crawler)
             if storage is not None:
@@ -124,7 +149,7 @@ class LinksMiddleware:
         try:
             async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
                 if isinstance(output, Links):
-                    self._offer(frontier, output, None)
+                    await self._offer(frontier, output, None)
                 elif isinstance(output, Request):
                     self._crawler.engine.crawl(output)
                 elif output is not None:
@@ -137,15 +162,32 @@ class LinksMiddleware:
     def _spider(self) -> Any:
         return self._crawler.spider
 
-    def _offer(self, frontier: Scheduler, links: Links, response: Response | None) -> None:
+    async def _offer(self, frontier: Scheduler, links: Links, response: Response | None) -> None:
+        """Offer a batch in portions; before each one there is room for it, and others have had their turn."""
+        if any(links.left_out):
+            self._count_left_out(links.left_out)
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
         if self._depth_max and depth > self._depth_max:
             self._tally.inc_value("bigcrawl/dropped/depth", len(links.urls))
             return
         self._tally.inc_value("bigcrawl/links/found", len(links.urls))
         page = "" if response is None else response.url
-        offered = frontier.offer_links(links, self._canonical(links), depth, page)
-        self._tally.inc_value("bigcrawl/links/sent", offered)
+        for portion in _portions(links):
+            if portion is not links:
+                await asyncio.sleep(0)
+                await frontier.wait_for_room()
+            offered = frontier.offer_links(portion, self._canonical(portion), depth, page)
+            self._tally.inc_value("bigcrawl/links/sent", offered)
+
+    def _count_left_out(self, left_out: LeftOut) -> None:
+        if left_out.too_long:
+            self._tally.inc_value("bigcrawl/dropped/url-too-long", left_out.too_long)
+        if left_out.is_cut:
+            self._tally.inc_value("bigcrawl/limits/page-bytes")
+        if left_out.has_more_links:
+            self._tally.inc_value("bigcrawl/limits/page-links")
+        if left_out.has_longer_links:
+            self._tally.inc_value("bigcrawl/limits/page-link-bytes")
 
     def _canonical(self, links: Links) -> Iterable[str]:
         """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
@@ -178,6 +220,15 @@ class LinksMiddleware:
 
     def _count(self, reason: str) -> None:
         self._tally.inc_value(f"bigcrawl/dropped/{reason}")
+
+
+def _portions(links: Links) -> Iterator[Links]:
+    """A batch in parts that cost some milliseconds each; nearly always the batch itself."""
+    if len(links.urls) <= PORTION:
+        yield links
+        return
+    for at in range(0, len(links.urls), PORTION):
+        yield replace(links, urls=links.urls[at : at + PORTION])
 
 
 async def _outputs(result: Any) -> AsyncIterator[Any]:

@@ -11,12 +11,15 @@ When the disk takes no more:
 | state | entered when | meanwhile |
 |---|---|---|
 | flushed | the crawl begins; the last waiting exchange is written | exchanges are written as they come |
-| stuck | a write fails | the engine is paused, the log says so once; the oldest is tried every second |
+| stuck | a write or a sync fails | the engine is paused, the log says so once; the oldest is tried every second |
 
 What waits is bounded by what was being fetched when the write failed, because the engine hands out no
-requests meanwhile; once there is room it goes on with its next heartbeat, within five seconds. A scheduler
-that acknowledges its requests must hold back acknowledgements until `WarcPipeline.is_flushed`: then a
-crash, or a stop on a full disk, loses nothing that was acknowledged.
+requests meanwhile; once there is room it goes on with its next heartbeat, within five seconds.
+
+A scheduler that acknowledges its requests notes `WarcPipeline.pages` when one has ended, and acknowledges it when
+`WarcPipeline.safe_pages` has come as far: then a crash, a stop on a full disk, or a power failure loses nothing that
+was acknowledged. With such a scheduler pages are safe once they are on the medium, where BIGCRAWL_WARC_SYNC_SECONDS
+says so; else, once the kernel has them. A disk that hangs is told once; nothing is acknowledged meanwhile.
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ import logging
 import os
 import socket
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from threading import Event
@@ -44,6 +46,8 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.registry import frontier_of, register_storage, storage_of
+from bigcrawl.warc.files import OsFiles
+from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
 from bigcrawl.warc.recovery import recover
 from bigcrawl.warc.segments import WarcWriter
@@ -64,6 +68,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECOVERY_AT_CLOSE_SECONDS = 3.0
+# The node is to end within ten seconds of SIGTERM; a file that is not closed by then is closed by the next start.
+DISK_AT_CLOSE_SECONDS = 4.0
+HANGING_MS = 10_000
 
 _SCHEMES = ("http://", "https://")
 # "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
@@ -90,9 +97,11 @@ class WarcPipeline:
         self._directory = directory
         self._clock = clock or SystemClock()
         self._retry_seconds = retry_seconds
-        self._sealer = ThreadPoolExecutor(1, thread_name_prefix="warc-seal")
-        self._writer = _writer(crawler.settings, directory, self._clock, self._sealer)
+        self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
+        self._writer = _writer(crawler.settings, directory, self._clock, self._disk)
         self._unwritten: deque[Exchange | Note] = deque()
+        self._unsafe: deque[Exchange | Note] = deque()  # written; kept until a sync has confirmed it
+        self._is_hanging = False
         self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of what is not over yet
         self._retry: CallLaterResult | None = None
         self._has_paused_engine = False
@@ -117,11 +126,19 @@ class WarcPipeline:
         return f"<WarcPipeline {self._writer!r} unwritten={len(self._unwritten)}>"
 
     def is_flushed(self) -> bool:
-        """Whether everything downloaded so far is with the kernel.
-
-        While it is not, hand out no requests and acknowledge none that has ended.
-        """
+        """Whether everything downloaded so far is with the kernel; while it is not, hand out no requests."""
+        self._heed_disk()
         return not self._unwritten
+
+    @property
+    def pages(self) -> int:
+        """How many pages, and notes of them, there were so far."""
+        return self._disk.written + len(self._unwritten)
+
+    @property
+    def safe_pages(self) -> int:
+        """How many of them are safe, the first ones."""
+        return self._disk.safe
 
     @property
     def unwritten_count(self) -> int:
@@ -129,7 +146,10 @@ class WarcPipeline:
         return len(self._unwritten)
 
     def open_spider(self) -> None:
-        if frontier_of(self._crawler) is None:
+        frontier = frontier_of(self._crawler)
+        if frontier is not None:
+            self._disk.interval_s = frontier.config.crawl.warc_sync_s or None
+        else:
             logger.info(
                 "Pages are stored in %(directory)s by this process alone; what it has in process when it is killed is "
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
@@ -151,9 +171,14 @@ class WarcPipeline:
                 "%(count)d exchanges found no room in %(directory)s and are not stored",
                 {"count": len(self._unwritten), "directory": self._directory},
             )
+        self._disk.submit(self._writer.close)
         # In a thread: syncing up to a gigabyte must not hold up what else is closing.
-        self._sealer.submit(self._writer.close)
-        await run_in_thread(self._sealer.shutdown)
+        if not await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS):
+            logger.error(
+                "%(directory)s does not take what was written last; the next start closes the file, and what was not "
+                "acknowledged is fetched again",
+                {"directory": self._directory},
+            )
         await self._end_recovery()
         self._tally.tell()
 
@@ -199,12 +224,42 @@ class WarcPipeline:
                 return
             except Exception:
                 # Not the disk's fault and so no better the next time: it must not hold up the others.
-                self._unwritten.popleft()
+                self._note_written()
                 raise
-            self._unwritten.popleft()
+            self._note_written()
             self._tally.inc_value("bigcrawl/warc/records", written.records)
             self._tally.inc_value("bigcrawl/warc/bytes", written.bytes)
         self._go_on()
+
+    def _note_written(self) -> None:
+        item = self._unwritten.popleft()
+        self._disk.note_written()
+        if self._disk.interval_s is not None:
+            self._unsafe.append(item)
+            self._forget_safe()
+
+    def _forget_safe(self) -> None:
+        unsafe = self._disk.written - self._disk.safe
+        while len(self._unsafe) > unsafe:
+            self._unsafe.popleft()
+
+    def _heed_disk(self) -> None:
+        """See what became of the syncs: what one that failed should have covered is written again, to a new file."""
+        if (error := self._disk.error) is not None:
+            self._forget_safe()
+            self._disk.begin_again()
+            self._writer.give_up_file()
+            self._unwritten.extendleft(reversed(self._unsafe))
+            self._unsafe.clear()
+            self._tally.inc_value("bigcrawl/warc/write_errors")
+            self._wait_for_room(TransientStoreError(f"{self._directory} cannot be written: {error}"))
+        is_hanging = self._disk.late_ms > HANGING_MS
+        if is_hanging and not self._is_hanging:
+            logger.error(
+                "%(directory)s has not answered for %(seconds)d s; nothing is acknowledged until it does",
+                {"directory": self._directory, "seconds": HANGING_MS // 1000},
+            )
+        self._is_hanging = is_hanging
 
     def _wait_for_room(self, error: TransientStoreError) -> None:
         if self._retry is None:
@@ -299,7 +354,8 @@ def _spelled(address: IPv4Address | IPv6Address) -> str:
     return str(address)
 
 
-def _writer(settings: BaseSettings, directory: Path, clock: Clock, sealer: ThreadPoolExecutor) -> WarcWriter:
+def _writer(settings: BaseSettings, directory: Path, clock: Clock, disk: GroupCommit) -> WarcWriter:
+    files = OsFiles(read_config(settings).crawl.warc_mode)
     crawl = settings.get("BIGCRAWL_CRAWL") or "crawl"
     node = settings.get("BIGCRAWL_NODE") or f"{socket.gethostname()}-{os.getpid()}"
     info = {
@@ -308,7 +364,7 @@ def _writer(settings: BaseSettings, directory: Path, clock: Clock, sealer: Threa
         "isPartOf": str(crawl),
         "http-header-user-agent": str(settings.get("USER_AGENT")),
     }
-    return WarcWriter(directory, str(crawl), str(node), info=info, clock=clock, seal_in=sealer.submit)
+    return WarcWriter(directory, str(crawl), str(node), info=info, clock=clock, files=files, seal_in=disk.submit)
 
 
 def usable_directory(directory: Path) -> Path:

@@ -33,9 +33,9 @@ class BackoffPolicy:
     """What the operator set; the settings have the same in seconds."""
 
     first_ms: int = 10_000
-    longest_ms: int = 3_600_000
+    longest_ms: int = 43_200_000
     retry_after_max_ms: int = 3_600_000
-    failures_max: int = 28
+    failures_max: int = 8
 
 
 def is_failure(outcome: str) -> bool:
@@ -52,7 +52,7 @@ def failure_word(
         policy: the operator's settings.
         why: an outcome or the like, without blanks.
         jitter: from 0 to 1, drawn by the caller; it lengthens the back-off by up to a half.
-        retry_after_ms: what the host asked for, 0 for nothing; the back-off begins with it, and doubles from there.
+        retry_after_ms: what the host asked for, 0 for nothing; the back-off begins with it, and grows from there.
         order: the next try's place in its host's queue; None: the old one.
     """
     first_ms = retry_after_ms or policy.first_ms

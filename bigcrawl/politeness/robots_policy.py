@@ -11,7 +11,7 @@ Where the RFC leaves a choice, or has been read in two ways:
 
 - The group that names our token wins over the one for `*`, even when it is empty; several groups that
   name us are one. Tokens are letters, digits, `_` and `-`, compared without case; what follows
-  (`/1.0`) does not count.
+  (`/1.0`) does not count. A star stands for everybody only where it stands alone (§2.2.1): `*SiteBot*` is nobody.
 - Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not
   interfere). So in `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow is for
   both, as in Google's parser. If that was not meant, it forbids more, never less.
@@ -72,7 +72,8 @@ _DIRECTIVES = {
     **dict.fromkeys((b"crawl-delay", b"crawl delay", b"crawldelay"), "delay"),
     **dict.fromkeys((b"sitemap", b"site-map"), "sitemap"),
 }
-_match_token = re.compile(rb"[A-Za-z0-9_-]+|\*").match
+_match_token = re.compile(rb"[A-Za-z0-9_-]+|\*(?![^\t\v\f ])").match
+_OCTETS = [chr(octet) if 0x20 < octet < 0x7F else f"%{octet:02X}" for octet in range(256)]
 _find_product = re.compile(r"[A-Za-z0-9_-]+").search
 _find_max_age = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE).search
 _find_not_kept = re.compile(r"(?:^|[\s,])no-(?:cache|store)\b", re.IGNORECASE).search
@@ -317,7 +318,7 @@ def _lines(body: bytes) -> list[bytes]:
 
 def _escaped(pattern: bytes) -> str:
     """Escape what may not stand in a URL, byte by byte: a file's encoding is never guessed."""
-    return "".join(chr(byte) if 0x20 < byte < 0x7F else f"%{byte:02X}" for byte in pattern)
+    return "".join(map(_OCTETS.__getitem__, pattern))
 
 
 def _delay_ms(value: bytes) -> int | None:

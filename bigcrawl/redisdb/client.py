@@ -25,7 +25,14 @@ from hiredis import pack_command
 from redis import exceptions as errors
 
 from bigcrawl.clock import SystemClock
-from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
+from bigcrawl.exceptions import (
+    BigcrawlError,
+    ConfigError,
+    ContractError,
+    OwnershipLostError,
+    RewoundError,
+    TransientStoreError,
+)
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.connections import Connections
 from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
@@ -45,8 +52,8 @@ REDIS_VERSION_MIN = (7, 0)
 REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds; a server silent this long is away
 CONNECT_TIMEOUT_S = 5.0
 CONNECTIONS_MAX = 8  # a node's calls wait for one of them: more would not be answered sooner
-CALLS_PER_COMMAND = 64  # of the same script: one or two ms in which the server does nothing else
 CALLS_PER_PIPELINE = 512  # bounds what a lost connection leaves unknown, and the reply buffers
+BYTES_PER_PIPELINE = 16 << 20  # is sent within REPLY_TIMEOUT_S over a link of 10 Mbit/s
 
 # Error replies of a server that is up but cannot take writes now: full disk or memory, loading, fail-over.
 # The library makes classes of some and cuts their first word off; which ones differs by version.
@@ -63,8 +70,12 @@ _PASSING_ERRORS = (
 )
 
 
-class RedisRestartedError(TransientStoreError):
+class RedisRestartedError(RewoundError):
     """The server's run id changed: it may have forgotten its last second."""
+
+
+class RedisRefusedError(TransientStoreError):
+    """The server is up and takes no writes now: what it was asked for was not done, and may be asked for again."""
 
 
 @contextmanager
@@ -89,7 +100,7 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
     if isinstance(said, errors.ConnectionError | errors.TimeoutError):
         return TransientStoreError(f"Redis does not answer: {said}")
     if str(said).startswith(_PASSING) or isinstance(said, _PASSING_ERRORS):
-        return TransientStoreError(f"Redis cannot take writes now: {said}")
+        return RedisRefusedError(f"Redis cannot take writes now: {said}")
     if is_handshake:
         return ConfigError(f"Redis refuses the connection: {said}; check BIGCRAWL_REDIS_URL")
     return ContractError(f"Redis refused a call: {said}")
@@ -97,6 +108,10 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
 
 class RedisClient:
     """Script calls in pipelines over one small pool of connections.
+
+    Attributes:
+        in_doubt: partitions with a call whose reply was lost, or was an error. It may be carried out or
+            not, even later, and what their owner counts of them may be wrong. Whoever compares both sides empties it.
 
     Cost: one round trip a `run`, 3-5 us of CPU a call.
     """
@@ -109,6 +124,7 @@ class RedisClient:
         self._reply_timeout_s = reply_timeout_s
         self.run_id: str | None = None
         self.round_trips = 0
+        self.in_doubt: set[int] = set()
         self._is_cluster = False
         self._loaded_on: str | None = None  # the run id of the server that has all scripts
         try:
@@ -125,7 +141,11 @@ class RedisClient:
             )
             pool.make_connection()  # type: ignore[no-untyped-call]  # options it does not know are noticed here, not at the first call
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"BIGCRAWL_REDIS_URL is {_without_password(url)!r}: {error}") from error
+            # The library's message may quote a part of the URL: of a password with a / or #, for instance.
+            reason = (
+                error if "@" not in url else "not what redis://user:password@host:port/0 looks like (escape / and #)"
+            )
+            raise ConfigError(f"BIGCRAWL_REDIS_URL is {_without_password(url)!r}: {reason}") from None
         self._connections = Connections(pool.make_connection, CONNECTIONS_MAX)
 
     def __repr__(self) -> str:
@@ -157,9 +177,12 @@ class RedisClient:
         elif run_id != self.run_id:
             raise errors.ConnectionError(f"restarted:{run_id}")
         if not self._crawl_clock.is_known:
-            await connection.send_command("HGET", CLOCK, "adjust")
-            adjust_ms = int(await connection.read_response() or 0)
-            self._crawl_clock.note(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, sent_ms)
+            await connection.send_command("HMGET", CLOCK, "adjust", "told")
+            adjust_ms, told_ms = (int(value or 0) for value in await connection.read_response())
+            # Never earlier than it was told: where the clock was set back since, the first question after this one
+            # (`tell_time`) has the time go on from there.
+            time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
+            self._crawl_clock.note(time_ms, sent_ms)
         if self._loaded_on != run_id:
             for name in script_texts.names():
                 await connection.send_command("SCRIPT", "LOAD", script_texts.source_for_many(name))
@@ -214,23 +237,31 @@ class RedisClient:
         elif self._crawl_clock.is_due:
             await self._ask_time()
         results: list[Any] = []
-        for start in range(0, len(calls), CALLS_PER_PIPELINE):
-            results += await self._run_some(calls[start : start + CALLS_PER_PIPELINE], self.now_ms())
+        try:
+            for start in range(0, len(calls), CALLS_PER_PIPELINE):
+                results += await self._run_some(calls[start : start + CALLS_PER_PIPELINE], self.now_ms())
+        except BaseException:
+            self.in_doubt.update(call.in_doubt for call in calls if call.in_doubt is not None)
+            raise
+        for call, result in zip(calls, results, strict=True):
+            if call.in_doubt is not None and _leaves_doubt(result):
+                self.in_doubt.add(call.in_doubt)
         return results
 
     async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
-        groups = self._grouped(calls)
-        replies = await self._pipeline([script_texts.evalsha(group, now_ms) for group in groups], raise_errors=False)
+        # On a cluster, where keys lie apart, calls go one by one.
+        commands = script_texts.commands(calls, now_ms, 1 if self._is_cluster else script_texts.CALLS_MAX)
+        replies = await self._pipeline([command.words for command in commands], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
         if missing:
-            await self._load({groups[i][0].name for i in missing})
-            again = await self._pipeline([script_texts.evalsha(groups[i], now_ms) for i in missing], raise_errors=False)
+            await self._load({commands[i].calls[0].name for i in missing})
+            again = await self._pipeline([commands[i].words for i in missing], raise_errors=False)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
             _parsed(call, reply)
-            for group, reply in zip(groups, replies, strict=True)
-            for call, reply in zip(group, _each(group, reply), strict=True)
+            for command, whole in zip(commands, replies, strict=True)
+            for call, reply in zip(command.calls, _each(command.calls, whole), strict=True)
         ]
 
     def now_ms(self) -> int:
@@ -268,26 +299,15 @@ class RedisClient:
         time_ms, set_ms = told
         return time_ms, set_ms
 
-    def _grouped(self, calls: Sequence[Call[Any]]) -> list[list[Call[Any]]]:
-        """Neighbours that call the same script, a command each; on a cluster, where keys lie apart, one by one."""
-        most = 1 if self._is_cluster else CALLS_PER_COMMAND
-        groups: list[list[Call[Any]]] = []
-        for call in calls:
-            if groups and groups[-1][0].name == call.name and len(groups[-1]) < most:
-                groups[-1].append(call)
-            else:
-                groups.append([call])
-        return groups
-
     async def _load(self, names: set[str]) -> None:
         await self.commands([("SCRIPT", "LOAD", script_texts.source_for_many(name)) for name in sorted(names)])
 
     async def _pipeline(self, rows: Sequence[Sequence[scripts.Value]], *, raise_errors: bool) -> list[Any]:
         replies: list[Any] = []
-        for start in range(0, len(rows), CALLS_PER_PIPELINE):
+        for some in _pipelines(rows):
             async with self._watched():
                 self.round_trips += 1
-                replies += await self._round_trip(rows[start : start + CALLS_PER_PIPELINE])
+                replies += await self._round_trip(some)
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies
@@ -329,6 +349,19 @@ class RedisClient:
         await self._connections.disconnect()
 
 
+def _pipelines(rows: Sequence[Sequence[scripts.Value]]) -> Iterator[Sequence[Sequence[scripts.Value]]]:
+    """Cut commands into round trips of bounded number and size; one that is larger goes alone."""
+    start = size = 0
+    for at, row in enumerate(rows):
+        row_size = sum(len(word) for word in row if isinstance(word, str | bytes))
+        if at - start >= CALLS_PER_PIPELINE or (size + row_size > BYTES_PER_PIPELINE and at > start):
+            yield rows[start:at]
+            start, size = at, 0
+        size += row_size
+    if start < len(rows):
+        yield rows[start:]
+
+
 async def _reply(connection: AbstractConnection) -> Any:
     try:
         return await connection.read_response()
@@ -351,12 +384,19 @@ def _parsed(call: Call[Any], reply: Any) -> Any:
         return error
 
 
+def _leaves_doubt(result: object) -> bool:
+    """Whether a call may have been carried out in part; one that is stale tells that the generation is another one."""
+    return isinstance(result, BigcrawlError) and not isinstance(result, OwnershipLostError | RedisRefusedError)
+
+
 def _text(reply: object) -> str:
     return reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
 
 
 def _without_password(url: str) -> str:
-    return re.sub(r"(?<=//)[^@/?]*(?=@)|(?<=password=)[^&]*", "***", url)
+    """The URL to be shown; what stands before its last @ may be one, even where it is no URL: without a scheme, say."""
+    shown = re.sub(r"^([a-z]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
+    return re.sub(r"(?<=password=)[^&]*", "***", shown)
 
 
 def _check_version(info: dict[str, str]) -> None:

@@ -52,6 +52,7 @@ from urllib.parse import quote
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.exceptions import BigcrawlError, ConfigError, ContractError, TransientStoreError
+from bigcrawl.private_files import make_private_directory
 from bigcrawl.redisdb.server_binary import binary, find_binary
 from bigcrawl.redisdb.server_state import (
     PING_MS_MAX,
@@ -144,7 +145,7 @@ class EmbeddedServer:
             TransientStoreError: a server is there but does not answer within the bounds.
         """
         with self._one_call, self._disk_errors():
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_directory(self._directory)
             self._directory.chmod(0o700)
             return self._bring_up()
 
@@ -257,6 +258,7 @@ class EmbeddedServer:
             capture_output=True,
             pass_fds=(server_lock,),
             start_new_session=True,
+            umask=0o077,
             timeout=self._silent_ms_max / 1000,
             check=False,
         )

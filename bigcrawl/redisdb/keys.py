@@ -2,19 +2,21 @@
 
 Partition keys share one hash tag, so that a script's keys live on one node of a Redis Cluster:
 
-    bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, lease_ms, token, wanted_by
+    bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, wanted_by
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
     bigcrawl:{<crawl>:p<id>}:inbox       stream  not merged yet: URLs (b), edges (e), outcomes (o), keys to forget (f)
-    bigcrawl:{<crawl>:p<id>}:sender:<node>  string  number of the last batch accepted from the node; kept a day
+    bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it
     bigcrawl:{<crawl>:p<id>}:taken       hash    seq -> taken URL, until acknowledged
+    bigcrawl:{<crawl>:p<id>}:deaths      hash    seq -> deaths of nodes at which the URL was in process
+    bigcrawl:{<crawl>:p<id>}:dead        hash    key of a URL that kills or hangs its nodes -> dead letter
     bigcrawl:{<crawl>:p<id>}:batches     hash    admit batch number -> its keys, until the manifest is durable
     bigcrawl:{<crawl>:p<id>}:records     zset    written ms -> host, the hosts that have a record
     bigcrawl:{<crawl>:p<id>}:snoozed     zset    next fetch ms after a long back-off -> host; retired ones from 1e15 on
     bigcrawl:{<crawl>:p<id>}:rules       hash    host -> bytes of its robots rules; "" -> of all
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
-    bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, failures, lent
+    bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, delay, failures, lent
 
 Crawl keys share the crawl's tag; gates and the clock stand above all crawls, gates spread over a few tags:
 
@@ -30,7 +32,9 @@ Crawl keys share the crawl's tag; gates and the clock stand above all crawls, ga
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, as a server's
     bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
     bigcrawl:{gate<n>}:server:<address>  string  gate of a server: from when the next start is allowed, and to whom
+    bigcrawl:{gate<n>}:host:<host>       hash    which crawl fetches a host, and from when others may
     bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom
+    bigcrawl:{clock}:crawls              hash    node of any crawl -> until when it lives, and whether it holds hosts
 
 To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
 """
@@ -41,6 +45,7 @@ import zlib
 from functools import lru_cache
 
 CLOCK = "bigcrawl:{clock}:clock"
+CRAWLS = "bigcrawl:{clock}:crawls"
 GATE_TAGS = 8  # spreads the gates over a Redis Cluster; more buys nothing on one server
 
 
@@ -49,7 +54,7 @@ class PartitionKeys:
 
     __slots__ = (
         *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),
-        *("rules",),
+        *("rules", "deaths", "dead"),
         *("back", "host", "for_exchange"),
     )
 
@@ -67,6 +72,8 @@ class PartitionKeys:
         self.records = prefix + "records"
         self.snoozed = prefix + "snoozed"
         self.rules = prefix + "rules"
+        self.deaths = prefix + "deaths"
+        self.dead = prefix + "dead"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
         # Those of the call that is made for almost every page.
@@ -135,3 +142,8 @@ class CrawlKeys:
 def gate_prefix(address: str) -> str:
     """The key of a server's gate, but for the address; all crawls on the Redis share it."""
     return f"bigcrawl:{{gate{zlib.crc32(address.encode()) % GATE_TAGS}}}:server:"
+
+
+def host_prefix(host: str) -> str:
+    """The key of a host that several crawls fetch, but for the host."""
+    return f"bigcrawl:{{gate{zlib.crc32(host.encode()) % GATE_TAGS}}}:host:"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgpack
 
@@ -17,20 +17,31 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.scripts import Call, Value
 
+GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
+"""Scripts that make a crawl larger in Redis; no other does. A server at maxmemory refuses these, and lets the others go
+on: they free room, or take none that counts. So URLs end and move to the disk, and inboxes are trimmed."""
+
+LOOKING: Final = frozenset({"look_partition", "tell_time"})
+"""Scripts that commands call to look only. With flags, a server that takes no writes would refuse them whole. What they
+write at maxmemory comes after a write that needs no memory; from there the server lets a script go on."""
+
 _STRINGS: Final = frozenset((str, bytes))
-_FOR_MANY: Final = """
-local function script(KEYS, ARGV)
+_MAY_GO_ON_AT_MAXMEMORY: Final = "#!lua flags=allow-oom\n"
+_FOR_MANY: Final = """local function script(KEYS, ARGV)
 <script>
 end
 local replies = {}
 for i, call in ipairs(cmsgpack.unpack(ARGV[1])) do
-  local _, reply = pcall(script, call[1], call[2])
-  replies[i] = type(reply) == 'string' and {err = reply} or reply
+  local is_done, reply = pcall(script, call[1], call[2])
+  replies[i] = not is_done and type(reply) == 'string' and {err = reply} or reply
 end
 return replies
 """
+CALLS_MAX: Final = 64  # of the same script in a command: one or two ms in which the server does nothing else
+BYTES_MAX: Final = 4 << 20  # of a command: the server unpacks it as a whole, and refuses an argument of 512 MB
 # The old types: Redis reads no others.
-_pack = msgpack.Packer(use_bin_type=False).pack
+_packer = msgpack.Packer(use_bin_type=False)
+_pack = _packer.pack
 
 
 @cache
@@ -54,7 +65,8 @@ def source_for_many(name: str) -> str:
     The reply has one of each call, an error reply where one failed. A command costs Redis and its client more than what
     it does: half of 35 us for the server alone. Of what is left, words one by one cost three times what they do packed.
     """
-    return _FOR_MANY.replace("<script>", source(name))
+    text = _FOR_MANY.replace("<script>", source(name))
+    return text if name in GROWING | LOOKING else _MAY_GO_ON_AT_MAXMEMORY + text
 
 
 @cache
@@ -69,15 +81,40 @@ def is_timed(name: str) -> bool:
     return "ARGV[1] now_ms (0" in source(name)
 
 
-def evalsha(calls: Sequence[Call[Any]], now_ms: int = 0) -> tuple[Value, ...]:
-    """The command that runs calls of one script, in order; `now_ms` is told to those that were given no time.
+class Command(NamedTuple):
+    """One EVALSHA: the calls of one script that it runs, in order, and its words."""
 
-    A call that goes alone declares its keys: a cluster finds its server by them.
+    calls: list[Call[Any]]
+    words: tuple[Value, ...]
+
+
+def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[Command]:
+    """The commands that run the calls in order: neighbours that call the same script go together.
+
+    `now_ms` is told to those that were given no time. A call goes alone if it is larger than a command may be.
     """
-    tells = now_ms and is_timed(calls[0].name)
-    packed = _pack([(call.keys, _words(call.args, now_ms if tells else 0)) for call in calls])
+    made: list[Command] = []
+    group: list[Call[Any]] = []
+    packed: list[bytes] = []
+    size = 0
+    for call in calls:
+        words = _pack((call.keys, _words(call.args, now_ms if now_ms and is_timed(call.name) else 0)))
+        size += len(words)
+        if group and (group[0].name != call.name or len(group) >= calls_max or size > BYTES_MAX):
+            made.append(_evalsha(group, packed))
+            group, packed, size = [], [], len(words)
+        group.append(call)
+        packed.append(words)
+    if group:
+        made.append(_evalsha(group, packed))
+    return made
+
+
+def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> Command:
+    """A call that goes alone declares its keys: a cluster finds its server by them."""
     keys = calls[0].keys if len(calls) == 1 else ()
-    return ("EVALSHA", digest(calls[0].name), len(keys), *keys, packed)
+    argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
+    return Command(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
 
 
 def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:

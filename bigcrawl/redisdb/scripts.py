@@ -7,11 +7,11 @@ in script_texts.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from bigcrawl.exceptions import ContractError, OwnershipLostError
-from bigcrawl.redisdb.keys import CLOCK, CrawlKeys, PartitionKeys
+from bigcrawl.exceptions import OwnershipLostError, RewoundError, StaleCallError
+from bigcrawl.redisdb.keys import CLOCK, CRAWLS, CrawlKeys, PartitionKeys, host_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,36 +21,62 @@ Value = str | bytes | int | float
 
 
 class Call(NamedTuple, Generic[T]):
-    """One script call, ready to be sent: name, keys, arguments and how to read the reply."""
+    """One script call, ready to be sent: name, keys, arguments and how to read the reply.
+
+    `in_doubt` is the partition of which its owner knows less than before when no reply comes: whether the call was
+    carried out, is or will be. None for calls that leave no doubt.
+    """
 
     name: str
     keys: tuple[str, ...]
     args: tuple[Value, ...]
     parse: Callable[[Any], T]
+    in_doubt: int | None = None
+
+
+class Company(NamedTuple):
+    """Which other crawls live on a Redis.
+
+    Attributes:
+        has_others: there are some.
+        all_hold: each of their nodes holds the hosts that it fetches.
+        longest_ms: the longest delay of a host that any of them keeps by its settings.
+    """
+
+    has_others: bool
+    all_hold: bool
+    longest_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: the owner's node id and epoch, checked by every script that changes a partition."""
+    """Who asks: checked by the scripts that change a partition.
+
+    The node, its epoch, and the generation: a number of the node's own that rises with each claim and each comparison
+    of what both sides hold, so that nothing it sent before can be carried out after.
+    """
 
     node: str
     epoch: int
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A won partition: its new epoch and what Redis knows of it."""
+    """A won partition: its new epoch, the generation that the claim began, and what Redis knows of it."""
 
     epoch: int
     admitted: int
     inbox_id: str
     returned: int
     committed: bool
+    generation: int = field(default=0, compare=False)
+    deaths: Mapping[int, bytes] = field(default_factory=dict)  # of suspects, by sequence number
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A partition that is somebody else's for `left_ms` more."""
+    """A partition that is somebody else's for `left_ms` more; at 0 it goes to who tells what that had in process."""
 
     left_ms: int
     node: str
@@ -85,6 +111,7 @@ class Ended(NamedTuple):
     """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try.
 
     `health` is what it says of its host: "" nothing, "+" it answers, else a failure as `HostFailure.word` has it.
+    Of its host's delay, `waited_ms` are over when this is told.
     """
 
     seq: int
@@ -93,6 +120,7 @@ class Ended(NamedTuple):
     counter: str = ""
     fetched_bytes: int = 0
     health: str = ""
+    waited_ms: int = 0
 
 
 ANSWERS = "+"
@@ -115,6 +143,26 @@ class Starts(NamedTuple):
     first_us: int
     step_us: int
     granted: int
+
+
+class Reconciled(NamedTuple):
+    """The reply of `reconcile_partition`.
+
+    Attributes:
+        given_back: taken URLs that went back to their queues, for the owner did not hold them.
+        taken_again: held URLs that Redis did not hold as taken.
+        removed: ended URLs that were taken or queued.
+        admitted: the last admit batch.
+        ended: sequence numbers of the URLs whose end was told and carried out.
+        queued: URLs in Redis that are not taken, by host; with the last portion only.
+    """
+
+    given_back: int
+    taken_again: int
+    removed: int
+    admitted: int
+    ended: list[int]
+    queued: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +205,40 @@ class PartitionView:
 _new_tuple = tuple.__new__
 
 
+_ANOTHER_OWNER, _STALE = -1, -3
+
+
 def _owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Read a reply, unless it says that another node owns the partition."""
+    """Read a reply, unless it says that another node owns the partition, or that the call came too late."""
 
     def parse_owned(reply: Any) -> T:
-        if (reply[0] if isinstance(reply, list) else reply) == -1:
-            raise OwnershipLostError(f"partition {partition.partition} has another owner")
+        code = reply[0] if isinstance(reply, list) else reply
+        if code in (_ANOTHER_OWNER, _STALE):
+            _refuse(partition, code)
         return parse(reply)
 
     return parse_owned
 
 
+def _refuse(partition: PartitionKeys, code: int) -> None:
+    if code == _ANOTHER_OWNER:
+        raise OwnershipLostError(f"partition {partition.partition} has another owner")
+    raise StaleCallError(f"partition {partition.partition} was compared with Redis while it was being asked")
+
+
 def append_batch(
-    keys: PartitionKeys, node: str, number: int, batch: bytes, urls: int, edges: bytes = b""
-) -> Call[bool]:
-    """Put a batch into the inbox; False when it was there before."""
-    return Call("append_batch", (keys.inbox, keys.sender, keys.state), (node, number, batch, urls, edges), bool)
+    keys: PartitionKeys, node: str, session: int, number: int, batch: bytes, urls: int, edges: bytes = b""
+) -> Call[str | None]:
+    """Put a batch into the inbox: the entry's id, "" when it was here before, None when an earlier one is missing."""
+
+    def parse(reply: bytes | int) -> str | None:
+        if isinstance(reply, bytes):
+            return reply.decode()
+        return None if reply else ""
+
+    return Call(
+        "append_batch", (keys.inbox, keys.sender, keys.state), (node, session, number, batch, urls, edges), parse
+    )
 
 
 def claim_partition(
@@ -185,26 +251,62 @@ def claim_partition(
     dead_token: str,
     deadline_ms: int,
     delay_ms: int,
+    generation: int,
     now_ms: int = 0,
+    told_of: str = "*",
+    in_process: str = "*",
 ) -> Call[Claim | Refusal]:
     """Become the owner, or learn who is."""
 
     def parse(reply: list[Any]) -> Claim | Refusal:
         if reply[0] == 0:
             return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
-        return Claim(int(reply[1]), int(reply[2]), reply[3].decode(), int(reply[4]), bool(reply[5]))
+        deaths = dict(zip(map(int, reply[6][::2]), reply[6][1::2], strict=True))
+        epoch, admitted, returned = int(reply[1]), int(reply[2]), int(reply[4])
+        return Claim(epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths)
 
     return Call(
         "claim_partition",
-        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox),
-        (now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms),
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox, keys.host, keys.deaths),
+        (
+            *(now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms, generation),
+            *(told_of, in_process),
+        ),
         parse,
     )
 
 
+def try_suspect(keys: PartitionKeys, who: Identity, seq: int, *, alone: bool = True) -> Call[bool]:
+    """Note that a suspect is tried alone, or is alone no more; False when it is not taken."""
+    return Call(
+        "try_suspect",
+        (keys.owner, keys.taken, keys.deaths),
+        (who.node, who.epoch, who.generation, seq, int(alone)),
+        _owned(keys, bool),
+        keys.partition,
+    )
+
+
+def bury_url(keys: PartitionKeys, who: Identity, key: int, letter: bytes, letters_max: int) -> Call[bool]:
+    """Keep a dead letter; False when there are too many."""
+    return Call(
+        "bury_url",
+        (keys.owner, keys.state, keys.dead),
+        (who.node, who.epoch, who.generation, key, letter, letters_max),
+        _owned(keys, bool),
+        keys.partition,
+    )
+
+
+def unbury_urls(keys: PartitionKeys, url_keys: Sequence[int]) -> Call[int]:
+    """Take dead letters away; how many there were."""
+    return Call("unbury_urls", (keys.state, keys.dead), tuple(url_keys), int)
+
+
 def release_partition(keys: PartitionKeys, who: Identity) -> Call[int]:
-    """Give the partition up; 1 released, 0 not ours, -1 URLs are still taken."""
-    return Call("release_partition", (keys.owner, keys.taken), (who.node, who.epoch), int)
+    """Give the partition up; 1 released, 0 not ours, -1 URLs are still taken, -3 it was compared meanwhile."""
+    args = (who.node, who.epoch, who.generation)
+    return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition)
 
 
 def admit_urls(
@@ -221,7 +323,7 @@ def admit_urls(
 
     def parse(reply: int) -> bool:
         if reply == -2:
-            raise ContractError(f"partition {keys.partition}: admit batch {number} offered before an earlier one")
+            raise RewoundError(f"partition {keys.partition}: Redis lacks an admit batch before {number}")
         return bool(reply)
 
     return Call(
@@ -247,18 +349,19 @@ def exchange_urls(
 
     `outcomes` are those of the acknowledged ones, see `bigcrawl.scheduler.outcomes`.
     """
-    args: list[Value] = [now_ms, who.node, who.epoch, connections, urls_max, horizon_ms, delay_ms, outcomes]
+    args: list[Value] = [now_ms, who.node, who.epoch, who.generation, connections, urls_max, horizon_ms, delay_ms]
+    args.append(outcomes)
     for end in ended:
         args += end
 
     def parse(reply: list[Any]) -> Exchanged:
-        if reply[0] == -1:
-            raise OwnershipLostError(f"partition {keys.partition} has another owner")
+        if reply[0] < 0:
+            _refuse(keys, reply[0])
         rows = zip(map(bytes.decode, reply[3::3]), reply[4::3], reply[5::3], strict=True)
         urls = [_new_tuple(TakenUrl, row) for row in rows]
         return _new_tuple(Exchanged, (reply[0], reply[1], reply[2], urls))
 
-    return Call("exchange_urls", keys.for_exchange, tuple(args), parse)
+    return Call("exchange_urls", keys.for_exchange, tuple(args), parse, keys.partition)
 
 
 def drop_urls(
@@ -269,34 +372,57 @@ def drop_urls(
     return Call(
         "drop_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
-        (who.node, who.epoch, host, counter, *flat),
+        (who.node, who.epoch, who.generation, host, counter, *flat),
         _owned(keys, int),
+        keys.partition,
     )
 
 
 def reconcile_partition(
     keys: PartitionKeys,
     who: Identity,
+    portion: int,
     delay_ms: int,
     held: Sequence[tuple[int, str, int, bytes]],
-    ended: Sequence[tuple[int, str, int, bytes]],
+    earlier: Sequence[tuple[int]],
+    told: Sequence[tuple[int]],
+    ended: Sequence[tuple[int, str, int]],
+    places: Sequence[tuple[str, int]],
     rests: Mapping[str, int],
+    *,
+    is_last: bool = True,
     now_ms: int = 0,
-) -> Call[tuple[int, int, int]]:
-    """Make what Redis holds as taken equal to `held`, and let hosts rest as they were told to.
+) -> Call[Reconciled]:
+    """Make what Redis holds as taken equal to what the owner holds, and refuse what it sent before.
 
-    `held` and `ended` are (seq, host, order, member) of each URL, `rests` ms from now by host.
+    Args:
+        keys: of the partition.
+        who: the owner, in a generation that begins with this call.
+        portion: counted from 1; all have the same generation.
+        delay_ms: of every host, after a Redis that forgot; 0 when it did not.
+        held: (seq, host, order, member) of URLs.
+        earlier: (seq,) of those that were in earlier portions.
+        told: (seq,) of those whose end was told, and whether it was carried out is not known.
+        ended: (seq, host, order) of URLs that are acknowledged.
+        places: (host, order) where a URL held or gone may stand in a back queue.
+        rests: ms from now that hosts must rest.
+        is_last: whether there are no more portions.
+        now_ms: the time, for tests.
     """
 
-    def parse(reply: list[Any]) -> tuple[int, int, int]:
-        return int(reply[0]), int(reply[1]), int(reply[2])
+    def parse(reply: list[Any]) -> Reconciled:
+        given_back, taken_again, removed, admitted, carried_out, *queued = reply
+        hosts = zip(map(bytes.decode, queued[::2]), queued[1::2], strict=True)
+        return Reconciled(given_back, taken_again, removed, admitted, list(map(int, carried_out)), dict(hosts))
 
-    flat = [value for row in (*held, *ended, *rests.items()) for value in row]
+    counts = (len(held), len(earlier), len(told), len(ended), len(places))
+    flat = [value for row in (*held, *earlier, *told, *ended, *places, *rests.items()) for value in row]
     return Call(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
-        (now_ms, who.node, who.epoch, delay_ms, len(held), len(ended), *flat),
+        (now_ms, who.node, who.epoch, who.generation, portion, int(is_last), delay_ms, *counts, *flat),
         _owned(keys, parse),
+        keys.partition,
     )
 
 
@@ -333,13 +459,14 @@ def look_partition(
     )
 
 
-def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[bool]:
-    """Move URLs of a host from its back queue to the inbox, as a batch; False, and nothing moved, when one is gone."""
+def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[str]:
+    """Move URLs of a host from its back queue to the inbox, as a batch; the entry's id, "" when one of them is gone."""
     return Call(
         "park_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
-        (who.node, who.epoch, host, batch, *members),
-        _owned(keys, bool),
+        (who.node, who.epoch, who.generation, host, batch, *members),
+        _owned(keys, lambda reply: reply[0].decode()),
+        keys.partition,
     )
 
 
@@ -348,8 +475,9 @@ def retire_hosts(keys: PartitionKeys, who: Identity, failures_max: int, now_ms: 
     return Call(
         "retire_hosts",
         (keys.owner, keys.state, keys.ready, keys.host, keys.snoozed),
-        (now_ms, who.node, who.epoch, failures_max),
+        (now_ms, who.node, who.epoch, who.generation, failures_max),
         _owned(keys, int),
+        keys.partition,
     )
 
 
@@ -366,14 +494,21 @@ def trim_partition(
     return Call(
         "trim_partition",
         (keys.owner, keys.state, keys.inbox, keys.batches),
-        (who.node, who.epoch, inbox_id, batch_number, *flat),
+        (who.node, who.epoch, who.generation, inbox_id, batch_number, *flat),
         _owned(keys, int),
+        keys.partition,
     )
 
 
 def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
     """Raise the stream's last id to at least `inbox_id`."""
     return Call("advance_inbox", (keys.inbox,), (inbox_id,), bool)
+
+
+def note_rewind(keys: PartitionKeys, who: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
+    """Count URLs that are offered again, and forget those whose packed keys are `lost`."""
+    args = (who.node, who.epoch, who.generation, readmitted, lost)
+    return Call("note_rewind", (keys.owner, keys.state, keys.inbox), args, _owned(keys, bool), keys.partition)
 
 
 def pass_gates(
@@ -425,14 +560,15 @@ def grant_starts(
 
 def set_aside_urls(
     keys: PartitionKeys, who: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
-) -> Call[int]:
-    """Put taken URLs, (seq, batch of the one) each, back into the inbox; how many were still taken."""
+) -> Call[list[str]]:
+    """Put taken URLs, (seq, batch of the one) each, back into the inbox; the entry of each, "" if it was not taken."""
     flat = tuple(value for url in urls for value in url)
     return Call(
         "set_aside_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
-        (now_ms, who.node, who.epoch, connections, *flat),
-        _owned(keys, int),
+        (now_ms, who.node, who.epoch, who.generation, connections, *flat),
+        _owned(keys, lambda reply: [entry_id.decode() for entry_id in reply]),
+        keys.partition,
     )
 
 
@@ -510,3 +646,38 @@ def tell_time(
         return int(reply[0]), int(reply[1])
 
     return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node, int(correct)), parse)
+
+
+def meet_crawls(
+    node: str, crawl: str, lease_ms: int, delay_ms: int, *, holds: bool = True, leave: bool = False, now_ms: int = 0
+) -> Call[Company]:
+    """Say that a node of a crawl lives, or leaves; which company it has."""
+
+    def parse(reply: list[int]) -> Company:
+        return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
+
+    args = (now_ms, node, crawl, lease_ms, int(holds), delay_ms, 0 if leave else 1)
+    return Call("meet_crawls", (CRAWLS,), args, parse)
+
+
+def hold_host(
+    host: str,
+    crawl: str,
+    delay_ms: int,
+    most_ms: int,
+    ticket: int,
+    *,
+    is_under_way: bool = False,
+    now_ms: int = 0,
+) -> Call[int]:
+    """Have a host to oneself among all crawls: 0, or for how many ms to wait before asking again."""
+    args = (now_ms, host, crawl, delay_ms, most_ms, ticket, int(is_under_way))
+    return Call("hold_host", (host_prefix(host),), args, int)
+
+
+def leave_host(
+    host: str, crawl: str, ticket: int, ended_ms: int, free_ms: int, kept_ms: int, now_ms: int = 0
+) -> Call[bool]:
+    """Leave a host to other crawls; False when it is not held with this ticket any more."""
+    args = (now_ms, host, crawl, ticket, ended_ms, free_ms, kept_ms)
+    return Call("leave_host", (host_prefix(host),), args, bool)

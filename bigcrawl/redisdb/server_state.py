@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bigcrawl.private_files import opener
+
 PING_MS_MAX = 250  # one PING; a live server answers within a millisecond, a busy one is asked again
 
 
@@ -43,7 +45,8 @@ class ServerRecord:
 
     def write(self, directory: Path) -> None:
         temporary = directory / "server.json.tmp"
-        temporary.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        with open(temporary, "w", encoding="utf-8", opener=opener) as file:
+            file.write(json.dumps(asdict(self), indent=1) + "\n")
         temporary.replace(directory / "server.json")
 
     def live_pid(self) -> int | None:

@@ -38,7 +38,8 @@ on: it becomes the next try of the URL in process (see 12).
 *Canonical to inbox (2 to 3).* The PLD of the host, by the crawl's own copy of the public-suffix list, gives
 the partition. `outbox` drops what it sent lately, gathers the rest by partition, and the pump sends it as
 numbered batches; a number is taken once, so a repeat after a lost reply is harmless. While the outbox is
-full, the spider middleware makes spiders wait: nothing is ever refused or dropped for want of room.
+full, or owners have not merged what was sent (`unfolded`), the spider middleware makes spiders wait: nothing is ever
+refused or dropped for want of room.
 
 *Inbox to committed step (3 to 6).* The owner (`ownership`, `owned_partition`) reads new inbox entries and
 hands them to `partition`, which is a fold over them: look all keys up in DRUM and add the new ones; append
@@ -59,21 +60,23 @@ record keeps it while the host has nothing to fetch.
 *Ready to taken (8 to 9).* The pump asks the partitions in which a host is due within half a second
 (`exchange_urls`); a host gives one URL and becomes busy. From now on the URL is twice: as taken in Redis, held
 in the node (`held`). Whenever a reply was lost or Redis lost its memory, the two are compared and the
-node's side wins (`reconcile_partition`). A node takes no more than BIGCRAWL_IN_PROCESS_MAX; that is what
+node's side wins (`reconciliation`). A node takes no more than BIGCRAWL_IN_PROCESS_MAX; that is what
 its death repeats.
 
 *Taken to handed out (9 to 11).* `gatekeeper` asks five questions, most often answered from memory. Are the
 authority's robots rules known? If not, robots.txt is fetched in this URL's place and the URL returns to its
 queue, so that the fetch is as polite as any (`robots`). Do they allow it? Is its address one we connect to,
-and when does that server's gate open (`doors`)? Is it time? Then it waits in the buffer of `handout` for
+and when does that server's gate open (`doors`)? While other crawls live on the Redis: is the host ours
+(`shared_hosts`)? Is it time? Then it waits in the buffer of `handout` for
 Scrapy's engine, which fetches it as any request. A URL that must wait longer than a second goes back; none
 that waits holds a fetch slot.
 
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook that says that a request is finished;
 the pump looks which requests have left the engine, item pipelines included (`engine_probe`). Such a URL
 ends: with a status, an error, or a next try. It is acknowledged once everything the outbox had been offered
-until then is in Redis and the WARC has no page waiting, by the call that also gives its host the next fetch
-time (`exchange_urls`, which also takes). Until then a crash brings the URL back; after it, nothing of it is missing.
+until then is in Redis and every page stored until then is on the medium, by the call that also gives its host
+the next fetch time (`exchange_urls`, which also takes). Until then a crash brings the URL back; after it, nothing
+of it is missing.
 
 *A failed try (12 back to 7).* The URL returns to its old place in its host's queue, as the request that
 Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often. Where it was the
@@ -88,6 +91,11 @@ is awakened by hand.
 back in their queues; their hosts rest, longer if the dead node may still be downloading. On disk the new
 owner links the committed files into a directory of its own epoch (`epochs`), and never writes to inherited
 ones. `membership` knows who lives, `assignment` who should own what; every node computes the same answer.
+
+*A URL that may have been the death of its owner.* What the engine had been given is on record in the node's lock
+file (`in_process`); the claim counts a death for each such URL. These suspects are tried with few others in
+process or alone (`suspects`, `trials`), and one that is found to kill ends as a dead letter (`dead_letters`).
+A loop that stands still is a death too: `watchdog` sees to it.
 
 *The end (`survey`).* The crawl is finished when two looks over all partitions find nothing waiting, nothing
 taken, no start requests under way, and every counter that only grows unchanged between them.

@@ -5,12 +5,13 @@ Three sources, until `room` is used up; 2 and 3 again while they admit anything:
     1  parked hosts that run low: up to `host_hot_low` hot URLs each, so that none of them falls idle
     2  the front queues, by the selector, up to `host_hot_low` each; a URL beyond that, or of a host with
        parked URLs, is parked; when they are empty, the next turn's (`bigcrawl.scheduler.turns`)
-    3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait
+    3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait; where hosts rest for long
+       (`bigcrawl.scheduler.hot_share`) not before the front queues are read, which may have more hosts
 
 2 comes before 3, and stops lower, so that a few large hosts cannot hold the hot set while thousands
 of others wait behind them (PolyBot §3.5 refills for want of ready hosts, not of URLs).
 
-Bounds. 2 stops when the step has parked more than twice what it admitted and 64: a URL is parked at
+Bounds. 2 stops when the step has parked more than twice what it admitted and 64, or 256: a URL is parked at
 most once, and a step rewrites no more than that, and 20,000 that were blacklisted meanwhile. 2 is only
 reached when every parked host holds at least `host_hot_low` hot URLs, so no more hosts are parked than
 that many shares of the hot set, and in any case at most `parked_hosts_max`: beyond it a front queue waits
@@ -27,7 +28,7 @@ from isal import isal_zlib
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.scheduler.front_queues import BIAS
-from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch, encode_batch
+from bigcrawl.scheduler.queued_url import BatchFormatError, QueuedUrl, decode_batch, encode_batch
 from bigcrawl.scheduler.traps import NO_TRAPS, TrapRules
 
 if TYPE_CHECKING:
@@ -36,12 +37,15 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from bigcrawl.scheduler.parked_queues import ParkedQueues
-    from bigcrawl.scheduler.queued_url import QueuedUrl
     from bigcrawl.scheduler.turns import Turns
 
-# 2 may park this many URLs for nothing before it gives up for the step.
+# 2 may park this many URLs for nothing before it gives up for the step; where hosts rest for long, the hosts behind
+# those URLs are worth 5 ms.
 _PARKED_FREE = 64
+_PARKED_FREE_AT_REST = 256
 _PARKED_PER_ADMITTED = 2
+# Large requests: a batch is one message to Redis, which refuses 512 MB.
+_BYTES_MAX = 16 << 20
 # Queued URLs of what is blacklisted now that one step moves aside: some 50 ms.
 _WITHHELD_MAX = 20_000
 
@@ -74,7 +78,16 @@ class PartitionLimits:
     @property
     def low(self) -> int:
         """`host_hot_low`, with its default worked out."""
-        return min(self.host_hot_low or max(1, self.host_hot_max // 8), self.host_hot_max)
+        return min(self.host_hot_low or self._low_at_most, self.host_hot_max)
+
+    @property
+    def has_low_share(self) -> bool:
+        """Whether `host_hot_low` was lowered, as it is where hosts rest for long."""
+        return 0 < self.host_hot_low < self._low_at_most
+
+    @property
+    def _low_at_most(self) -> int:
+        return max(1, self.host_hot_max // 8)
 
 
 class AdmitBatch(NamedTuple):
@@ -88,6 +101,15 @@ class AdmitBatch(NamedTuple):
     number: int
     first_seq: int
     urls: list[QueuedUrl]
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its URLs can be admitted; of an old batch only their keys are left, and of an older one nothing."""
+        return bool(self.urls and self.urls[0].body)
+
+    def without_text(self) -> AdmitBatch:
+        """The batch with the keys of its URLs alone, some eight bytes each."""
+        return self._replace(urls=[QueuedUrl(url.key, "", 0, 0, b"") for url in self.urls])
 
 
 class Admission:
@@ -120,6 +142,7 @@ class Admission:
         self._low = limits.low
         self._chosen: list[QueuedUrl] = []
         self._chosen_of: dict[str, int] = {}
+        self._chosen_bytes = 0
         self._newly_parked = 0
 
     def __repr__(self) -> str:
@@ -133,11 +156,17 @@ class Admission:
         """
         self._refill_parked(room, self._low)
         before = -1
-        while before < len(self._chosen) < room:
+        while before < len(self._chosen) and self._left(room) > 0:
             before = len(self._chosen)
             self._read_front(room, extra_room)
-            self._refill_parked(room, self._limits.host_hot_max)
+            # Where hosts rest long, room goes to more hosts rather than to more URLs of those that are known.
+            may_have_more_hosts = not self._may_park() and self._limits.has_low_share
+            self._refill_parked(room, self._low if may_have_more_hosts else self._limits.host_hot_max)
         return self._chosen
+
+    def _left(self, room: int) -> int:
+        """How many more URLs may be chosen."""
+        return room - len(self._chosen) if self._chosen_bytes < _BYTES_MAX else 0
 
     def _host_room(self, host: str, bound: int) -> int:
         if self._away and host in self._away:
@@ -146,13 +175,13 @@ class Admission:
 
     def _refill_parked(self, room: int, bound: int) -> None:
         """Fill parked hosts up to `bound` hot URLs, in turns of equal shares."""
-        while len(self._chosen) < room and self._withheld < _WITHHELD_MAX:
+        while self._left(room) > 0 and self._withheld < _WITHHELD_MAX:
             hosts = [host for host in self._parked.hosts if self._host_room(host, bound) > 0]
             if not hosts:
                 return
-            share = max(1, (room - len(self._chosen)) // len(hosts))
+            share = max(1, self._left(room) // len(hosts))
             for host in hosts:
-                left = room - len(self._chosen)
+                left = self._left(room)
                 if left <= 0:
                     return
                 for url in self._parked.take(host, min(share, left, self._host_room(host, bound))):
@@ -161,7 +190,7 @@ class Admission:
     def _read_front(self, room: int, extra_room: int) -> None:
         parked, chosen = self._parked, self._chosen
         front = self._turns.front
-        while len(chosen) < room and self._may_park() and self._withheld < _WITHHELD_MAX:
+        while self._left(room) > 0 and self._may_park() and self._withheld < _WITHHELD_MAX:
             if len(chosen) >= extra_room and front.has_only_extra:
                 return  # before a level is chosen: that is a turn of it
             level = front.choose_level()
@@ -186,7 +215,8 @@ class Admission:
                 self._newly_parked += 1
 
     def _may_park(self) -> bool:
-        return self._newly_parked <= _PARKED_FREE + _PARKED_PER_ADMITTED * len(self._chosen)
+        free = _PARKED_FREE_AT_REST if self._limits.has_low_share else _PARKED_FREE
+        return self._newly_parked <= free + _PARKED_PER_ADMITTED * len(self._chosen)
 
     def _withhold(self, url: QueuedUrl) -> None:
         """A blacklisted URL that was queued before it was: it waits with what is over budget."""
@@ -201,6 +231,7 @@ class Admission:
         if self._is_admitted_already(url):
             return
         self._chosen.append(url)
+        self._chosen_bytes += len(url.body)
         self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1
 
     def _is_admitted_already(self, url: QueuedUrl) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.scheduler.budget import Unlimited, make_policy
 from bigcrawl.scheduler.rule_book import NO_LIMITS
-from bigcrawl.url.key import pld_key
+from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 COUNTED = 2
 """A bit of `QueuedUrl.flags`: a total of pages has counted the URL; a second look at it does not count it again."""
 
-WITHHELD = pld_key("withheld for a limit")  # no PLD has a space
+WITHHELD = PUBLIC_KEYS.of_pld("withheld for a limit")  # a constant; no PLD has a space
 
 
 class Allowances(NamedTuple):

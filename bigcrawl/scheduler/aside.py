@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.blacklist import NOTHING
+from bigcrawl.scheduler.codec import order_of
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
 
 if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.blacklist import Blacklist
     from bigcrawl.scheduler.held import HeldUrl, HeldUrls
@@ -32,8 +34,11 @@ class Aside:
         blacklist: the one in force; false while it is empty, so that a page costs one look.
     """
 
-    def __init__(self, client: RedisClient, held: HeldUrls, ownership: Ownership, connections: int) -> None:
+    def __init__(
+        self, client: RedisClient, held: HeldUrls, ownership: Ownership, connections: int, clock: Clock
+    ) -> None:
         self._client = client
+        self._now_ms = clock.monotonic_ms
         self._held = held
         self._ownership = ownership
         self._connections = connections
@@ -94,18 +99,20 @@ class Aside:
             elif isinstance(result, BigcrawlError):
                 failed = TransientStoreError(f"URLs could not be set aside: {result}")
             else:
-                _note_moved(mine, [held for held, _ in rows])
+                _note_moved(mine, [held for held, _ in rows], result, self._now_ms())
         if failed is not None:
             raise failed
         return True
 
-    def _call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[int]:
+    def _call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[list[str]]:
         urls = [(held.seq, encode_batch([url])) for held, url in rows]
         return scripts.set_aside_urls(mine.keys, mine.who, self._connections, urls)
 
 
-def _note_moved(mine: OwnedPartition, moved: list[HeldUrl]) -> None:
+def _note_moved(mine: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
     mine.inbox_moved = True
     mine.due_ms = min(mine.due_ms, *(held.due_ms for held in moved))
-    for held in moved:
+    for held, entry_id in zip(moved, entries, strict=True):
         mine.note_ended(held.host)
+        if entry_id:
+            mine.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], now_ms)

@@ -24,6 +24,7 @@ from bigcrawl.scheduler.budget_rules import URL_PATTERN, Rule, parse_name
 from bigcrawl.scheduler.codec import look_at_address
 from bigcrawl.scheduler.queued_url import RANGES_SHIFT
 from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -53,7 +54,8 @@ class Blacklist:
     def __init__(self, entries: Iterable[str], pld: Callable[[str], str]) -> None:
         self.entries = frozenset(entries)
         self._ranges = [_range(entry) for entry in sorted(self.entries) if is_range(entry)]
-        self._book = RuleBook({entry: _HELD_BACK for entry in self.entries if not is_range(entry)}, pld)
+        held_back = {entry: _HELD_BACK for entry in self.entries if not is_range(entry)}
+        self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)  # nobody looks at its accounts
         self.mark = _mark(self._ranges)
         self.of_address = lru_cache(ADDRESSES_CACHED)(self._of_address)
 

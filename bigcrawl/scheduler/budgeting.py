@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from bigcrawl.scheduler.allowances import COUNTED, Allowances
-from bigcrawl.scheduler.placement import QUOTA_MAX, place
+from bigcrawl.scheduler.new_hosts import find_new_hosts, place_with_hosts
+from bigcrawl.scheduler.placement import QUOTA_MAX
 from bigcrawl.scheduler.traps import NO_TRAPS, Traps, Turned, divided
-from bigcrawl.url.key import pld_key
+from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.tables import Tables
     from bigcrawl.scheduler.traps import TrapRules
     from bigcrawl.scheduler.turns import Turns
+    from bigcrawl.url.key import PldKey
 
     PldOf = Callable[[str], str]
+    PldKeyOf = Callable[[str], PldKey]
     Withholds = Callable[[QueuedUrl], bool]
 
 # A step re-reads no more URLs than this when it is starved, some 40 ms,
@@ -71,6 +74,7 @@ class Budgeting:
         turns: Turns,
         budgets: Budgets | None,
         pld_of: PldOf | None,
+        pld_key: PldKeyOf | None,
         traps: TrapRules = NO_TRAPS,
         withholds: Withholds | None = None,
     ) -> None:
@@ -79,6 +83,7 @@ class Budgeting:
         self._turns = turns
         self._budgets = budgets
         self._pld_of = pld_of or _itself
+        self._pld_key = pld_key or PUBLIC_KEYS.of_pld
         self._traps = Traps(tables.traps, traps)
         self.turned: tuple[Turned, ...] = ()
         self._reread_left = REREAD_STARVED_MAX
@@ -158,7 +163,12 @@ class Budgeting:
                 keys, before, records, whose = self._with_accounts(keys, before, records, allowed.accounts)
             budgets = np.zeros(len(keys), dtype=np.uint32)
             budgets[whose[:count]] = allowed.budgets
-            placed = place(whose[:count], records, budgets, self._turns.window, reread=reread)
+            new_hosts = find_new_hosts(self._tables.hosts, *self._hosts(urls, plds, allowed))
+            placed, known = place_with_hosts(
+                new_hosts, whose[:count], records, budgets, self._turns.window, reread=reread
+            )
+            if len(known):
+                self._tables.commit(self._tables.hosts, self._tables.hosts.check_update(known))
             self._turns.put(self._counted(urls, allowed), placed.turns.tolist(), placed.tiers.tolist(), reread=reread)
             records = placed.records
         moved = records != before
@@ -216,8 +226,23 @@ class Budgeting:
         _, totals = self._tables.totals.values(accounts)
         return totals["pages"], totals["bytes"]
 
+    def _hosts(
+        self, urls: Sequence[QueuedUrl], plds: KeyArray, allowed: Allowances
+    ) -> tuple[KeyArray, npt.NDArray[np.bool_]]:
+        """The key of each URL's host, and whether that may cost its PLD anything."""
+        if self._budgets is None:
+            return plds, np.zeros(len(urls), dtype=np.bool_)
+        pld_of, pld_key, nobody = self._pld_of, self._pld_key, np.uint64(0)
+        keys = {}
+        for host in {url.host for url in urls}:
+            is_own = host.removeprefix("www.") == pld_of(host)
+            keys[host] = nobody if is_own else pld_key(host)
+        hosts = np.array([keys[url.host] for url in urls], dtype=np.uint64)
+        may_cost = (hosts != nobody) & (allowed.accounts == plds)
+        return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
+
     def _pld_keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
-        pld_of = self._pld_of
+        pld_of, pld_key = self._pld_of, self._pld_key
         keys = {host: pld_key(pld_of(host)) for host in {url.host for url in urls}}
         return np.array([keys[url.host] for url in urls], dtype=np.uint64)
 

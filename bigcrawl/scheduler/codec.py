@@ -1,10 +1,10 @@
 """Requests and Links to bytes and back (steps 1 to 3 and 9); msgpack only, never a pickle.
 
-A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload is nil for a plain GET, else what
-`Request.to_dict` holds beyond the defaults, callbacks by name. Tuples, sets, datetimes, and records (Scrapy's
-Items, dataclasses, named tuples) keep their type: each is an extension type of msgpack that holds a list, a
-text, or [module, class, fields]. A record's class is looked up among those that the process has imported
-already; a message can make nothing be imported, and nothing be called but such a class. Other subclasses of
+A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload of a plain link is nil, or its priority where that
+is not 0; that of anything else is what `Request.to_dict` holds beyond the defaults, callbacks by name. Tuples, sets,
+datetimes, and records (Scrapy's Items, dataclasses, named tuples) keep their type: each is an extension type of msgpack
+that holds a list, a text, or [module, class, fields]. A record's class is looked up among those that the process has
+imported already; a message can make nothing be imported, and nothing be called but such a class. Other subclasses of
 dict, str and the like come back as what they are a subclass of.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
@@ -24,7 +24,6 @@ from scrapy.utils.request import request_from_dict
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT, UNCHECKED, QueuedUrl
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
-from bigcrawl.url.key import request_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +34,13 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import UrlKey
 
     Marks = Callable[[str, int], int]
+    KeyOf = Callable[[str, str, bytes], UrlKey]
 
 # Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
 _TUPLE, _SET, _FROZENSET, _DATETIME, _RECORD = 1, 2, 3, 4, 5
 _NESTED_MAX = 500  # msgpack itself stops at 511; what holds itself has no end
+BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and takes dozens in one message of 512 MB at most
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 _LIST_OF_3 = b"\x93"  # how msgpack begins one
 _pack = msgpack.Packer().pack
@@ -59,9 +60,9 @@ class Member(NamedTuple):
 
 
 def encode_request(
-    request: Request, spider: Spider, *, checked: bool, url_bytes_max: int, marks: Marks | None = None
+    request: Request, spider: Spider, *, key_of: KeyOf, checked: bool, url_bytes_max: int, marks: Marks | None = None
 ) -> tuple[QueuedUrl, str]:
-    """Return the request as a queued URL, and its canonical URL.
+    """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
     Raises:
         UrlError: no http(s) URL, or too long.
@@ -71,7 +72,7 @@ def encode_request(
     payload = _payload(request, spider)
     depth = int((request._meta or {}).get("depth", 0))
     body = _packed_body(request.url, depth, payload)
-    key = request_key(canonical, request.method, request.body)
+    key = key_of(canonical, request.method, request.body)
     flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
     return QueuedUrl(key, host_of(canonical), _clamped(request.priority), flags, body), canonical
 
@@ -95,7 +96,7 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
     return encode
 
 
-def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | None]:
+def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
     """Return (url, depth, payload) of a body."""
     url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False, ext_hook=_from_ext)
     return url, depth, payload
@@ -116,7 +117,9 @@ def look_at_body(body: bytes) -> Glance:
         ValueError: the body is damaged.
     """
     url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
-    return _new_tuple(Glance, (url, payload is None, bool(payload and payload.get("errback"))))
+    if payload is None or isinstance(payload, int):
+        return _new_tuple(Glance, (url, True, False))
+    return _new_tuple(Glance, (url, False, bool(payload.get("errback"))))
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:
@@ -126,7 +129,7 @@ def look_at_address(body: bytes) -> tuple[str, int]:
         ValueError: the body is damaged.
     """
     url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
-    if payload is None:
+    if payload is None or isinstance(payload, int):
         return url, depth
     try:
         return canonicalize(url), depth
@@ -141,8 +144,8 @@ def decode_request(body: bytes, spider: Spider) -> Request:
         ValueError: the spider has no method of the callback's name any more, or the body is damaged.
     """
     url, depth, payload = decode_body(body)
-    if payload is None:
-        return Request(url, meta={"depth": depth, "verbatim_url": True})
+    if payload is None or isinstance(payload, int):
+        return Request(url, meta={"depth": depth, "verbatim_url": True}, priority=payload or 0)
     payload = dict(payload)
     meta = dict(payload.pop("meta", None) or {})
     meta.setdefault("depth", depth)
@@ -171,6 +174,11 @@ def unpack_member(data: bytes) -> Member:
     return _new_tuple(Member, (int(seq), key, priority, flags, attempts, body))
 
 
+def seq_of(data: bytes) -> int:
+    """Return the sequence number of a member, which can be told of a damaged one too."""
+    return int(data.partition(b":")[0])
+
+
 def order_of(priority: int, seq: int) -> int:
     """Return a URL's place in its host's back queue: higher priority first, then arrival."""
     return -priority * (1 << _ORDER_BITS) + seq % (1 << _ORDER_BITS)
@@ -185,16 +193,19 @@ def _clamped(priority: int) -> int:
     return max(-_PRIORITY_MAX, min(_PRIORITY_MAX, priority))
 
 
-def _packed_body(url: str, depth: int, payload: dict[str, Any] | None) -> bytes:
+def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None) -> bytes:
     try:
         packed: bytes = msgpack.packb([url, depth, payload], default=_to_ext, strict_types=True)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        path, reason = _culprit(payload or {}, "") or ("request", str(error))
+        path, reason = _culprit(payload if isinstance(payload, dict) else {}, "") or ("request", str(error))
         raise RequestNotStorableError(url, path, reason) from error
+    if len(packed) > BODY_BYTES_MAX:
+        size = f"is {len(packed)} bytes; {BODY_BYTES_MAX} may be: keep large data elsewhere, and its name in meta"
+        raise RequestNotStorableError(url, "the whole", size)
     return packed
 
 
-def _links_payload(links: Links) -> dict[str, Any] | None:
+def _links_payload(links: Links) -> dict[str, Any] | int | None:
     payload: dict[str, Any] = {}
     if links.callback_name:
         payload["callback"] = links.callback_name
@@ -205,7 +216,10 @@ def _links_payload(links: Links) -> dict[str, Any] | None:
     if links.meta or payload:
         # Else Scrapy would escape the canonical URL once more, and fetch another string.
         payload["meta"] = {**(links.meta or {}), "verbatim_url": True}
-    return payload or None
+    if payload and links.priority:
+        payload["priority"] = links.priority
+    # A queue may lower a URL's priority; its redirects and what its callback makes of it have the spider's.
+    return payload or links.priority or None
 
 
 def _payload(request: Request, spider: Spider) -> dict[str, Any] | None:

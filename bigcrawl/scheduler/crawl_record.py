@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
+import secrets
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.private_files import make_private_directory, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.partition import Partition
 from bigcrawl.scheduler.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
 from bigcrawl.url.domain import PublicSuffixes
-from bigcrawl.url.key import HASH_SEED
+from bigcrawl.url.key import HASH_SEED, SECRET_BYTES, Keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,16 +34,20 @@ if TYPE_CHECKING:
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
 
+logger = logging.getLogger(__name__)
+
 RECORD_FILE = "crawl.json"
+_MADE_ONCE = ("suffixes", "hash_seed", "id")  # by the first node; all others use that
 FILE_WAIT_S = 2.0  # a directory that several machines mount may show a file of another one late
 _SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlRecord:
-    """The opened record: the crawl's id and the public-suffix list that every node uses."""
+    """The opened record: the crawl's id, its keys, and the public-suffix list that every node uses."""
 
     crawl_id: str
+    keys: Keys
     suffixes: PublicSuffixes
 
 
@@ -54,26 +63,39 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     path = config.crawl_dir / RECORD_FILE
     local = _read_file(path)
     stored = await _read_redis(client, key)
-    if "id" not in stored:  # written last: without it, another node is still writing the others
-        if local is not None:
-            raise ConfigError(
-                f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
-                f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew by removing the directory (FRESH=1)"
-            )
-        stored = await _create(client, key, wanted, config)
+    if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # it is new, or a node's words of it were lost on the way
+        if local is not None and "id" not in stored:
+            await _see_that_nothing_counts(local, wanted, config)
+        stored = await _create(client, key, wanted, config, local or {})
     _compare(wanted, {name: stored[name].decode() for name in wanted if name in stored}, config)
     crawl_id = stored["id"].decode()
     if local is None and await _is_committed(client, config):
         local = await _file_of_another_node(path, config)
     if local is None:
-        _write_file(path, {"id": crawl_id, **wanted})
+        _write_file(path, {"id": crawl_id, "hash_seed": stored["hash_seed"].decode(), **wanted})
     elif local.get("id") != crawl_id:
         raise ConfigError(
             f"{config.crawl_dir} belongs to another crawl than {config.name!r} in this Redis: give this one "
             f"its own BIGCRAWL_STATE_DIR or BIGCRAWL_CRAWL"
         )
     text = isal_zlib.decompress(stored["suffixes"])
-    return CrawlRecord(crawl_id, PublicSuffixes.from_text(text, private=config.private_suffixes))
+    suffixes = PublicSuffixes.from_text(text, private=config.private_suffixes)
+    return CrawlRecord(crawl_id, keys_of(stored["hash_seed"], config.name), suffixes)
+
+
+def keys_of(hash_seed: bytes, name: str) -> Keys:
+    """What makes the keys of crawl `name`, by the field `hash_seed` of its record.
+
+    Raises:
+        ConfigError: another version of bigcrawl wrote it.
+    """
+    text = hash_seed.decode("ascii", "replace")
+    if text == str(HASH_SEED):
+        return Keys(b"")
+    with suppress(ValueError):
+        if len(secret := bytes.fromhex(text)) == SECRET_BYTES:
+            return Keys(secret)
+    raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl: go on with that one")
 
 
 def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
@@ -81,19 +103,56 @@ def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
         "partitions": str(config.partitions),
         "private_suffixes": str(config.private_suffixes),
         "canonical_version": str(CANONICAL_VERSION),
-        "hash_seed": str(HASH_SEED),
         "batch_version": str(BATCH_VERSION),
     }
 
 
-async def _create(client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig) -> dict[str, bytes]:
-    """Write the record; two nodes that start at once agree on the id of the first."""
+async def _see_that_nothing_counts(local: dict[str, str], wanted: dict[str, str], config: CrawlConfig) -> None:
+    """The Redis does not know the crawl: it may be begun there anew while it is so young that no page counts."""
+    _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
+    directories = list(config.crawl_dir.glob("p[0-9]*"))
+    if not await asyncio.to_thread(lambda: all(map(Partition.is_unused, directories))):
+        raise ConfigError(
+            f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
+            f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew by removing the directory (FRESH=1)"
+        )
+    logger.warning(
+        "the Redis has lost crawl %(name)s, which had fetched nothing yet: it begins anew", {"name": config.name}
+    )
+
+
+def keys_in(crawl_dir: Path) -> Keys:
+    """What makes the keys of the crawl whose directory it is, without its Redis.
+
+    Raises:
+        ConfigError: there is no such crawl, or another version of bigcrawl began it.
+        CorruptionError: the record is damaged.
+    """
+    record = _read_file(crawl_dir / RECORD_FILE)
+    if record is None:
+        raise ConfigError(f"{crawl_dir} holds no crawl")
+    return keys_of(record.get("hash_seed", "").encode(), crawl_dir.name)
+
+
+async def _create(
+    client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig, local: dict[str, str]
+) -> dict[str, bytes]:
+    """Write what the record does not have; two nodes that start at once agree on the id and the secret of the first.
+
+    A crawl that has a directory keeps those of its file: keys may be on disk.
+    """
     suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
     rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
-    rows.append(("HSETNX", key, "id", uuid.uuid4().hex))
+    rows.append(("HSETNX", key, "hash_seed", local.get("hash_seed") or new_secret().hex()))
+    rows.append(("HSETNX", key, "id", local.get("id") or uuid.uuid4().hex))
     await client.commands(rows)
     return await _read_redis(client, key)
+
+
+def new_secret() -> bytes:
+    """A secret for the keys of a new crawl."""
+    return secrets.token_bytes(SECRET_BYTES)
 
 
 async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
@@ -147,9 +206,9 @@ def _read_file(path: Path) -> dict[str, str] | None:
 
 def _write_file(path: Path, record: dict[str, str]) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_directory(path.parent)
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        with temporary.open("w") as file:
+        with open(temporary, "w", opener=opener) as file:
             json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())

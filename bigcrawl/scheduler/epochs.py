@@ -7,6 +7,10 @@
 Disk is fenced by epoch: an owner writes, renames and deletes only in its own directory (and deletes older
 ones once its own is durable). The highest epoch with a manifest is the truth. A crash while taking over
 leaves a directory without one, which is ignored, and removed by a later owner.
+
+An epoch belongs to whoever makes its directory. Redis gives each epoch out once, but a Redis that forgot a claim
+may give it out again, and a node that was stopped between its claim and the opening comes late: both find the
+directory, or a later one, there.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ import errno
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.exceptions import ContractError, CorruptionError
+from bigcrawl.exceptions import CorruptionError, OwnershipLostError
+from bigcrawl.scheduler.admission import decode_admit_batch
 from bigcrawl.scheduler.manifest import PARK_NAME
 from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest, decode_sound_manifests
 from bigcrawl.scheduler.segments import SegmentLog
@@ -153,37 +158,51 @@ class Inherited(NamedTuple):
     batches: list[bytes]
 
 
-def take_over(
-    directory: Path, epoch: int, files: Files, *, fall_back: bool = False
-) -> tuple[EpochDirectory, Inherited | None]:
-    """Make the directory of a new epoch, with links to all that the newest manifest refers to.
+def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
+    """Make the directory of an epoch that nobody has opened, nor a later one.
+
+    Raises:
+        OwnershipLostError: somebody has; nothing was changed.
+    """
+    files.make_directory(directory)
+    last = next(iter(list_epochs(directory, files)), 0)
+    if last > epoch:
+        raise _is_over(directory, epoch, last)
+    own = EpochDirectory(epoch_path(directory, epoch), epoch, files)
+    try:
+        files.make_new_directory(own.path)
+    except FileExistsError:
+        raise OwnershipLostError(f"{directory}: epoch {epoch} was opened before") from None
+    return own
+
+
+def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) -> Inherited | None:
+    """Fill the directory of a new epoch with links to all that the newest manifest refers to.
 
     Args:
-        directory: the partition's; made if need be.
-        epoch: higher than any with a manifest.
-        files: the file system.
+        directory: the partition's.
+        own: as `begin_epoch` made it.
         fall_back: where the newest manifest is damaged or names lost bytes, as a power cut may leave it, go
             back to the last sound one, and then to the last durable one.
 
     Returns:
-        the directory, without a manifest yet, and what it took over; None for a new partition.
+        what was taken over, without a manifest of its own yet; None for a new partition.
 
     Raises:
-        ContractError: the epoch was used before, or a later one was.
+        OwnershipLostError: a later epoch was opened meanwhile.
         CorruptionError: the manifest, or a file it refers to, is not what was written.
     """
-    own = EpochDirectory(epoch_path(directory, epoch), epoch, files)
+    files = own.files
     error: Exception | None = None
     for _ in range(_TAKE_OVER_TRIES):
         committed = list_committed(directory, files)
-        if committed and committed[0] >= epoch:
-            raise ContractError(f"{directory}: epoch {epoch} cannot be opened; {committed[0]} was used already")
-        _make_empty(own.path, files)
+        if committed and committed[0] > own.epoch:
+            raise _is_over(directory, own.epoch, committed[0])
         if not committed and error is None:
-            return own, None
+            return None
         for source in committed if fall_back else committed[:1]:
             try:
-                return own, _inherit(epoch_path(directory, source), own, fall_back=fall_back)
+                return _inherit(epoch_path(directory, source), own, fall_back=fall_back)
             except FileNotFoundError as missing:
                 error = _lost(missing)
             except CorruptionError as damaged:
@@ -193,8 +212,11 @@ def take_over(
     raise error
 
 
+def _is_over(directory: Path, epoch: int, last: int) -> OwnershipLostError:
+    return OwnershipLostError(f"{directory}: epoch {epoch} is over; {last} was opened meanwhile")
+
+
 def _make_empty(path: Path, files: Files) -> None:
-    files.make_directory(path)
     for name in files.list_directory(path):
         files.unlink(path / name)
 
@@ -240,6 +262,28 @@ def _lost(missing: FileNotFoundError) -> CorruptionError:
     return error
 
 
+def is_unused(directory: Path, files: Files) -> bool:
+    """Whether Redis may forget all of the partition: no URL of it is known to have ended, and every batch is kept.
+
+    Raises:
+        CorruptionError: the manifest is damaged.
+    """
+    committed = list_committed(directory, files)
+    if not committed:
+        return True
+    path = epoch_path(directory, committed[0]) / MANIFEST
+    log = files.read(path)
+    manifest = decode_manifest(path, log)
+    if (
+        len(manifest.tables.ends.runs)
+        or len(manifest.tables.ends.fresh)
+        or len(manifest.retained) < manifest.batch_number
+    ):
+        return False
+    batches = (decode_admit_batch(path, log[at : at + length], at) for _, at, length in manifest.retained[:1])
+    return all(batch.has_text for batch in batches)
+
+
 def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
     """Read every byte the newest manifest refers to and return what is damaged; empty when all is well.
 
@@ -252,11 +296,11 @@ def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
     path = own.path / MANIFEST
     try:
         manifest = decode_manifest(path, files.read(path))
+        return _verify_files(own, manifest)
     except CorruptionError as error:
         return [error]
     except OSError as error:
-        return [CorruptionError(path, 0, "a readable file", error)]
-    return _verify_files(own, manifest)
+        return [CorruptionError(error.filename or path, 0, "a readable file", error)]
 
 
 def _verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.codec import Member, look_at_body, unpack_member
+from bigcrawl.scheduler.codec import Member, look_at_body, seq_of, unpack_member
 from bigcrawl.scheduler.held import HeldUrl
 from bigcrawl.scheduler.outcomes import pack_fetched, pack_outcome
 from bigcrawl.scheduler.owned_partition import NEVER_MS
@@ -59,10 +59,9 @@ class Exchange:
         self.bytes_account: Callable[[str, str], int | None] = _no_account
         self._told_again: dict[int, bytes] = {}  # outcomes by partition that a restarted Redis may have forgotten
         self.pages = 0  # acknowledged by this node
-        self.is_taking = False  # a take was sent and its reply has not come: Redis may hold URLs as ours
 
     def __repr__(self) -> str:
-        return f"<Exchange pages={self.pages} is_taking={self.is_taking}>"
+        return f"<Exchange pages={self.pages}>"
 
     async def run(self, *, acknowledge: bool, urls_max: int) -> bool:
         """Tell Redis of ended URLs and take new ones, in one round trip; True when anything moved.
@@ -84,13 +83,11 @@ class Exchange:
         if not partitions:
             return False
         calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0), now_ms) for mine in partitions]
-        self.is_taking = bool(shares)
         try:
             results = await self._client.run_each(calls)
         finally:
             for mine in shares:
                 self._ownership.line.note(mine)
-        self.is_taking = False
         now_ms = self._clock.monotonic_ms()
         done = {}
         failed: BigcrawlError | None = None
@@ -124,7 +121,9 @@ class Exchange:
             mine = owned.get(held.partition)
             if mine is not None:
                 by_partition.setdefault(mine, []).append(held)
-                mine.due_ms = min(mine.due_ms, now_ms + rest_left_ms(held, now_ms) - TOGETHER_MS)
+                assert held.end is not None, "an ended URL has an end"
+                left_ms = held.end.delay_ms - waited_ms(held, now_ms)
+                mine.due_ms = min(mine.due_ms, now_ms + left_ms - TOGETHER_MS)
         return by_partition
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
@@ -146,6 +145,8 @@ class Exchange:
 
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
         rows = [_told(held, now_ms) for held in ended]
+        for held in ended:
+            held.is_told = True
         outcomes = self._outcomes_and_more(ended)
         if self._told_again:
             outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
@@ -164,21 +165,30 @@ class Exchange:
                 told.append(held.remark)
         return b"".join(told)
 
+    def note_ended(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
+        """Ends that were told, and whose reply was lost, were carried out."""
+        self._handout.held.forget(list(self._note_ends(mine, ended)), self._clock.monotonic_ms())
+
     def _note_ends(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         """Redis has heard of them."""
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             if not held.end.member:
+                if held.suspicion is not None:
+                    self._handout.suspects.cleared.append(held)
                 mine.outcomes_wait = True
                 mine.note_ended(held.host)
-                self.pages += held.end.counter.startswith("status:")
+                if held.end.counter.startswith("status:"):
+                    self.pages += 1
+                    self._ownership.hot_share.note(held.end.delay_ms)
         return ended
 
     def _note_taken(self, mine: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
         if self._ownership.owned.get(mine.keys.partition) is not mine:
             return  # lost while the reply was under way; its new owner has them
         server_ms, next_due_ms, _, urls = reply
-        mine.due_ms = now_ms + max(0, next_due_ms - server_ms) if next_due_ms >= 0 else NEVER_MS
+        # In the past where a host waits: the partition whose host has waited longest is asked first.
+        mine.due_ms = now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS
         if share:
             mine.take_share = _next_share(share, len(urls), mine.due_ms <= now_ms + HORIZON_MS)
         for url in urls:
@@ -186,8 +196,11 @@ class Exchange:
             wait_ms = url.due_ms - server_ms
             held = _held(mine.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
+            suspicion = mine.suspects.get(held.seq) if mine.suspects else None
             if not held.url:
                 self._handout.give_up(held, "undecodable")
+            elif suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
+                continue  # it goes no further
             elif not self._handout.is_put_off(held, max(0, -wait_ms)):
                 self._gatekeeper.offer(held)
 
@@ -197,26 +210,22 @@ def _next_share(asked: int, given: int, is_more_due: bool) -> int:
     return min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
 
-def rest_left_ms(held: HeldUrl, now_ms: int) -> int:
-    """What is left of its host's delay: that began when the fetch was over, not with the word of it.
+def waited_ms(held: HeldUrl, now_ms: int) -> int:
+    """What is over of its host's delay: that began when the fetch was over, not with the word of it.
 
-    Rounded up: two clocks cut off up to a millisecond each.
+    Rounded down: two clocks cut off up to a millisecond each.
     """
     assert held.end is not None, "an ended URL has an end"
-    waited_ms = now_ms - held.ended_ms - 2
-    if not held.ended_ms or waited_ms <= 0:
-        return held.end.delay_ms
-    return max(0, held.end.delay_ms - waited_ms)
+    if not held.ended_ms:
+        return 0
+    return min(max(0, now_ms - held.ended_ms - 2), held.end.delay_ms)
 
 
 def _told(held: HeldUrl, now_ms: int) -> Ended:
-    """The end, with what is left of its host's delay."""
+    """The end, with how much of its host's delay is over."""
     assert held.end is not None, "an ended URL has an end"
-    left_ms = rest_left_ms(held, now_ms)
-    if left_ms == held.end.delay_ms:
-        return held.end
-    seq, _, member, counter, fetched_bytes, health = held.end
-    return _new_tuple(Ended, (seq, left_ms, member, counter, fetched_bytes, health))
+    over_ms = waited_ms(held, now_ms)
+    return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
 def _no_account(host: str, url: str) -> None:
@@ -242,7 +251,7 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
         authority = authority_of(text if is_canonical else canonicalize(text, URL_BYTES_MAX))
     except Exception:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
-        seq = int(url.member.partition(b":")[0])
+        seq = seq_of(url.member)
         fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
     held = HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority)
     held.has_errback = has_errback

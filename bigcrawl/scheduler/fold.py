@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.admission import PartitionLimits
-    from bigcrawl.scheduler.budgeting import Budgets, PldOf, Withholds
+    from bigcrawl.scheduler.budgeting import Budgets, PldKeyOf, PldOf, Withholds
     from bigcrawl.scheduler.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.inbox_entry import InboxEntry
     from bigcrawl.scheduler.parked_queues import ParkedQueues
@@ -187,6 +187,7 @@ class Fold:
         self,
         budgets: Budgets | None,
         pld_of: PldOf | None,
+        pld_key: PldKeyOf | None,
         room: int,
         hot: Mapping[str, int],
         limits: PartitionLimits,
@@ -196,7 +197,7 @@ class Fold:
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place the new URLs, and take up to `room` of all that wait; `extra_room`: None is all."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, limits.traps, withholds)
+        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, pld_key, limits.traps, withholds)
         risen = budgeting.place_arrivals(self.new, self._linked)
         if risen is not None:
             state.in_degrees = state.in_degrees.moved(*risen)

@@ -2,7 +2,7 @@
 
 They are the queues of the current turn (`bigcrawl.scheduler.turns`). Levels 0 to 4 are ordinary URLs by priority;
 each five above are the same for a tier of extra ones, and are read when all levels below them are empty.
-Source: Mercator's front queues, as IRLbot §2 and PolyBot §5 describe them.
+Source: Mercator's front queues and biased selector (Najork & Heydon 2001), as notes on crawler design retell them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
-    3 address    refused: the URL ends; unknown: its host is tried later
+    3 address    refused: the URL ends; unknown: its host is tried later; another crawl has the host: the URL returns
     4 gates      spaces that hosts share and the server grant a start; whose turn is far ahead returns until then
     5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.robots import KnownRules, Robots
+    from bigcrawl.scheduler.shared_hosts import SharedHosts
     from bigcrawl.scheduler.sweep import Sweeper
 
 logger = logging.getLogger(__name__)
@@ -60,8 +61,10 @@ class Gatekeeper:
         sweeper: Sweeper,
         before_robots: Callable[[], Awaitable[None]] | None = None,
         aside: Aside | None = None,
+        shared_hosts: SharedHosts | None = None,
     ) -> None:
         self._aside = aside
+        self._shared_hosts = shared_hosts
         self._robots = robots
         self._before_robots = before_robots or _at_once
         self._doors = doors
@@ -97,7 +100,8 @@ class Gatekeeper:
         if self._is_forbidden(held, known):
             return
         try:
-            address = self._doors.known_address(held.host)
+            is_shared = self._shared_hosts is not None and self._shared_hosts.are_kept
+            address = None if is_shared else self._doors.known_address(held.host)
         except Closed as closed:
             self._turn_away(held, closed)
             return
@@ -118,6 +122,7 @@ class Gatekeeper:
         known = self._robots.known(held.authority) or await self._robots.stored(held)
         if known is None:
             await self._before_robots()
+            await self._hold_host(held)
             if held.stage is not Stage.WAITING:
                 return  # given back meanwhile: the node stops
             held.stage = Stage.ROBOTS
@@ -126,12 +131,20 @@ class Gatekeeper:
             self._outlet.give_back(held, rest_ms, "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
+            await self._hold_host(held)
             lines, grant = self._doors.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
             held.gaps = lines.gaps
-            held.passage = await self._doors.passage(lines, held.due_ms, grant, held.passage)
+            passage = await self._doors.passage(lines, held.due_ms, grant, held.passage)
+            held.passage = passage._replace(of_host=held.passage.of_host)
             held.due_ms = held.passage.at_ms
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
+
+    async def _hold_host(self, held: HeldUrl) -> None:
+        """Where other crawls may fetch the host too, have it when it is due, and not before."""
+        if self._shared_hosts is not None and self._shared_hosts.are_kept:
+            await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+            await self._shared_hosts.hold(held)
 
     def _is_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
         if known.rules.is_allowed(held.url):

@@ -64,6 +64,7 @@ class Passage(NamedTuple):
 
     of_spaces: Start = ANY_TIME
     of_server: Start = ANY_TIME
+    of_host: Start = ANY_TIME  # granted where other crawls may fetch it too
 
     @property
     def at_ms(self) -> int:
@@ -73,7 +74,7 @@ class Passage(NamedTuple):
     @property
     def until_ms(self) -> int:
         """Nor after that."""
-        return min(self.of_spaces.until_ms, self.of_server.until_ms)
+        return min(self.of_spaces.until_ms, self.of_server.until_ms, self.of_host.until_ms)
 
     @property
     def misses(self) -> int:

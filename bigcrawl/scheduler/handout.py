@@ -22,8 +22,10 @@ from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.failing_share import FailingShare
 from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.held import HeldUrls, Stage
+from bigcrawl.scheduler.in_process import InProcess
 from bigcrawl.scheduler.outcomes import rule_hash
 from bigcrawl.scheduler.paces import Paces
+from bigcrawl.scheduler.suspects import Suspects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +100,8 @@ class Handout:
         self.call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] = _call_later
         self.ask_again: Callable[[HeldUrl], None] = self.admit  # for another start
         self.speed: SpeedControl | None = None
+        self.in_process = InProcess(config.frontier.in_process_max)
+        self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max)
 
     def __repr__(self) -> str:
         return f"<Handout held={len(self.held)} buffered={len(self._buffer)}>"
@@ -105,7 +109,7 @@ class Handout:
     @property
     def buffered(self) -> int:
         """URLs that wait for the engine."""
-        return len(self._buffer) + len(self._missed)
+        return len(self._buffer) + len(self._missed) + self.suspects.waiting
 
     @property
     def late_ms(self) -> float:
@@ -120,6 +124,9 @@ class Handout:
             held.stage = Stage.BUFFERED
             if held.passage.misses:
                 self._asked_again.discard(held)
+            if held.suspicion is not None and not held.refusal:
+                self.suspects.put(held)
+            elif held.passage.misses:
                 self._buffer.appendleft(held)
             else:
                 self._buffer.append(held)
@@ -151,6 +158,10 @@ class Handout:
         self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
         self._wake_for_missed(held)
 
+    def end_as_poison(self, held: HeldUrl) -> None:
+        """The URL ends unfetched; its errback is not run: it may be what kills."""
+        self.held.end(held, Ended(held.seq, 0, b"", "dropped:poison"), 0)
+
     def _wake_for_missed(self, held: HeldUrl) -> None:
         if held in self._asked_again:
             self.wake_engine()  # another one may ask now
@@ -169,21 +180,21 @@ class Handout:
             return None  # as `has_lease`
         if self._fetching >= self.crowd.fetches_max:
             return None
-        held = self._next_start(now_ms)
+        held = self._next_start(now_ms, self.suspects.next_ones(self._buffer) if self.suspects else self._buffer)
         if self._missed:
             self._ask_again(now_ms)
         return held
 
-    def _next_start(self, now_ms: int) -> HeldUrl | None:
-        for _ in range(len(self._buffer)):
-            held = self._buffer.popleft()
+    def _next_start(self, now_ms: int, line: deque[HeldUrl]) -> HeldUrl | None:
+        for _ in range(len(line)):
+            held = line.popleft()
             if held.stage is not Stage.BUFFERED:
                 continue
             if now_ms > held.passage.until_ms and not held.refusal:
                 self._missed.append(held)
                 continue
             if self._is_slowed(held, now_ms):
-                self._buffer.appendleft(held)
+                line.appendleft(held)
                 return None
             if self._slow and not held.refusal and not self._slow_may_start(held):
                 continue
@@ -199,15 +210,24 @@ class Handout:
                 return held
         return None
 
+    def note_started(self, held: HeldUrl) -> None:
+        """The engine has the request of a URL that was popped."""
+        self.in_process.start(held)
+        if held.suspicion is not None:
+            self.suspects.note_started(held)
+
     def note_answered(self, held: HeldUrl) -> None:
         """The fetch is over, however it went: there is room for another one."""
         if held.fetching_since_ms >= 0:
             held.fetching_since_ms = -1
             self._fetching -= 1
+            self.in_process.note_answered(held)
 
     def end_fetched(self, held: HeldUrl) -> None:
         """The engine is done with the URL: downloaded, parsed and piped, or failed, or refused."""
         self.note_answered(held)
+        if self.in_process.end(held) and self.suspects:
+            self.suspects.note_done(held)
         held.ended_ms = self._clock.monotonic_ms()
         if self._slow or held.is_slow or held.download_ms > self._slow_after_ms:
             self._note_speed(held)

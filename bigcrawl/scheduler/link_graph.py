@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.recent import RecentKeys
 from bigcrawl.url.canonical import host_of
-from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from bigcrawl.url.key import PldKey
 
 # Places for pairs that were told: 0.5 MB, and a page's worth of them is mostly among those of its site's other pages.
 RECENT_EDGES = 1 << 16
@@ -33,7 +34,7 @@ _MASK = (1 << 64) - 1
 class LinkGraph:
     """The edges that a node has found and not told yet."""
 
-    def __init__(self, pld_of: Callable[[str], str], partitions: int) -> None:
+    def __init__(self, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey], partitions: int) -> None:
         self._key_of = lru_cache(ORIGINS_CACHED)(lambda origin: pld_key(pld_of(host_of(origin))))
         self._partitions = partitions
         self._recent = RecentKeys(RECENT_EDGES)
@@ -69,6 +70,10 @@ class LinkGraph:
     def take(self, partition: int) -> bytes:
         """Take the edges that wait for a partition: 16 bytes each, little-endian, the PLD keys of source and target."""
         return bytes(self._waiting.pop(partition, b""))
+
+    def tell_again(self) -> None:
+        """Redis may have forgotten edges: tell what is found from now on, whether it was told before or not."""
+        self._recent.clear()
 
     def overdue(self) -> list[int]:
         """The partitions whose edges are worth a message of their own: for want of URLs, too many wait."""

@@ -40,7 +40,7 @@ from isal import isal_zlib
 from bigcrawl.drum.files import replace_surely
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.admission import check_admit_batch
+from bigcrawl.scheduler.admission import check_admit_batch, decode_admit_batch, encode_admit_batch
 from bigcrawl.scheduler.manifest import BatchPlace, apply_changes, changes
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ MANIFEST_TEMPORARY = "MANIFEST.tmp"
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
-_VERSION = 5
+_VERSION = 6
 _RECORD = struct.Struct("<III")
 _CRC = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CRC.size
@@ -79,6 +79,7 @@ class ManifestLog:
         self._manifest: Manifest | None = None
         self._first_bytes = 0
         self._size = 0
+        self._without_text_upto = 0
         # Whether bytes of an append that failed may lie behind `size`.
         self._has_rest = False
 
@@ -118,8 +119,11 @@ class ManifestLog:
         self._manifest, self._first_bytes, self._size, self._has_rest = manifest, len(data), len(data), False
         return manifest
 
-    def begin_anew(self) -> Manifest:
+    def begin_anew(self, without_text_upto: int = 0) -> Manifest:
         """Replace the log, synced, by one of a single record that says the same; return that manifest.
+
+        Args:
+            without_text_upto: of admit batches up to this number only the keys are kept.
 
         Raises:
             CorruptionError: a retained batch is damaged.
@@ -129,8 +133,13 @@ class ManifestLog:
         start = places[0].offset if places else self._size
         data = self._files.read(self._path, start, self._size - start)
         batches = [data[at - start : at - start + length] for _, at, length in places]
-        for place, batch in zip(places, batches, strict=True):
-            check_admit_batch(self._path, batch, place.offset)
+        for at, (place, batch) in enumerate(zip(places, batches, strict=True)):
+            if self._without_text_upto < place.number <= without_text_upto:
+                old = decode_admit_batch(self._path, batch, place.offset)
+                batches[at] = encode_admit_batch(old.without_text())
+            else:
+                check_admit_batch(self._path, batch, place.offset)
+        self._without_text_upto = max(self._without_text_upto, without_text_upto)
         return self.begin(self._manifest, batches, synced=True)
 
     def append(self, manifest: Manifest, batch: bytes = b"") -> Manifest:

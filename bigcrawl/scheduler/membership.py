@@ -7,37 +7,54 @@ for the lease. Source: UbiCrawler §2, §4.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.robots_policy import agent_token
+from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.alike import BEATS, FIELD, SINCE, came_before, difference, refusal
 from bigcrawl.scheduler.assignment import assign
+from bigcrawl.scheduler.in_process import UNKNOWN, read_in_process
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.in_process import InProcess
 
+LOCK_AGE_S = 600
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+LOOK_S = 0.5  # between two looks at nodes that differ
 
 
 class Membership:
     """This node among the others of its crawl."""
 
-    def __init__(self, config: Config, node: str) -> None:
+    def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
         self._keys = CrawlKeys(config.crawl.name)
         self._partitions = config.crawl.partitions
         self._lease_ms = config.frontier.lease_ms
         self._directory = config.crawl.crawl_dir / "nodes"
         self._lock_fd: int | None = None
+        self._in_process = in_process
         self.node = node
         self.token = f"{_boot_id()}:{node}"
         self.reports: dict[str, dict[str, Any]] = {}
+        # Rules of robots.txt are shared by nodes, and are those for one name.
+        self._alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
+        self._report: dict[str, Any] = {}  # the last one
+        self._beats = 0
+        self._since_ms = 0
 
     def __repr__(self) -> str:
         return f"<Membership {self.node} among {sorted(self.reports)}>"
@@ -49,9 +66,12 @@ class Membership:
             ConfigError: the state directory cannot be written.
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._lock_fd = os.open(self._path(self.node), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+            make_private_directory(self._directory)
+            make_private(self._directory.parent)  # a crawl that was begun when others could read it
+            self._lock_fd = os.open(self._path(self.node), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._in_process is not None:
+                self._in_process.open(self._lock_fd)
         except OSError as error:
             raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
 
@@ -66,20 +86,63 @@ class Membership:
             if left:
                 with contextlib.suppress(OSError):
                     self._path(self.node).unlink()
+            fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # closing is not enough: a map of the file has its own descriptor
             os.close(self._lock_fd)
             self._lock_fd = None
 
     async def beat(self, client: RedisClient, report: dict[str, Any]) -> None:
-        """Say that this node lives; learn which others do, the provably dead ones left out."""
-        call = scripts.beat_node(self._keys, self.node, json.dumps(report), self._lease_ms)
+        """Say that this node lives; learn which others do, the provably dead ones left out.
+
+        Raises:
+            ConfigError: one that came before this one has other settings.
+            TransientStoreError: Redis is away.
+        """
+        self._beats += 1
+        self._since_ms = self._since_ms or client.now_ms()
+        told = {FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
+        self._report = {**report, **told}
+        self.reports = await self._living(client, json.dumps(self._report))
+        for node, different in self._different(self.reports).items():
+            if came_before(self.reports[node], node, self._report, self.node):
+                raise refusal(node, different)
+
+    async def wait_for_alike(self, client: RedisClient) -> None:
+        """See, before this node is one, that those that live have the same settings.
+
+        Who may be dead is waited for: a node that differs and does not beat any more is gone when its lease is over.
+
+        Raises:
+            ConfigError, TransientStoreError: as `beat`.
+        """
+        seen: dict[str, int] = {}
+        while different := self._different(reports := await self._living(client, "", leave=True)):
+            for node, words in different.items():
+                beats = reports[node].get(BEATS, 0)
+                if seen.setdefault(node, beats) != beats:
+                    raise refusal(node, words)
+            await asyncio.sleep(LOOK_S)
+
+    def _different(self, reports: dict[str, dict[str, Any]]) -> dict[str, str]:
+        """Other nodes whose settings differ, and in what."""
+        found = {
+            node: difference(self._alike, told[FIELD])
+            for node, told in reports.items()
+            if node != self.node and FIELD in told
+        }
+        return {node: words for node, words in found.items() if words}
+
+    async def _living(self, client: RedisClient, report: str, *, leave: bool = False) -> dict[str, dict[str, Any]]:
+        call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
         [texts] = await client.run([call])
         reports = {node: json.loads(text or "{}") for node, text in texts.items()}
-        dead = [node for node, told in reports.items() if node != self.node and self.is_dead(told.get("token", ""))]
+        others = {node: told.get("token", "") for node, told in reports.items() if node != self.node}
+        # Not on the loop: a disk that hangs would stop it.
+        dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
         for node in dead:
             del reports[node]
         if dead:
             await client.run([scripts.beat_node(self._keys, node, "", self._lease_ms, leave=True) for node in dead])
-        self.reports = reports
+        return reports
 
     async def leave(self, client: RedisClient) -> None:
         """Tell the others that this node is going."""
@@ -97,20 +160,62 @@ class Membership:
         boot, _, node = token.partition(":")
         if not boot or not node or node == self.node or boot != _boot_id():
             return False
-        try:
-            fd = os.open(self._path(node), os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        finally:
-            os.close(fd)
-        return True
+        return _is_free(self._path(node))
+
+    def remove_locks(self, named: Collection[str]) -> None:
+        """Remove the lock files of dead nodes, but for those that are `named` in Redis: they still prove a death."""
+        kept = {self.node, *self.reports, *named}
+        for path in self._directory.glob("*.lock"):
+            with contextlib.suppress(OSError):
+                # One that is being taken is not locked yet.
+                if path.stem not in kept and time.time() - path.stat().st_mtime > LOCK_AGE_S and _is_free(path):
+                    path.unlink()
+
+    def in_process_of(self, token: str) -> dict[int, str] | None:
+        """What the node of this token has, or had, in process, by partition; None when that is not known here."""
+        boot, _, node = token.partition(":")
+        return read_in_process(self._path(node)) if node and boot and boot == _boot_id() else None
 
     def _path(self, node: str) -> Path:
         return self._directory / f"{node}.lock"
+
+
+class LastOwner(NamedTuple):
+    """What a node can tell of the owner of a partition that it would have.
+
+    Attributes:
+        token: that owner's.
+        is_dead: whether that is certain.
+        in_process: by partition, as `claim_partition` wants it; None when nobody can tell.
+    """
+
+    token: str
+    is_dead: bool
+    in_process: dict[int, str] | None
+
+    @classmethod
+    def of(cls, token: str, membership: Membership) -> Self:
+        """Return what this node knows of the owner of that token; first the lock, so that what it reads is the last."""
+        return cls(token, membership.is_dead(token), membership.in_process_of(token))
+
+    def in_process_of(self, partition: int) -> str:
+        """What it had in process of a partition."""
+        return UNKNOWN if self.in_process is None else self.in_process.get(partition, "")
+
+
+def _is_free(path: Path) -> bool:
+    """Whether there is a lock file that nobody holds."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
 
 
 def _boot_id() -> str:

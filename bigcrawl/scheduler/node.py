@@ -19,18 +19,27 @@ import logging
 import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from bigcrawl.exceptions import BigcrawlError, ConfigError, OwnershipLostError, TransientStoreError
-from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.client import RedisRestartedError
+from bigcrawl.exceptions import (
+    BigcrawlError,
+    ConfigError,
+    CorruptionError,
+    OwnershipLostError,
+    RewoundError,
+    TransientStoreError,
+)
+from bigcrawl.redisdb.client import RedisRefusedError, RedisRestartedError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.server_needs import look_at_needs
 from bigcrawl.scheduler.aside import Aside
 from bigcrawl.scheduler.budget import NO_POLICY
 from bigcrawl.scheduler.control import Control
 from bigcrawl.scheduler.crawl_record import open_record
 from bigcrawl.scheduler.doors import Doors
 from bigcrawl.scheduler.exchange import Exchange
+from bigcrawl.scheduler.file_work import FileWork
 from bigcrawl.scheduler.garbage import give_memory_back
 from bigcrawl.scheduler.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.handout import Handout
@@ -46,18 +55,19 @@ from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
 from bigcrawl.scheduler.robots import Robots
 from bigcrawl.scheduler.same_content import SameContent
 from bigcrawl.scheduler.shared_answers import SharedAnswers
+from bigcrawl.scheduler.shared_hosts import SharedHosts
 from bigcrawl.scheduler.snoozed import tend_snoozed
 from bigcrawl.scheduler.spaces import Spaces
 from bigcrawl.scheduler.speed import SpeedControl
 from bigcrawl.scheduler.start_requests import StartRequests
 from bigcrawl.scheduler.survey import FinishCheck, Survey, survey
 from bigcrawl.scheduler.sweep import Sweeper
+from bigcrawl.scheduler.trials import Trials
 from bigcrawl.scheduler.unhurried import UnhurriedFiles
 from bigcrawl.scheduler.wildcard_dns import WildcardDns
-from bigcrawl.url.key import partition_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
@@ -66,6 +76,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl_record import CrawlRecord
     from bigcrawl.scheduler.queued_url import QueuedUrl
     from bigcrawl.scheduler.robots import Fetch
+    from bigcrawl.url.key import Keys, PldKey
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +95,7 @@ STEER_SLOWED_S = 0.04
 TIDY_S = 60.0
 RATE_MS = 10_000  # pages a second are told over this long
 LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
+STUCK_LOOKS = 50  # in ten seconds: another node may be reading a damaged partition that was mended
 CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
 
 
@@ -103,9 +115,10 @@ class Node:
         may_acknowledge: Callable[[], bool],
         on_fatal: Callable[[BigcrawlError], None],
         revive: Callable[[], object] | None = None,
+        node_id: str = "",
     ) -> None:
         self.config = config
-        self.node_id = f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
+        self.node_id = node_id or f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
         self._client = client
         self._clock = clock
         self._poll_ended = poll_ended
@@ -114,28 +127,37 @@ class Node:
         self._on_fatal = on_fatal
         self._revive = revive
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
-        self.link_graph = LinkGraph(self.pld_of, config.crawl.partitions) if self._has_budgets else None
+        self.link_graph = LinkGraph(self.pld_of, self.pld_key, config.crawl.partitions) if self._has_budgets else None
         self.same_content, self.wildcards = self._make_trap_signs(dns)
-        self.outbox = Outbox(self.node_id, config.crawl.name, config.frontier.outbox_urls_max, clock, self.link_graph)
+        self.outbox = self._make_outbox()
         self._paces = Paces(config, self.pld_of)
         self.handout = Handout(config, clock, self.outbox, self._paces)
-        self.membership = Membership(config, self.node_id)
+        self.membership = Membership(config, self.node_id, self.handout.in_process)
         self.starts = StartRequests(config, client, self.membership, self.node_id, self._heartbeat)
-        self._reputation = Reputation(config, client, self.pld_of)
+        self._reputation = Reputation(config, client, self.pld_of, self.pld_key)
         self.ownership = self._make_ownership()
         self._dns = dns
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
         self._aside = self._make_aside()
+        self._shared_hosts = SharedHosts(config, self.node_id, client, clock, self._paces, self.handout.held)
         self._doors = self._make_doors()
         self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
         self._control = self._make_control()
         self.robots = self._make_robots(fetch)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
         self._gatekeeper = Gatekeeper(
-            self.robots, self._doors, clock, self.handout, self.sweeper, self.speed.turn, self._aside
+            self.robots,
+            self._doors,
+            clock,
+            self.handout,
+            self.sweeper,
+            self.speed.turn,
+            self._aside,
+            self._shared_hosts,
         )
         self.handout.ask_again = self._gatekeeper.offer
         self._exchange = self._make_exchange()
+        self._trials = Trials(client, self.ownership, self.handout)
         self._last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
         self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
         self._record: CrawlRecord | None = None
@@ -145,11 +167,9 @@ class Node:
         self._pumped_ms = 0
         self._folding = asyncio.Lock()
         self._restarted = False
-        self._doubtful = False
         self._troubled: set[str] = set()  # loops whose last round failed
         self._left = False
-        self.stopping = False
-        self.finished = False
+        self.stopping = self.finished = False
         self._said_too_soon = False
         self.pages_before = 0  # pages of the whole crawl when it was last surveyed
         self._pages_surveyed = 0  # never more than Redis holds, whatever is under way
@@ -166,9 +186,15 @@ class Node:
         traps = self.config.traps
         if not (self._has_budgets and traps.share):
             return None, None
-        return SameContent(traps.same_share, self.pld_of), WildcardDns(traps.wildcard_hosts, dns.lookup)
+        same_content = SameContent(traps.same_share, self.pld_of, self.pld_key)
+        return same_content, WildcardDns(traps.wildcard_hosts, dns.lookup, self.pld_key)
+
+    def _make_outbox(self) -> Outbox:
+        crawl, urls_max = self.config.crawl, self.config.frontier.outbox_urls_max
+        return Outbox(self.node_id, crawl.name, urls_max, self._clock, self.link_graph, crawl.partitions)
 
     def _make_ownership(self) -> Ownership:
+        file_work = FileWork(self._clock, self.config.frontier.lease_ms)
         return Ownership(
             self.config,
             self._client,
@@ -176,7 +202,8 @@ class Node:
             self.handout,
             self._clock,
             self._worker,
-            UnhurriedFiles(self._may_rest),
+            UnhurriedFiles(self._may_rest, file_work.note_sign),
+            file_work,
             self._reputation,
             self._paces,
         )
@@ -200,14 +227,21 @@ class Node:
 
     def _make_robots(self, fetch: Fetch) -> Robots:
         robots = Robots(
-            self.config, self._client, self._doors, self._clock, self.speed.paced(fetch), self.partition_of_host
+            self.config,
+            self._client,
+            self._doors,
+            self._clock,
+            self.speed.paced(fetch),
+            self.partition_of_host,
+            self._shared_hosts,
         )
         robots.host_fails = self.handout.fails
         robots.start = self.handout.start_aside
         return robots
 
     def _make_aside(self) -> Aside:
-        return Aside(self._client, self.handout.held, self.ownership, self.config.politeness.host_connections)
+        connections = self.config.politeness.host_connections
+        return Aside(self._client, self.handout.held, self.ownership, connections, self._clock)
 
     def _make_control(self) -> Control:
         return Control(
@@ -226,6 +260,7 @@ class Node:
             self.config, self._client, self._clock, self.ownership, self.handout, self.outbox, self._gatekeeper
         )
         exchange.bytes_account = self._reputation.bytes_account
+        self.ownership.reconciliation.note_ended = exchange.note_ended
         return exchange
 
     def __repr__(self) -> str:
@@ -250,34 +285,44 @@ class Node:
     async def join(self) -> None:
         """Everything of `start` but the loops; raises the same."""
         await self._client.ping()
+        for fault in await look_at_needs(self._client):
+            logger.warning("%(fault)s", {"fault": fault})
         self._record = await open_record(self._client, self.config.crawl)
         self._reputation.begin()
         if self.config.dns.shared_answers:
             self._dns.store = self._answers
+        await self.membership.wait_for_alike(self._client)
         self.membership.lock()
         await self._heartbeat()
         self.handout.lease_ends_ms = self._lease_end_ms(self._clock.monotonic_ms())
         if await self._control.hear_due():
             await self._refresh_budgets()
-        await self.ownership.rebalance()
+        await self._alive_during(self.ownership.rebalance())
         seen = await self.survey()
+        self.membership.remove_locks(seen.named)
         self.pages_before = self._pages_surveyed = seen.pages
-        self.finished = seen.is_empty and await self._finish.is_said()
+        self.finished = seen.is_empty and await self._finish.is_said(seen)
 
     async def abandon(self) -> None:
         """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
         await self._gatekeeper.close()
         await self._stop_sharing()
         self._worker.shutdown(wait=True)
-        self.membership.unlock(left=self._left)
+        self.membership.unlock(left=self._left or not self.ownership.has_claimed)
 
     async def _stop_sharing(self) -> None:
         if self._dns.store is self._answers:
             self._dns.store = None
         await self._answers.close()
         await self.robots.close()
+        await self.ownership.damaged.close()
         if self.wildcards is not None:
             await self.wildcards.close()
+
+    def stop(self) -> None:
+        """Take nothing more; from now on the node's end, however it comes, speaks against no URL."""
+        self.stopping = True
+        self.handout.in_process.forget()
 
     async def close(self) -> Survey | None:
         """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
@@ -285,7 +330,7 @@ class Node:
         Returns:
             A last look at the whole crawl; None when Redis is away.
         """
-        self.stopping = True
+        self.stop()
         last: Survey | None = None
         for task in self._tasks:
             task.cancel()
@@ -301,7 +346,7 @@ class Node:
                 "crawl goes on",
                 {"error": str(error) or "no answer in time"},
             )
-        self._worker.shutdown(wait=True)
+        self._worker.shutdown(wait=not self.ownership.file_work.stands_still)
         self.membership.unlock(left=self._left)
         return last
 
@@ -310,13 +355,14 @@ class Node:
         self.handout.return_all()
         if self._restarted:
             await self._recover()
-        elif self._doubtful or self._exchange.is_taking:
-            await self.ownership.reconcile()
+        else:
+            await self.ownership.settle_doubts()
         await self._flush()
         await self._end_and_take(take=False)
         await self.starts.leave_undone()
         async with self._folding:
             await self.ownership.release(list(self.ownership.owned.values()))
+        await self._shared_hosts.leave()
         await self.membership.leave(self._client)
         self._left = not self.ownership.owned
         return await self.survey()
@@ -335,9 +381,19 @@ class Node:
         assert self._record is not None, "the node has not started"
         return self._record.suffixes.pld(host)
 
+    @property
+    def keys(self) -> Keys:
+        """What makes the crawl's keys."""
+        assert self._record is not None, "the node has not started"
+        return self._record.keys
+
+    def pld_key(self, pld: str) -> PldKey:
+        """The key of a pay-level domain."""
+        return self.keys.of_pld(pld)
+
     def partition_of_host(self, host: str) -> int:
         """The partition of a host's pay-level domain."""
-        return partition_of(self.pld_of(host), self.config.crawl.partitions)
+        return self.keys.partition_of(self.pld_of(host), self.config.crawl.partitions)
 
     async def _budget_of(self, host: str) -> int:
         return await self.ownership.budget_of(self.partition_of_host(host), host)
@@ -345,7 +401,8 @@ class Node:
     @property
     def is_crowded(self) -> bool:
         """Whether spiders must wait and nothing is taken: outbox or inboxes hold as much as they may."""
-        return self.outbox.is_full or self._unfolded >= self.config.frontier.outbox_urls_max
+        inboxes_full = self._unfolded >= self.config.frontier.outbox_urls_max or self.outbox.unfolded.is_full
+        return self.outbox.is_full or inboxes_full
 
     def wake(self) -> None:
         """There is something to send or room for more: let the pump go without waiting for a batch."""
@@ -386,18 +443,22 @@ class Node:
             try:
                 rest_s = await work()
                 self._note_success(work.__name__)
-            except RedisRestartedError:
+            except RewoundError:
                 self._restarted = True
                 rest_s = 0.05
+            except RedisRefusedError as error:  # nothing was done: there is nothing to bring in line
+                rest_s = RETRY_S
+                self._note_trouble(work.__name__, error)
             except (TransientStoreError, OwnershipLostError) as error:
-                self._doubtful = True
                 rest_s = RETRY_S
                 self._note_trouble(work.__name__, error)
                 if work == self._pump:
                     await self._revive_server()
             except BigcrawlError as error:
-                self._on_fatal(error)
-                return
+                if not (isinstance(error, CorruptionError) and self.ownership.set_apart_by(error)):
+                    self._on_fatal(error)
+                    return
+                rest_s = RETRY_S
             except Exception as error:
                 logger.exception("a loop of bigcrawl failed")
                 self._on_fatal(BigcrawlError(f"{work.__name__} failed: {error!r}"))
@@ -411,7 +472,7 @@ class Node:
         self._troubled.add(loop)
 
     def _note_success(self, loop: str) -> None:
-        if loop in self._troubled and not (self._restarted or self._doubtful):
+        if loop in self._troubled and not (self._restarted or self._client.in_doubt):
             self._troubled.discard(loop)
             if not self._troubled:
                 logger.info("the crawl goes on")
@@ -448,22 +509,25 @@ class Node:
         self._poll_ended()
         if self._restarted:
             await self._recover()
-        if self._doubtful:
-            await self._client.ping()
-            await self.ownership.reconcile()
-            self._doubtful = False
+        if self._client.in_doubt:
+            await self.ownership.settle_doubts()
+        if self._trials.have_news:
+            await self._trials.flush()
         if not self._pays():
             return PUMP_BUSY_S
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
-        await self._flush()
-        moved = await self._end_and_take(take=True)
+        refused = await self._refusal_of(self._flush())
+        # What ends frees room, which may be what Redis lacks.
+        moved = await self._end_and_take(take=refused is None)
+        if refused is not None:
+            raise refused
         busy = moved or len(self.handout.held) > 0
         return PUMP_BUSY_S if busy else PUMP_IDLE_S
 
     def _pays(self) -> bool:
         """Whether a round trip is worth its CPU now: a page's share of it shrinks with the batch."""
-        if self._is_hungry or self.handout.held.unacknowledged >= PUMP_URLS:
+        if self._is_hungry or self.handout.held.has_safe(PUMP_URLS):
             return True
         return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
@@ -475,19 +539,33 @@ class Node:
         await self.outbox.flush(self._client)
         if await self._aside.flush():
             self.wake()  # the hosts' next URLs go the same way
+        await self._shared_hosts.tell()
 
     async def _fold(self) -> float:
-        if self._restarted or self._doubtful:
-            return RETRY_S
+        if self._restarted or self._client.in_doubt:
+            return FOLD_S  # the pump settles it first
         starved = self._is_starved()
         async with self._folding:
             self._note_inboxes()
             idle = not len(self.handout.held) and not self.outbox.waiting
-            admitted = await self.ownership.step_due(starved=starved, idle=idle)
+            refused = await self._refusal_of(self._step(starved=starved, idle=idle))
             await self.ownership.make_durable_due()
-        if admitted:
-            self.wake()
+            if refused is not None:
+                raise refused
         return FOLD_STARVED_S if starved else FOLD_S
+
+    async def _step(self, *, starved: bool, idle: bool) -> None:
+        if await self.ownership.step_due(starved=starved, idle=idle):
+            self.wake()
+
+    @staticmethod
+    async def _refusal_of(work: Awaitable[None]) -> RedisRefusedError | None:
+        """Do the work; the error if Redis refuses a part of it, so that other work can be done before it is raised."""
+        try:
+            await work
+        except RedisRefusedError as error:
+            return error
+        return None
 
     def _is_starved(self) -> bool:
         """Whether the node has too little to fetch."""
@@ -500,14 +578,35 @@ class Node:
     async def _beat(self) -> float:
         if not self.handout.has_lease:
             self.handout.break_off()  # the lease is renewed only when nothing of the time before it can go on
-        if self._restarted:
+        if self._restarted or self.ownership.file_work.look():
             return RETRY_S
-        await self._heartbeat()
-        await self._renew()
+        await self._say_alive()
+        if self.outbox.unfolded.wants_look:
+            await self.outbox.unfolded.look(self._client)
         if self._is_idle():
             return WATCH_IDLE_S
         # A look at each partition costs as much as several pages: with enough to fetch there is no haste.
         return WATCH_S if self._is_starved() else max(WATCH_S, min(BEAT_FED_S, self.config.frontier.lease_ms / 8000))
+
+    async def _say_alive(self) -> None:
+        await self._heartbeat()
+        await self._renew()
+
+    async def _alive_during(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what may take longer than a lease while no loop runs: opening many partitions on a slow disk."""
+        beating = asyncio.create_task(self._keep_saying_alive())
+        try:
+            await work
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+
+    async def _keep_saying_alive(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            if not self.ownership.file_work.look():
+                with suppress(BigcrawlError):  # the work meets the same error, and says so
+                    await self._say_alive()
 
     async def _watch(self) -> float:
         if self._restarted:
@@ -531,7 +630,19 @@ class Node:
             self.finished = offered == self.outbox.offered
             self._said_too_soon = not self.finished
             self.handout.wake_engine()
+        self._end_with_damage()
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
+
+    def _end_with_damage(self) -> None:
+        """End a crawl that would go on for ever: all that is left waits in damaged partitions."""
+        is_stuck = self._finish.stuck_looks >= STUCK_LOOKS and not self.ownership.damaged.is_looking
+        if is_stuck and self._is_idle() and self.config.crawl.close_when_empty:
+            self._on_fatal(
+                ConfigError(
+                    "all that is left waits in damaged partitions: mend or restore their files, which `scrapy frontier "
+                    "verify` names, and start again"
+                )
+            )
 
     async def _steer(self) -> float:
         if self.handout.crowd.look(self.handout.held):
@@ -564,6 +675,8 @@ class Node:
             self._reputation.stale_ms = now_ms + REFRESH_MS  # unless somebody says otherwise meanwhile
             try:
                 await self.ownership.refresh_budgets()
+            except RedisRefusedError:
+                self._reputation.stale_ms = now_ms  # it has no haste, and what comes after it has
             except BigcrawlError:
                 self._reputation.stale_ms = now_ms
                 raise
@@ -589,6 +702,7 @@ class Node:
             "only_failing": self._last_hosts.is_all,
         }
         await self.membership.beat(self._client, report)
+        await self._shared_hosts.meet()
 
     def _rate(self) -> float:
         """Pages a second that this node has acknowledged of late."""
@@ -602,20 +716,20 @@ class Node:
     async def _renew(self) -> None:
         """See how the owned partitions stand, and renew their leases by it."""
         sent_ms = self._clock.monotonic_ms()
-        owned = list(self.ownership.owned.values())
-        lease_ms = self.config.frontier.lease_ms
-        views = await self._client.run([scripts.look_partition(mine.keys, mine.who, lease_ms) for mine in owned])
+        owned, calls = self.ownership.leases()
+        views = await self._client.run(calls)
         unfolded = 0
-        for mine, view in zip(owned, views, strict=True):
+        for mine, view in zip(owned, views, strict=False):
             if not view.owned:
                 self.ownership.lose(mine)
                 continue
             mine.note_inbox(view)
             unfolded += mine.unfolded_urls
             if view.next_due_ms >= 0:
-                mine.due_ms = min(mine.due_ms, sent_ms + max(0, view.next_due_ms - view.now_ms))
+                mine.due_ms = min(mine.due_ms, sent_ms + view.next_due_ms - view.now_ms)
         self._unfolded = unfolded
-        self.handout.lease_ends_ms = self._lease_end_ms(sent_ms)
+        if not self.ownership.is_reclaiming:
+            self.handout.lease_ends_ms = self._lease_end_ms(sent_ms)
 
     def _lease_end_ms(self, sent_ms: int) -> int:
         lease_ms = self.config.frontier.lease_ms
@@ -636,17 +750,19 @@ class Node:
                 record = await open_record(self._client, self.config.crawl)
                 if self._record is None or record.crawl_id != self._record.crawl_id:
                     raise ConfigError("Redis came back without this crawl; restore its data, or start anew (FRESH=1)")
-                await self.ownership.reclaim_all()
-                self.outbox.resend_recent()
+                await self._alive_during(self.ownership.reclaim_all())
+                self.outbox.tell_again()
                 self._exchange.tell_again()
+                self._trials.tell_again()
                 self._reputation.publish_again()
+                self._shared_hosts.note_restart()
                 await self.starts.end_again()
             except RedisRestartedError:
                 raise
             except TransientStoreError:
                 self._client.run_id = "unknown"  # half done: the next try begins anew
                 raise
-            self._restarted = self._doubtful = False
+            self._restarted = False
         logger.info("Redis was restarted; partitions were claimed again and brought in line")
 
     # --- taking and ending
@@ -657,10 +773,14 @@ class Node:
 
     def _room(self) -> int:
         """URLs that may be taken now; none when the node stops, or cannot keep what their pages would bring."""
-        if self.stopping or not self._may_take() or self._clock.monotonic_ms() >= self.handout.lease_ends_ms:
+        if self.stopping or not self._shared_hosts.may_take:
+            return 0
+        if not self._may_take() or self._clock.monotonic_ms() >= self.handout.lease_ends_ms:
             return 0
         if self.is_crowded or self._fold.__name__ in self._troubled:
             return 0  # what cannot be folded, on a full disk for instance, must not pile up in Redis
+        if self.ownership.file_work.stands_still:
+            return 0
         room = self.config.frontier.in_process_max - len(self.handout.held)
         if self.speed.limits:
             room = min(room, self.speed.room(self.handout.buffered + self._gatekeeper.waiting))

@@ -61,6 +61,7 @@ CODES: Final[dict[str, int]] = {
     "dropped:undecodable": 1204,
     "dropped:scheme": 1205,
     "dropped:ignored": 1206,
+    "dropped:poison": 1207,
 }
 """By what the end is counted as; statuses are their own codes, from 100 to 999."""
 

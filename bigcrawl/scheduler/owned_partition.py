@@ -5,35 +5,43 @@ The fold itself, `Partition`, does no Redis; this class carries bytes between it
     read inbox -> [worker thread] fold, choose, write manifest = commit -> admit batch -> publish counts
 
 A crash after the commit and before the admission is healed at opening: retained batches are offered again,
-and Redis takes each number once.
+and Redis takes each number once. So is a Redis that has forgotten what it admitted of late: `retention`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import struct
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.exceptions import CorruptionError
+import numpy as np
+
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.codec import order_of, pack_member
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.manifest import NO_INBOX_ID
+from bigcrawl.scheduler.moved import MovedUrls
+from bigcrawl.scheduler.partition import ADMIT_URLS_MAX
+from bigcrawl.scheduler.queued_url import UNCHECKED
+from bigcrawl.scheduler.retention import Retention
 from bigcrawl.scheduler.survey import id_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Claim, Identity, Value
+    from bigcrawl.redisdb.scripts import Claim, Identity, Reconciled, Value
     from bigcrawl.scheduler.due_line import DueLine
     from bigcrawl.scheduler.partition import AdmitBatch, Partition, Step
+    from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.scheduler.suspects import Suspicion
 
 logger = logging.getLogger(__name__)
 
-ADMIT_URLS_MAX = 1_000  # one admission blocks Redis about 3 us a URL
+FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 HOT_URLS_MIN = 64
 NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
@@ -59,7 +67,9 @@ class OwnedPartition:
         hot_urls: int,
         connections: int,
         line: DueLine,
+        loss_ms: int = 0,
     ) -> None:
+        self._retention = Retention(loss_ms)
         self._line = line  # hears when the partition is due
         self._due_ms = NEVER_MS
         self.keys = keys
@@ -79,16 +89,21 @@ class OwnedPartition:
         self._extra_divisor = 1  # one of so many hot URLs may be so
         self._count_waiting()
         self.draining = False
+        self.is_damaged = False
         self.take_share = 4  # URLs to ask for: about what its due hosts have
         self.stepped_ms = 0
         self.durable_ms = 0
         self.inbox_moved = True  # URLs wait in the inbox, for all that is known
+        self.suspects: dict[int, Suspicion] = {}  # by sequence number
         self.outcomes_wait = False  # and so do other entries, of no haste
         self.unfolded_urls = 0  # in the inbox when Redis was last asked
         self._miscounted = 0  # appended but never folded, when nothing waited: rejected, or forgotten by Redis
         self._hot_max = max(HOT_URLS_MIN, hot_urls)
         self._connections = connections
         self.admitted = 0  # the last admit batch that Redis has confirmed
+        self._offered: list[tuple[int, list[str]]] = []  # the hosts of those after it that are told of
+        self.moved = MovedUrls()
+        self.owes_publish = False  # Redis may not have heard the last counts
         self._trim: tuple[str, int] = ("0-0", 0)
         self._owes_trim = False
         self._durable_folded = disk.folded_urls
@@ -190,30 +205,85 @@ class OwnedPartition:
         """Bring Redis and disk of a newly claimed partition to the same point."""
         if claim.admitted > self.disk.batch_number:
             await self._fold_forgotten(client, claim.admitted)
-        calls: list[scripts.Call[Any]] = [scripts.advance_inbox(self.keys, self.disk.inbox_id)]
-        self.admitted = claim.admitted
-        calls += self.pending_admissions()
-        await client.run(calls)
+        await client.run([scripts.advance_inbox(self.keys, self.disk.inbox_id)])
+        if claim.admitted < self.disk.batch_number:
+            await self._offer_again(client, claim.admitted)
         self.admitted = self.disk.batch_number
         await self.count_hot(client)
+
+    async def _offer_again(self, client: RedisClient, admitted: int) -> None:
+        """The manifest is ahead of Redis, by a batch that was not told yet, or by all that Redis has forgotten.
+
+        What has ended since is not offered again. Where a batch is so old that its text is gone, its URLs are forgotten
+        here too, so that they are new to whoever links to them.
+        """
+        batches = await asyncio.to_thread(lambda: list(self.disk.pending_batches(admitted)))
+        ended = await asyncio.to_thread(self._ended_of, [url for batch in batches for url in batch.urls])
+        if gone := [batch for batch in batches if not batch.has_text]:
+            await self._forget_lost(client, gone, ended)
+        again = sum(url.key not in ended for batch in batches if batch.has_text for url in batch.urls)
+        calls: list[scripts.Call[bool]] = [self._admission(batch, ended) for batch in batches]
+        await client.run([*calls, scripts.note_rewind(self.keys, self.who, again)])
+
+    async def _forget_lost(self, client: RedisClient, gone: Sequence[AdmitBatch], ended: Collection[int]) -> None:
+        """Let URLs whose text is gone be as if they had never been seen, and say so."""
+        lost = [url.key for batch in gone for url in batch.urls if url.key not in ended]
+        logger.error(
+            "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS; gone with it are "
+            "%(lost)d URLs, which are fetched when a page links to them, and those of %(unknown)d older batches",
+            {"partition": self.keys.partition, "lost": len(lost), "unknown": sum(not batch.urls for batch in gone)},
+        )
+        starts = range(0, len(lost), FORGET_AT_ONCE)
+        packed = [pack_keys(lost[at : at + FORGET_AT_ONCE]) for at in starts]
+        await client.run([scripts.note_rewind(self.keys, self.who, 0, keys) for keys in packed])
+
+    def _ended_of(self, urls: Sequence[QueuedUrl]) -> set[int]:
+        """The keys of those that have ended, for all that is known; what is fetched each time is left out."""
+        keys = np.array([url.key for url in urls if not url.flags & UNCHECKED], dtype=np.uint64)
+        has_ended, _ = self.disk.ends(keys)
+        return set(keys[has_ended].tolist())
 
     async def _fold_forgotten(self, client: RedisClient, admitted: int) -> None:
         """The manifest is behind Redis: what it admitted since must not be admitted again."""
         rows = pairs_of(await client.command("HGETALL", self.keys.batches))
         batches = {int(number): unpack_keys(packed) for number, packed in rows}
-        missing = [number for number in range(self.disk.batch_number + 1, admitted + 1) if number not in batches]
+        missing = sum(number not in batches for number in range(self.disk.batch_number + 1, admitted + 1))
         if missing:
-            raise CorruptionError(self.keys.batches, 0, f"the keys of admit batch {missing[0]}", "nothing")
-        self.disk.fold_admitted({n: keys for n, keys in batches.items() if n > self.disk.batch_number})
+            logger.error(
+                "partition %(partition)d: its files are older than all that Redis remembers, as an old copy is; "
+                "up to %(urls)d URLs are fetched again, and what the inbox brought since is lost",
+                {"partition": self.keys.partition, "urls": missing * ADMIT_URLS_MAX},
+            )
+        await asyncio.to_thread(self.disk.fold_admitted, batches, admitted)
 
-    async def count_hot(self, client: RedisClient, taken: Iterable[str] = ()) -> None:
-        """Learn how many URLs of each host are in Redis; `taken` are the hosts of those that this node holds."""
-        hot = Counter(taken)
+    async def count_hot(self, client: RedisClient) -> None:
+        """Learn how many URLs of each host are in Redis, none of them taken."""
+        hot: Counter[str] = Counter()
         ready = [host.decode() for host in await client.command("ZRANGE", self.keys.ready, 0, -1)]
-        hosts = list({*ready, *hot})
+        hosts = list(set(ready))
         counts = await client.commands([("ZCARD", self.keys.back + host) for host in hosts])
         hot.update({host: int(count) for host, count in zip(hosts, counts, strict=True) if count})
         self.hot, self.hot_urls = hot, hot.total()
+
+    def settle(self, who: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
+        """Both sides are the same again; what is known of Redis is as it was then.
+
+        Args:
+            who: this node, in the generation that has begun.
+            reply: what Redis told.
+            taken: the hosts of the URLs that the node holds.
+        """
+        self.who = who
+        hot = Counter(taken)
+        hot.update(reply.queued)
+        for number, hosts in self._offered:
+            if number > reply.admitted:
+                hot.update(hosts)
+        self.hot, self.hot_urls = hot, hot.total()
+        self.inbox_moved = self.outcomes_wait = self.owes_publish = True
+        self.snoozes_seen = -1
+        self._stalled_at = None
+        self.due_ms = 0
 
     # --- stepping
 
@@ -274,6 +344,8 @@ class OwnedPartition:
         if step.batch is not None:
             self.hot.update(url.host for url in step.batch.urls)
             self.hot_urls += len(step.batch.urls)
+            self._offered = [offer for offer in self._offered if offer[0] > self.admitted]
+            self._offered.append((step.batch.number, [url.host for url in step.batch.urls]))
             calls.append(self._admission(step.batch))
         calls.append(self.publish())
         return calls
@@ -285,8 +357,10 @@ class OwnedPartition:
     def publish(self) -> scripts.Call[int]:
         """The call that publishes counts and trims what an earlier durable manifest made needless."""
         state: dict[str, Value] = {
+            "damaged": int(self.is_damaged),
             "folded": self.disk.inbox_id,
             "manifest": self.disk.manifest_number,
+            "chosen": self.disk.batch_number,
             "waiting": self.waiting,
             "withheld": self.withheld,
             "seen": self.disk.seen,
@@ -303,8 +377,10 @@ class OwnedPartition:
         everything that was admitted before it.
         """
         before = (self.disk.durable_inbox_id, self.disk.durable_batch_number)
-        self.disk.forget_batches(before[1])
+        self.disk.forget_text(min(before[1], self._retention.text_upto(now_ms)))
+        self.disk.forget_batches(min(before[1], self._retention.keys_upto(now_ms)))
         self.disk.make_durable()
+        self._retention.note(now_ms, self.disk.durable_batch_number)
         self._owes_trim = (self.disk.durable_inbox_id, self.disk.durable_batch_number) != before
         self._trim = before
         self._durable_folded = self.disk.folded_urls
@@ -344,10 +420,12 @@ class OwnedPartition:
         if count > 1:
             self.hot[host] = count - 1
 
-    def _admission(self, batch: AdmitBatch) -> scripts.Call[bool]:
+    def _admission(self, batch: AdmitBatch, ended: Collection[int] = ()) -> scripts.Call[bool]:
+        """The call that admits a batch; of one without its text, and of what has ended, the number alone."""
         rows = [
             (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
-            for i, url in enumerate(batch.urls)
+            for i, url in enumerate(batch.urls if batch.has_text else ())
+            if url.key not in ended
         ]
         packed = pack_keys(url.key for url in batch.urls)
         return scripts.admit_urls(self.keys, self.who, batch.number, packed, self._connections, rows)

@@ -16,18 +16,28 @@ batch is part of the step's record; one that was committed and not told is in `p
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.drum.files import DiskFiles, store_errors
-from bigcrawl.exceptions import ContractError
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.admission import AdmitBatch, PartitionLimits, decode_admit_batch, encode_admit_batch
-from bigcrawl.scheduler.epochs import list_committed, remove_older_epochs, take_over, verify_newest
+from bigcrawl.scheduler.epochs import (
+    begin_epoch,
+    is_unused,
+    list_committed,
+    list_epochs,
+    remove_epoch,
+    remove_older_epochs,
+    take_over,
+    verify_newest,
+)
 from bigcrawl.scheduler.fold import Fold, State
 from bigcrawl.scheduler.front_queues import LEVELS, Selector
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.inbox_entry import InboxEntry
-from bigcrawl.scheduler.manifest import NO_INBOX_ID, Manifest
+from bigcrawl.scheduler.manifest import NO_INBOX_ID, BatchPlace, Manifest
 from bigcrawl.scheduler.manifest_log import MANIFEST, ManifestLog, decode_manifest
 from bigcrawl.scheduler.parked_queues import ParkedQueues
 from bigcrawl.scheduler.seen import entries_after
@@ -45,12 +55,14 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.exceptions import CorruptionError
-    from bigcrawl.scheduler.budgeting import Budgets, PldOf, Withholds
+    from bigcrawl.scheduler.budgeting import Budgets, PldKeyOf, PldOf, Withholds
     from bigcrawl.scheduler.epochs import EpochDirectory
     from bigcrawl.scheduler.traps import Turned
     from bigcrawl.scheduler.turns import TurnState
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
+
+ADMIT_URLS_MAX = 1_000  # in a batch: one admission blocks Redis about 3 us a URL
 
 
 class Step(NamedTuple):
@@ -91,6 +103,7 @@ class Partition:
         limits: PartitionLimits,
         budgets: Budgets | None,
         pld_of: PldOf | None,
+        pld_key: PldKeyOf | None,
     ) -> None:
         self._directory = directory
         self._own = own
@@ -101,6 +114,7 @@ class Partition:
         self._durable: Manifest | None = None
         self._budgets = budgets
         self._pld_of = pld_of
+        self._pld_key = pld_key
         # What the last step asked for budgets; nothing is asked before the first.
         self.withholds: Withholds | None = None  # of what is blacklisted; another object asks the queues again
         self._asked_withholds: Withholds | None = None
@@ -113,6 +127,7 @@ class Partition:
             InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
         )
         self._forgotten = 0
+        self._without_text_upto = 0
         self._older_removed = False
 
     @classmethod
@@ -126,12 +141,13 @@ class Partition:
         fall_back: bool = False,
         budgets: Budgets | None = None,
         pld_of: PldOf | None = None,
+        pld_key: PldKeyOf | None = None,
     ) -> Partition:
         """Open a partition in a new epoch, taking over what the newest manifest describes.
 
         Args:
             directory: the partition's own, ``<state>/p<id>``; made if need be.
-            epoch: higher than any used before (`last_epoch`); each is used once.
+            epoch: above `last_epoch`; each is used once.
             limits: what bounds the hot set.
             files: the file system; the real one by default.
             fall_back: where the newest manifest is damaged or names lost bytes, go back to the last
@@ -139,18 +155,26 @@ class Partition:
                 (`fold_admitted`).
             budgets: how many URLs of a PLD pass in a turn; None: as many as there are. See `budgets`.
             pld_of: a host's PLD; by default each host is its own.
+            pld_key: the key of a PLD; by default that of a crawl without a secret.
 
         Raises:
-            ContractError: the epoch, or a later one, was used before.
+            OwnershipLostError: somebody has opened the epoch, or a later one.
             CorruptionError: the manifest or a file it names is damaged; never a restart from empty.
             TransientStoreError: the disk failed or is full; may be repeated with the same epoch.
         """
+        files = files or DiskFiles()
         with store_errors(directory):
-            own, inherited = take_over(directory, epoch, files or DiskFiles(), fall_back=fall_back)
-            manifest, batches = inherited or (Manifest(epoch), [])
-            manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
-            log = ManifestLog(own.path, own.files)
-            return cls(directory, own, log, log.begin(manifest, batches), limits, budgets, pld_of)
+            own = begin_epoch(directory, epoch, files)
+            try:
+                inherited = take_over(directory, own, fall_back=fall_back)
+                manifest, batches = inherited or (Manifest(epoch), [])
+                manifest = replace(manifest, epoch=epoch, number=manifest.number + 1, durable=0)
+                log = ManifestLog(own.path, own.files)
+                return cls(directory, own, log, log.begin(manifest, batches), limits, budgets, pld_of, pld_key)
+            except (OSError, BigcrawlError):
+                with suppress(OSError):  # else a later owner removes it
+                    remove_epoch(own.path, files)
+                raise
 
     @staticmethod
     def exists(directory: Path, files: Files | None = None) -> bool:
@@ -159,10 +183,16 @@ class Partition:
             return bool(list_committed(directory, files or DiskFiles()))
 
     @staticmethod
-    def last_epoch(directory: Path, files: Files | None = None) -> int:
-        """Return the highest epoch with a manifest; 0 when there is none."""
+    def is_unused(directory: Path, files: Files | None = None) -> bool:
+        """Return whether nothing is lost if Redis forgets the partition; raises as `open`."""
         with store_errors(directory):
-            epochs = list_committed(directory, files or DiskFiles())
+            return is_unused(directory, files or DiskFiles())
+
+    @staticmethod
+    def last_epoch(directory: Path, files: Files | None = None) -> int:
+        """Return the highest epoch that was ever begun and not removed; 0 when there is none."""
+        with store_errors(directory):
+            epochs = list_epochs(directory, files or DiskFiles())
         return epochs[0] if epochs else 0
 
     def __repr__(self) -> str:
@@ -326,6 +356,16 @@ class Partition:
     # Folding.
 
     @property
+    def host_share(self) -> int:
+        """How many URLs of a host are hot before other hosts have theirs, from the next step on."""
+        return self._limits.low
+
+    @host_share.setter
+    def host_share(self, urls: int) -> None:
+        if urls != self._limits.low:
+            self._limits = replace(self._limits, host_hot_low=urls)
+
+    @property
     def budgets(self) -> Budgets | None:
         """What is asked for budgets, from the next step on; None: as many URLs of each PLD as there are.
 
@@ -370,7 +410,8 @@ class Partition:
             if budgets is not None:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
-            chosen = fold.choose(budgets, self._pld_of, room, hot, self._limits, away, self.withholds, extra_room)
+            whose = (self._pld_of, self._pld_key)
+            chosen = fold.choose(budgets, *whose, room, hot, self._limits, away, self.withholds, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.turned)
             if fresh or work.differs(self._state):
@@ -396,7 +437,7 @@ class Partition:
                 parked=work.parked.state(),
                 batch_number=before.batch_number + bool(batch),
                 admitted=before.admitted + (len(batch.urls) if batch else 0),
-                retained=tuple(place for place in before.retained if place.number > self._forgotten),
+                retained=self._still_retained(),
                 already=tuple(work.already.items()),
                 folded_urls=before.folded_urls + step.new + step.duplicates,
                 duplicates=before.duplicates + step.duplicates,
@@ -405,6 +446,12 @@ class Partition:
             encode_admit_batch(batch) if batch else b"",
         )
         self._state = work
+
+    def _still_retained(self) -> tuple[BatchPlace, ...]:
+        places = self._manifest.retained
+        if not places or places[0].number > self._forgotten:
+            return places
+        return tuple(place for place in places if place.number > self._forgotten)
 
     def _commit(self, manifest: Manifest, batch: bytes = b"") -> None:
         """Append a manifest, which gets the next number, and the batch it brings."""
@@ -416,15 +463,18 @@ class Partition:
     def pending_batches(self, above: int) -> Iterator[AdmitBatch]:
         """Yield the committed batches with a number above the last one Redis knows, in order.
 
+        One that Redis had for so long that its text was dropped has its keys alone, or not even those: see
+        `AdmitBatch.has_text`.
+
         Raises:
-            ContractError: one of them was forgotten already.
             CorruptionError: one of them is damaged.
         """
         for number in range(above + 1, self.batch_number + 1):
             # Places are those of the log as it is when the batch is asked for.
             place = next((place for place in self._manifest.retained if place.number == number), None)
             if place is None:
-                raise ContractError(f"{self!r}: admit batch {number} was forgotten, Redis is at {above}")
+                yield AdmitBatch(number, 0, [])
+                continue
             _, offset, length = place
             with store_errors(self._directory):
                 data = self._own.read(MANIFEST, offset, length)
@@ -434,32 +484,34 @@ class Partition:
         """Let later manifests drop the batches up to a number: Redis has persisted them."""
         self._forgotten = max(self._forgotten, min(upto, self.batch_number))
 
-    def fold_admitted(self, batches: Mapping[int, Sequence[int]], next_seq: int | None = None) -> None:
+    def forget_text(self, upto: int) -> None:
+        """Let later logs keep of the batches up to a number the keys alone."""
+        self._without_text_upto = max(self._without_text_upto, upto)
+
+    def fold_admitted(self, batches: Mapping[int, Sequence[int]], upto: int = 0) -> None:
         """Take as admitted what Redis admitted beyond this manifest; committed at once.
 
         Each of the keys is skipped once when its URL is next met at admission, whether it waits already
         or is still in the inbox.
 
         Args:
-            batches: the keys of every batch Redis knows above `batch_number`; lower ones are ignored.
-            next_seq: the sequence number of the next URL; by default it follows from the keys.
-
-        Raises:
-            ContractError: a batch in between is missing.
+            batches: the keys of the batches that Redis has, by number; those up to `batch_number` are ignored.
+            upto: the last batch that Redis admitted; by default the last of those. What was in one that is missing
+                is admitted again, and given other sequence numbers.
         """
-        beyond = sorted(number for number in batches if number > self.batch_number)
-        if not beyond:
+        last = max((upto, *batches))
+        if last <= self.batch_number:
             return
-        if beyond != list(range(self.batch_number + 1, beyond[-1] + 1)):
-            raise ContractError(f"{self!r} is behind Redis, which knows only batches {beyond}")
-        keys = [key for number in beyond for key in batches[number]]
+        beyond = range(self.batch_number + 1, last + 1)
+        keys = [key for number in beyond for key in batches.get(number, ())]
+        missing = sum(number not in batches for number in beyond)
         already = self._state.already + Counter(keys)
         with store_errors(self._directory):
             self._commit(
                 replace(
                     self._manifest,
-                    batch_number=beyond[-1],
-                    admitted=max(self.admitted + len(keys), next_seq or 0),
+                    batch_number=last,
+                    admitted=self.admitted + len(keys) + missing * ADMIT_URLS_MAX,
                     already=tuple(already.items()),
                 )
             )
@@ -481,7 +533,7 @@ class Partition:
             self._own.sync_files(needed)
             if self._log.has_grown:
                 self._own.note_renamed()
-                self._manifest = self._log.begin_anew()
+                self._manifest = self._log.begin_anew(self._without_text_upto)
             else:
                 self._log.sync()
             self._own.sync_names()

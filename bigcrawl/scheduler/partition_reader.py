@@ -106,7 +106,7 @@ def _read_newest(directory: Path, key: int, pld: int, files: Files) -> UrlOnDisk
 def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDisk:
     is_seen = bool(tables.seen.check(np.array([key], dtype=KEY_TYPE))[0])
     record, turns = _value_of(tables.plds, pld), manifest.turns
-    in_degree, pld_turn, used, mark = record.item() if record is not None else (0, 0, 0, 0)
+    in_degree, pld_turn, used, mark, *_ = record.item() if record is not None else (0, 0, 0, 0)
     return UrlOnDisk(
         manifest.inbox_id,
         is_seen,

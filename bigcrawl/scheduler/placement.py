@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     RecordArray = npt.NDArray[np.void]
     NumberArray = npt.NDArray[np.int64]
 
-RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4")])
-"""What the table of PLDs holds of each, in-degree included, which is none of placement's; all zero is as none."""
+RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4"), ("hosts", "<u4")])
+"""What the table of PLDs holds of each; in-degree and hosts are none of placement's; all zero is as none."""
 
 OVER_BUDGET = -1
 """In the place of a turn: the over-budget queue."""

@@ -23,13 +23,18 @@ class RecentKeys:
         """Make room for so many keys, a power of two above 1."""
         assert places > 1, "one place would hold any key at the start"
         assert places & (places - 1) == 0, "low bits name a place"
-        # To begin with each place has a key that belongs elsewhere.
-        self._keys: KeyArray = np.arange(places, dtype=np.uint64) ^ np.uint64(1)
+        self._keys: KeyArray = np.empty(places, dtype=np.uint64)
         self._places = self._keys.data
         self._mask = places - 1
+        self.clear()
 
     def __repr__(self) -> str:
         return f"<RecentKeys of {len(self._keys)}>"
+
+    def clear(self) -> None:
+        """Forget all keys."""
+        # Each place has a key that belongs elsewhere.
+        self._keys[:] = np.arange(len(self._keys), dtype=np.uint64) ^ np.uint64(1)
 
     def is_new(self, key: int) -> bool:
         """Whether the key was not met lately; it is from now on. Cost: 0.2 us."""

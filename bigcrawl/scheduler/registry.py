@@ -22,7 +22,15 @@ class PageStorage(Protocol):
     """What keeps the crawl's pages."""
 
     def is_flushed(self) -> bool:
-        """Whether everything downloaded so far is safe; while it is not, nothing is acknowledged."""
+        """Whether it takes pages; while it does not, nothing is fetched or acknowledged."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages, and notes of them, it was given so far."""
+
+    @property
+    def safe_pages(self) -> int:
+        """How many of them are safe, the first ones; a URL is acknowledged when it has ended before that."""
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
         """Keep what has been found out of the page that answered a request."""

@@ -22,7 +22,6 @@ from bigcrawl.scheduler.codec import look_at_address
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, sum_published
 from bigcrawl.scheduler.rule_book import RuleBook
 from bigcrawl.scheduler.traps import divided
-from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition import Partition
     from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.url.key import PldKey
 
 logger = logging.getLogger(__name__)
 
@@ -49,10 +49,13 @@ class Reputation:
     Attributes:
         budgets: what partitions are to ask; None where there are no budgets at all.
         pld_of: a host's PLD.
+        pld_key: the key of a PLD.
         stale_ms: monotonic; when it should be looked at again.
     """
 
-    def __init__(self, config: Config, client: RedisClient, pld_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, config: Config, client: RedisClient, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey]
+    ) -> None:
         """Check the settings; no budgets are made before `begin`.
 
         Raises:
@@ -67,9 +70,10 @@ class Reputation:
         self._published: dict[int, InDegreeCounts] = {}
         self._counts = EMPTY_COUNTS
         self.pld_of = pld_of
+        self.pld_key = pld_key
         self.stale_ms = 0
         self.budgets: Budgets | None = None
-        self._book = RuleBook({}, pld_of)
+        self._book = RuleBook({}, pld_of, pld_key)
         self._limits_bytes = False
         self._blacklist: Blacklist = NOTHING
         self._new_blacklist: Blacklist = NOTHING
@@ -126,7 +130,7 @@ class Reputation:
         """
         if self.budgets is None:
             return [0] * len(hosts)
-        plds = np.array([pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
+        plds = np.array([self.pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
         budgets = self.budgets.budgets(plds, partition.in_degrees(plds))
         divisors = partition.trap_divisors(plds)
         found: list[int] = (budgets if divisors is None else divided(budgets, divisors)).tolist()
@@ -158,6 +162,6 @@ class Reputation:
 
     def _new_budgets(self) -> Budgets | None:
         rules = merge_rules(self._rules, self._live)
-        self._book = RuleBook(rules, self.pld_of)
+        self._book = RuleBook(rules, self.pld_of, self.pld_key)
         self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
         return make_budgets(self._config.budget, self._counts, self._book, look_at_address)

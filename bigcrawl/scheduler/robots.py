@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.keys import PartitionKeys
     from bigcrawl.scheduler.doors import Doors
     from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.shared_hosts import SharedHosts
 
 RULES_BYTES_MAX = 48 << 20  # of memory, about: 100,000 hosts that share a few files, or 20,000 with one of their own
 ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # of an authority, and of rules
@@ -120,7 +121,9 @@ class Robots:
         clock: Clock,
         fetch: Fetch,
         partition_of_host: Callable[[str], int],
+        shared_hosts: SharedHosts | None = None,
     ) -> None:
+        self._shared_hosts = shared_hosts
         self._crawl = config.crawl.name
         self._node = config.crawl.node
         self._policy = config.politeness
@@ -314,8 +317,13 @@ class Robots:
         if not await self._borrow(keys, host, ticket):
             return Fetched(None)  # busy all the time, or resting for long
         rest_ms = self._policy.host_delay_ms
+        shared = self._shared_hosts if self._shared_hosts is not None and self._shared_hosts.are_kept else None
+        is_held = False
         try:
             async with asyncio.timeout(BORROW_DOORS_MS_MAX / 1000):
+                if shared is not None:
+                    await shared.hold_host(host)
+                    is_held = True
                 await self._wait_at_doors(host, self._clock.monotonic_ms(), url)
             self.fetched += 1
             fetched = await self._fetch(url)
@@ -324,6 +332,8 @@ class Robots:
         except (Closed, TimeoutError):
             return Fetched(None)
         finally:
+            if shared is not None and is_held:
+                shared.leave_host(host, rest_ms)
             await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:

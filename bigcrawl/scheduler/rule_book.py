@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.scheduler.budget_rules import BELOW, URL_PATTERN, Rule
-from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from bigcrawl.url.key import PldKey
 
 HOSTS_CACHED_MAX = 100_000
 """Hosts whose limits are remembered, as many as PLDs are: some 10 MB where few have any."""
@@ -56,12 +57,13 @@ class RuleBook:
     Args:
         rules: by normalised name, as `merge_rules` returns them.
         pld: a host's PLD, by the crawl's own public-suffix list.
+        pld_key: the key of a PLD, by the crawl's own secret; accounts are made with it too.
 
     Cost: 0.1 us for a host that was asked for lately, some microseconds otherwise; with re: rules, a search a URL
     and rule on top, by the user's own expression.
     """
 
-    def __init__(self, rules: Mapping[str, Rule], pld: Callable[[str], str]) -> None:
+    def __init__(self, rules: Mapping[str, Rule], pld: Callable[[str], str], pld_key: Callable[[str], PldKey]) -> None:
         self._by_name = {name: rule for name, rule in rules.items() if not name.startswith(URL_PATTERN)}
         self._patterns = [
             _Pattern(name, re.compile(name.removeprefix(URL_PATTERN)).search, rule)
@@ -69,6 +71,7 @@ class RuleBook:
             if name.startswith(URL_PATTERN)
         ]
         self._pld = pld
+        self._pld_key = pld_key
         self._cached = lru_cache(HOSTS_CACHED_MAX)(self._look_up)
 
     def __repr__(self) -> str:
@@ -85,7 +88,7 @@ class RuleBook:
     def pld_budgets(self) -> dict[int, int]:
         """Return the budgets that rules give to whole PLDs: key of the PLD -> URLs a turn."""
         return {
-            pld_key(name): rule.budget
+            self._pld_key(name): rule.budget
             for name, rule in self._by_name.items()
             if rule.budget is not None and not name.startswith(BELOW) and self._pld(name) == name
         }
@@ -101,7 +104,7 @@ class RuleBook:
         if not found:
             return limits
         pld = self._pld(host)
-        return Limits(*(limit or _smallest(found, at, pld) for at, limit in enumerate(limits)))
+        return Limits(*(limit or self._smallest(found, at, pld) for at, limit in enumerate(limits)))
 
     def _look_up(self, host: str) -> Limits:
         pld = self._pld(host)
@@ -109,8 +112,8 @@ class RuleBook:
         chain = [(name, self._by_name[name]) for name in names if name in self._by_name]
         if not chain:
             return NO_LIMITS
-        own = pld_key(f"host {host}")  # no PLD has a space
-        of_pld = pld_key(pld)
+        own = self._pld_key(f"host {host}")  # no PLD has a space
+        of_pld = self._pld_key(pld)
         found: list[Limit | None] = []
         for at in range(len(Limits._fields)):
             name, value = next(((name, rule[at]) for name, rule in chain if rule[at] is not None), ("", None))
@@ -118,16 +121,15 @@ class RuleBook:
             found.append(None if value is None else Limit(value, name, account))
         return Limits(*found)
 
+    def _smallest(self, patterns: list[_Pattern], at: int, pld: str) -> Limit | None:
+        limits = [(value, pattern.name) for pattern in patterns if (value := pattern.rule[at]) is not None]
+        if not limits:
+            return None
+        value, name = min(limits)
+        return Limit(value, name, self._pld_key(f"{name} {pld}"))
+
 
 def _above(host: str) -> list[str]:
     """The names of "*." rules that a host falls under, longest first: of a.b.c those of b.c and c."""
     labels = host.split(".")
     return [BELOW + ".".join(labels[at:]) for at in range(1, len(labels))]
-
-
-def _smallest(patterns: list[_Pattern], at: int, pld: str) -> Limit | None:
-    limits = [(value, pattern.name) for pattern in patterns if (value := pattern.rule[at]) is not None]
-    if not limits:
-        return None
-    value, name = min(limits)
-    return Limit(value, name, pld_key(f"{name} {pld}"))

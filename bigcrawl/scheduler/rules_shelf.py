@@ -4,18 +4,20 @@ A shelf is a second copy of host records' rules, by authority, in the form they 
 none, and spares the site one more fetch of its robots.txt. Nothing depends on it: what a node that dies has not written
 is fetched again, a damaged file is thrown away, and where the disk fails the crawl goes on without.
 
-Source: IRLbot §6.3 (RobotsCache on disk). Differs: asked for one host at a time, when its rules are needed.
+Source: IRLbot §4.3 (RobotsCache, on disk). Differs: asked for one host at a time, when its rules are needed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections import OrderedDict, defaultdict
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
+from bigcrawl.private_files import FILE_MODE, make_private_directory
 from bigcrawl.scheduler.gathered import Gathered
 
 if TYPE_CHECKING:
@@ -111,7 +113,8 @@ class RulesShelf:
         connection = self._open.get(partition)
         if connection is None:
             path = self._path(partition)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_directory(path.parent)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE))
             connection = sqlite3.connect(path, timeout=LOCKED_S, check_same_thread=False)
             self._open[partition] = connection
             for statement in _OPENING:

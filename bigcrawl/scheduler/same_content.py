@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final
 from isal import isal_zlib
 
 from bigcrawl.scheduler.outcomes import pack_same_content
-from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from bigcrawl.url.key import PldKey
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +51,10 @@ class SameContent:
     Cost: 0.8 us a page of 21 KB.
     """
 
-    def __init__(self, share: float, pld_of: Callable[[str], str]) -> None:
+    def __init__(self, share: float, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey]) -> None:
         self._least = math.ceil(share * WINDOW)
         self._pld_of = pld_of
+        self._pld_key = pld_key
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
 
     def __repr__(self) -> str:
@@ -84,7 +86,7 @@ class SameContent:
                 {"pld": pld, "same": same, "window": WINDOW},
             )
         seen.told = bool(verdict)
-        return pack_same_content(pld_key(pld), verdict)
+        return pack_same_content(self._pld_key(pld), verdict)
 
 
 def _different(bits: int) -> int:

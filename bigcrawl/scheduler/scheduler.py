@@ -17,14 +17,19 @@ import hashlib
 import json
 import logging
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.defer import deferred_from_coro
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError, RequestNotStorableError, TransientStoreError
+from bigcrawl.exceptions import (
+    BigcrawlError,
+    OwnershipLostError,
+    RequestNotStorableError,
+    TransientStoreError,
+)
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns, shared_dns
@@ -40,8 +45,8 @@ from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.tries import Tries
+from bigcrawl.scheduler.watchdog import Watchdog
 from bigcrawl.url.canonical import UrlError
-from bigcrawl.url.key import UrlKey, url_key_array
 from bigcrawl.url.shape import Shapes, kinds_of
 
 if TYPE_CHECKING:
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
     from bigcrawl.links import Links
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.survey import Survey
+    from bigcrawl.url.key import UrlKey
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +70,8 @@ LOOK_OUT_S = 0.25
 FLUSH_TRIES = 100  # five seconds; Redis may be away
 CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
 CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
-JOIN_TRIES_MAX = 3
+JOIN_LOOK_S = 0.1  # between two looks whether the start was called off
+JOIN_LOOKS = 5  # before the start is tried again
 
 
 class Scheduler(BaseScheduler):
@@ -80,14 +87,16 @@ class Scheduler(BaseScheduler):
         self._marks = Shapes(self.config.traps).marks if self.config.traps.share else None
         self._probe = EngineProbe(crawler)
         self._started: dict[Request, HeldUrl] = {}
-        self._tries = Tries(self._started, self.config.frontier.url_bytes_max)
+        self._tries = Tries(self._started, self.config.frontier.url_bytes_max, self._key_of)
         self._start_requests: WeakSet[Request] = WeakSet()
+        self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # where requests on their way were found
         self._embedded: EmbeddedServer | None = None
         self._client: RedisClient | None = None
         self._spider: Spider | None = None
         self._failed: BigcrawlError | None = None
         self._said: set[str] = set()
         self._abort_at: float | None = None
+        self._watchdog: Watchdog | None = None
         self._closed = False
         self.node: Node | None = None
         self.last_survey: Survey | None = None
@@ -117,6 +126,8 @@ class Scheduler(BaseScheduler):
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
         tame_memory()
+        self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, self._running_url)
+        self._watchdog.start(asyncio.get_running_loop())
         self._look_out()
         if self.node.finished:
             logger.info(
@@ -125,8 +136,16 @@ class Scheduler(BaseScheduler):
             )
 
     async def _join(self, url: str) -> Node:
-        """Start this node; an embedded server that dies meanwhile is started again, a few times."""
-        for tries_left in reversed(range(JOIN_TRIES_MAX)):
+        """Start this node; what passes by itself is waited for: a Redis that restarts, or cannot write, a full disk.
+
+        An embedded server that dies meanwhile is started again.
+
+        Raises:
+            BigcrawlError: waiting does not mend it, took too long, or somebody has asked for the end.
+        """
+        now = asyncio.get_running_loop().time
+        until = now() + self.config.frontier.start_wait_ms / 1000
+        while True:
             self._client = RedisClient(url)
             node = self._new_node(self._client)
             try:
@@ -134,12 +153,31 @@ class Scheduler(BaseScheduler):
             except BigcrawlError as error:
                 await node.abandon()
                 await self._client.close()
-                if self._embedded is None or not tries_left or not isinstance(error, TransientStoreError):
+                if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
                     raise
-                await asyncio.to_thread(self._embedded.ensure_running)
+                if "start" not in self._said:
+                    self._said.add("start")
+                    logger.warning(
+                        "cannot start yet: %(error)s; trying for %(seconds)d s (BIGCRAWL_START_WAIT)",
+                        {"error": error, "seconds": round(until - now())},
+                    )
+                await self._rest_before_start()
+                if self._is_called_off():
+                    raise
+                if self._embedded is not None:
+                    await asyncio.to_thread(self._embedded.ensure_running)
             else:
                 return node
-        raise AssertionError("unreachable")
+
+    async def _rest_before_start(self) -> None:
+        for _ in range(JOIN_LOOKS):
+            if self._is_called_off():
+                return
+            await asyncio.sleep(JOIN_LOOK_S)
+
+    def _is_called_off(self) -> bool:
+        """Whether a signal asked for the end while the spider was still being opened; Scrapy looks at it afterwards."""
+        return self._crawler.crawling is False
 
     def _new_node(self, client: RedisClient) -> Node:
         node = Node(
@@ -154,7 +192,8 @@ class Scheduler(BaseScheduler):
             on_fatal=self.fail,
             revive=self._embedded.ensure_running if self._embedded else None,
         )
-        node.handout.wake_engine = self._probe.wake
+        node.handout.held.storage = storage_of(self._crawler)
+        node.handout.wake_engine = node.handout.suspects.wake_engine = self._probe.wake
         node.handout.crowd.on_change = self._note_limit
         self._note_limit(node.handout.crowd.limit)
         node.handout.break_off = self._break_off
@@ -169,6 +208,8 @@ class Scheduler(BaseScheduler):
 
     async def _close(self) -> None:
         self._closed = True
+        if self._watchdog is not None:
+            self._watchdog.stop()
         if self.node is not None:
             self.last_survey = await self.node.close()
         await leave_dns()
@@ -227,10 +268,13 @@ class Scheduler(BaseScheduler):
         if node is None:
             return None
         try:
+            if node.handout.suspects:
+                self._poll_ended()  # what waits for their end has waited enough
             while self._may_take() and (held := node.handout.pop()) is not None:
                 request = self._build(held)
                 if request is not None:
                     self._started[request] = held
+                    node.handout.note_started(held)
                     return request
         except Exception:
             logger.exception("bigcrawl could not hand out a request")
@@ -249,13 +293,13 @@ class Scheduler(BaseScheduler):
         if links.meta:
             self._heed_meta(links.meta)
         urls = list(dict.fromkeys(urls))
-        keys = url_key_array(urls)
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
         offered = 0
-        for at in node.outbox.not_recent(keys):
+        keys = node.keys
+        for at in node.outbox.not_recent(keys.marks_of(urls)):
             try:
-                queued = encode(UrlKey(int(keys[at])), urls[at])
+                queued = encode(keys.of_url(urls[at]), urls[at])
             except (ValueError, IndexError):  # said to be canonical, and no URL at all
                 self._drop("url", urls[at])
                 continue
@@ -268,6 +312,11 @@ class Scheduler(BaseScheduler):
     def note_start_request(self, request: Request) -> None:
         """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
         self._start_requests.add(request)
+
+    def note_found(self, request: Request, page: str) -> None:
+        """A callback made this request of a page: the next time it is enqueued it is a link from there."""
+        if self.node is not None and self.node.link_graph is not None:
+            self._pages[request] = page
 
     def tell_sitemaps(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
         """Have `tell` called with each robots.txt that is fetched and names sitemaps, and with their URLs.
@@ -384,6 +433,12 @@ class Scheduler(BaseScheduler):
                 if node.wildcards is not None and node.wildcards.has_verdicts:
                     held.remark += node.wildcards.take(node.pld_of(held.host))
 
+    def note_running(self, request: Request | None) -> None:
+        """The page of a request is with the spider now, should it stay there. Cost: 0.2 us."""
+        held = self._started.get(request) if request is not None else None
+        if held is not None and self.node is not None:
+            self.node.handout.in_process.running = held
+
     def was_answered(self, request: Request) -> bool:
         """Whether a handed-out request has an answer, one that could be used."""
         held = self._started.get(request)
@@ -459,19 +514,31 @@ class Scheduler(BaseScheduler):
             self._tries.try_again(held, request, self._spider, node.handout)
             return True
         checked = is_start or not request.dont_filter or self._tries.is_redirect(meta)
-        url, _ = encode_request(
+        url, canonical = encode_request(
             request,
             self._spider,
+            key_of=node.keys.of_request,
             checked=checked,
             url_bytes_max=self.config.frontier.url_bytes_max,
             marks=self._marks,
         )
-        if checked and node.outbox.is_recent(url.key):
+        is_plain = request.method == "GET" and not request.body
+        if node.link_graph is not None and (page := self._pages.pop(request, "")):
+            node.link_graph.note(page, (canonical,))
+        if checked and node.outbox.is_recent(node.keys.mark_of(canonical) if is_plain else url.key):
             return False
         node.offer(url)
         if url.flags:
             self._count_shapes(url.flags)
         return True
+
+    def _running_url(self) -> str:
+        running = self.node.handout.in_process.running if self.node is not None else None
+        return running.url if running is not None else ""
+
+    def _key_of(self, canonical: str, method: str, body: bytes) -> UrlKey:
+        assert self.node is not None
+        return self.node.keys.of_request(canonical, method, body)
 
     def _retry_after_ms(self, response: Response) -> int:
         value, date = (response.headers.get(name, b"") or b"" for name in ("Retry-After", "Date"))
@@ -518,7 +585,7 @@ class Scheduler(BaseScheduler):
         assert self.node is not None
         now = asyncio.get_running_loop().time()
         if self._abort_at is None:
-            self.node.stopping = True
+            self.node.stop()
             self.node.handout.return_unstarted()
             self._abort_at = now + self.config.politeness.stop_grace_ms / 1000
         elif now >= self._abort_at:

@@ -18,7 +18,7 @@ from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.blacklist import NOTHING
-from bigcrawl.scheduler.codec import unpack_member
+from bigcrawl.scheduler.codec import order_of, seq_of, unpack_member
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
 
@@ -67,7 +67,7 @@ async def tend_snoozed(
         if host in mine.away and urls > mine.away[host]
     ]
     if surplus:
-        await _park(client, surplus[:HOSTS_AT_ONCE])
+        await _park(client, surplus[:HOSTS_AT_ONCE], now_ms)
 
 
 async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist) -> None:
@@ -83,23 +83,37 @@ async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: in
         mine.snoozes_seen, mine.away_read_ms = snoozes, now_ms
 
 
-async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]]) -> None:
+async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]], now_ms: int) -> None:
     rows = await client.commands(
         [
             ("ZRANGE", mine.keys.back + host, mine.away[host], mine.away[host] + URLS_AT_ONCE - 1)
             for mine, host in surplus
         ]
     )
-    moves = [(mine, host, members) for (mine, host), members in zip(surplus, rows, strict=True) if members]
+    moves = [
+        (mine, mine.who, host, members, [_queued(host, member) for member in members])
+        for (mine, host), row in zip(surplus, rows, strict=True)
+        if (members := _movable(mine, row))
+    ]
     calls = [
-        scripts.park_urls(mine.keys, mine.who, host, encode_batch([_queued(host, m) for m in members]), members)
-        for mine, host, members in moves
+        scripts.park_urls(mine.keys, who, host, encode_batch(urls), members) for mine, who, host, members, urls in moves
     ]
     results = await client.run_each(calls)
-    for (mine, host, members), result in zip(moves, results, strict=True):
-        if result is True:
+    for (mine, who, host, members, urls), entry_id in zip(moves, results, strict=True):
+        if not entry_id or isinstance(entry_id, Exception):
+            continue
+        if mine.who is who:  # else they are counted already
             mine.note_parked(host, len(members))
+        orders = [order_of(url.priority, seq_of(member)) for url, member in zip(urls, members, strict=True)]
+        mine.moved.note(entry_id, host, orders, now_ms)
     _raise_first(results)
+
+
+def _movable(mine: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]:
+    """Those that may go; on disk nobody would know any more which of them are suspects."""
+    if not mine.suspects:
+        return members
+    return [member for member in members if int(member.partition(b":")[0]) not in mine.suspects]
 
 
 async def _run(client: RedisClient, calls: Sequence[scripts.Call[Any]]) -> None:

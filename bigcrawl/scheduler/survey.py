@@ -27,6 +27,7 @@ class Survey:
     partitions: int
     owned: int = 0
     owners: Counter[str] = field(default_factory=Counter)
+    named: set[str] = field(default_factory=set)  # nodes that a partition names, living or dead
     hosts_ready: int = 0
     hosts_waiting: int = 0
     hosts_busy: int = 0
@@ -36,7 +37,9 @@ class Survey:
     urls_disk: int = 0
     urls_queued: int = 0
     urls_taken: int = 0
+    urls_damaged: int = 0
     inboxes_unfolded: int = 0
+    batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -51,9 +54,10 @@ class Survey:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing waits anywhere, nothing is taken."""
+        """Nothing waits anywhere, nothing is taken; partitions whose files are damaged are not asked."""
         hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
-        return not (self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or hosts)
+        urls = self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or self.batches_pending
+        return not (urls or hosts)
 
     @property
     def progress(self) -> tuple[int, ...]:
@@ -74,9 +78,18 @@ async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
 
 
 def _add(seen: Survey, view: PartitionView) -> None:
+    if view.node:
+        seen.named.add(view.node)
     if view.node and view.lease_left_ms > 0:
         seen.owned += 1
         seen.owners[view.node] += 1
+    for name, value in view.state.items():
+        if name != "folded":
+            seen.counts[name] += int(value)
+    if view.count("damaged"):
+        seen.urls_damaged += max(0, view.count("appended_urls") - view.count("folded_urls"))
+        seen.urls_damaged += view.count("waiting") + max(0, view.count("hot")) + view.taken
+        return
     seen.hosts_ready += view.hosts_ready
     seen.hosts_waiting += view.hosts_waiting
     seen.hosts_busy += view.hosts_busy
@@ -87,9 +100,7 @@ def _add(seen: Survey, view: PartitionView) -> None:
     seen.urls_queued += max(0, view.count("hot"))
     seen.urls_taken += view.taken
     seen.inboxes_unfolded += id_order(view.inbox_id) > id_order(view.folded)
-    for name, value in view.state.items():
-        if name != "folded":
-            seen.counts[name] += int(value)
+    seen.batches_pending += view.count("chosen") > view.count("admitted")
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
@@ -107,10 +118,12 @@ class FinishCheck:
         self._partitions = partitions
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
+        self.stuck_looks = 0  # in a row that found nothing left but what waits in damaged partitions
 
-    async def is_said(self) -> bool:
-        """Whether some node has found the crawl finished."""
-        return bool(await self._client.command("HGET", self._key, "finished"))
+    async def is_said(self, seen: Survey) -> bool:
+        """Whether some node has found the crawl finished as it is now: the word may be an old one that arrived late."""
+        said = await self._client.command("HGET", self._key, "finished")
+        return bool(said == _word(seen))
 
     async def take_back(self) -> None:
         """There are URLs again: the crawl is not finished after all."""
@@ -121,17 +134,23 @@ class FinishCheck:
         """Make one pass; True, and said to all nodes, when it and the one before agree that all is done."""
         seen = await survey(self._client, self._crawl, self._partitions)
         if not seen.is_empty:
+            self.stuck_looks = 0
             await self.take_back()
             return False
         if await self._starts_under_way():
             self._before = None
             return False
-        if await self.is_said():
+        if seen.counts["damaged"]:
+            await self.take_back()
+            self.stuck_looks += 1
+            return False
+        self.stuck_looks = 0
+        if await self.is_said(seen):
             return True
         if self._before != seen.progress:
             self._before = seen.progress
             return False
-        await self._client.command("HSET", self._key, "finished", "1")
+        await self._client.command("HSET", self._key, "finished", _word(seen))
         return True
 
     async def _starts_under_way(self) -> bool:
@@ -139,6 +158,11 @@ class FinishCheck:
         starts = [name for name in names if name.startswith("start:")]
         values = await self._client.commands([("HGET", self._key, name) for name in starts])
         now_ms = self._client.now_ms()
-        leases = [value.partition(b"\n")[2] for value in values if value and value != b"done"]
+        leases = [value.partition(b"\n")[2] for value in values if value and value.partition(b"\n")[0] != b"done"]
         # One whose lease ran out is nobody's: its node is dead, and maybe its seeds were replaced.
         return any(int(lease_ms) > now_ms for lease_ms in leases)
+
+
+def _word(seen: Survey) -> bytes:
+    """What is said of a finished crawl: how far it had come."""
+    return b" ".join(b"%d" % count for count in seen.progress)

@@ -10,6 +10,7 @@ for `REST_MS`: its few forbidden URLs are ended as they are taken.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_MAX = 1_000  # URLs of a host looked at, from the head of its queue; 6 us each
+LOOK_MAX = 1_000  # URLs of a host looked at, from the head of its queue; 6 us each, where its rules are few
+TURN_MS = 10
 REST_MS = 2_000
 RESTING_MAX = 10_000
 COUNTER = "dropped:forbidden"
@@ -82,14 +84,27 @@ class Sweeper:
         if mine is None:
             return 0, 0
         members = await self._client.command("ZRANGE", mine.keys.back + host, 0, LOOK_MAX - 1)
-        forbidden = [(member, outcome) for member in members if (outcome := self._outcome(member))]
+        forbidden = await self._forbidden(members)
         if not forbidden:
             return len(members), 0
-        [dropped] = await self._client.run([scripts.drop_urls(mine.keys, mine.who, host, COUNTER, forbidden)])
-        for _ in range(dropped):
+        who = mine.who
+        [dropped] = await self._client.run([scripts.drop_urls(mine.keys, who, host, COUNTER, forbidden)])
+        for _ in range(dropped if mine.who is who else 0):  # else they are counted already
             mine.note_ended(host)
         mine.outcomes_wait = mine.outcomes_wait or dropped > 0
         return len(members), dropped
+
+    async def _forbidden(self, members: list[bytes]) -> list[tuple[bytes, bytes]]:
+        """Those that are forbidden, with their outcomes; whoever waits for the loop has a turn now and then."""
+        forbidden = []
+        turn_ends_ms = self._clock.monotonic_ms() + TURN_MS
+        for member in members:
+            if outcome := self._outcome(member):
+                forbidden.append((member, outcome))
+            if self._clock.monotonic_ms() >= turn_ends_ms:
+                await asyncio.sleep(0)
+                turn_ends_ms = self._clock.monotonic_ms() + TURN_MS
+        return forbidden
 
     def _outcome(self, member: bytes) -> bytes:
         """The outcome of a URL that is forbidden; empty for one that is not, or has to be looked at otherwise."""

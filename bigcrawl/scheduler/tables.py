@@ -9,6 +9,8 @@
     ends     end     of the URL                   how and when it ended, see `bigcrawl.scheduler.outcomes`
     traps    trap    of the PLD                   how many of its newest URLs look like a trap's, see
                                                   `bigcrawl.scheduler.traps`
+    hosts    host    of the host                  none: whose robots.txt their PLD's budget has paid for, see
+                                                  `bigcrawl.scheduler.new_hosts`
 
 To add one: a field of `TableStates`, a kind, an attribute of `Tables`, a row here and in docs/file-formats.md; and
 raise the version of the manifest's log.
@@ -48,6 +50,7 @@ class TableStates(NamedTuple):
     totals: BucketState = EMPTY_BUCKET
     ends: BucketState = EMPTY_BUCKET
     traps: BucketState = EMPTY_BUCKET
+    hosts: BucketState = EMPTY_BUCKET
 
 
 NO_TABLES = TableStates()
@@ -59,6 +62,7 @@ KINDS = {
     "totals": Kind("total", TOTAL, fresh_max=_FRESH_MAX),
     "ends": Kind("end", VALUE, fresh_max=_FRESH_MAX),
     "traps": Kind("trap", traps.RECORD, fresh_max=_FRESH_MAX),
+    "hosts": Kind("host", fresh_max=_FRESH_MAX),
 }
 """By table, in the order of `TableStates`."""
 
@@ -71,7 +75,7 @@ class Tables:
     def __init__(self, epoch: EpochDirectory, buckets: Iterable[Bucket]) -> None:
         self._epoch = epoch
         self._all = tuple(buckets)
-        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps = self._all
+        self.seen, self.edges, self.plds, self.totals, self.ends, self.traps, self.hosts = self._all
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:

@@ -12,13 +12,13 @@ from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.scheduler.codec import encode_request, lowered, order_of, pack_member
 from bigcrawl.url.canonical import canonicalize
-from bigcrawl.url.key import request_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy import Request, Spider
 
+    from bigcrawl.scheduler.codec import KeyOf
     from bigcrawl.scheduler.handout import Handout
     from bigcrawl.scheduler.held import HeldUrl
 
@@ -31,8 +31,9 @@ REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 class Tries:
     """Which requests are tries, and what becomes of the URL that is tried."""
 
-    def __init__(self, started: Mapping[Request, HeldUrl], url_bytes_max: int) -> None:
+    def __init__(self, started: Mapping[Request, HeldUrl], url_bytes_max: int, key_of: KeyOf) -> None:
         """`started` is the live table of the requests that the engine works on."""
+        self._key_of = key_of
         self._started = started
         self._url_bytes_max = url_bytes_max
 
@@ -54,7 +55,7 @@ class Tries:
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
-        key = request_key(canonical, request.method, request.body)
+        key = self._key_of(canonical, request.method, request.body)
         for started, held in self._started.items():
             if held.fields.key != key:
                 continue
@@ -74,7 +75,7 @@ class Tries:
         host_failed = is_failure(held.outcome)
         if host_failed and handout.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
-        url, _ = encode_request(request, spider, checked=True, url_bytes_max=self._url_bytes_max)
+        url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
         # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has
         # failed it goes behind the others: the next one tells whether it was the host or the page.
         priority = lowered(held.fields.priority) if host_failed else held.fields.priority

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.scheduler.outcomes import pack_wildcard
-from bigcrawl.url.key import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from bigcrawl.url.key import PldKey
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +34,13 @@ LABEL_BYTES: Final = 8  # 16 letters and digits: nobody has a host of that name
 class WildcardDns:
     """Counts the look-ups of PLDs, and asks for a made-up name of those that have many."""
 
-    def __init__(self, hosts: int, lookup: Callable[[str], Awaitable[list[str]]]) -> None:
+    def __init__(
+        self, hosts: int, lookup: Callable[[str], Awaitable[list[str]]], pld_key: Callable[[str], PldKey]
+    ) -> None:
         """Ask when so many hosts of a PLD have been looked up; `lookup` raises DnsError where there is no address."""
         self._hosts = hosts
         self._lookup = lookup
+        self._pld_key = pld_key
         self._looked_up: OrderedDict[str, int] = OrderedDict()
         self._asking: set[asyncio.Task[None]] = set()
         self._verdicts: dict[str, bytes] = {}
@@ -82,7 +86,7 @@ class WildcardDns:
         if found:
             text = "%(pld)s is taken for a trap: DNS has an address for any name of it, and %(hosts)d were looked up"
             logger.info(text, {"pld": pld, "hosts": self._looked_up.get(pld, 0)})
-        self._verdicts[pld] = pack_wildcard(pld_key(pld), found=found)
+        self._verdicts[pld] = pack_wildcard(self._pld_key(pld), found=found)
 
 
 def _is_power_of_two(ratio: float) -> bool:

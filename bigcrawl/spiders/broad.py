@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import zlib
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy.http import TextResponse
 from scrapy.utils.gz import gunzip
-from scrapy.utils.sitemap import Sitemap
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
+from bigcrawl.middlewares.compression import GZIP_MEMBERS_MAX
+from bigcrawl.sitemaps import is_index, locations
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ logger = logging.getLogger(__name__)
 
 SEEDS_PER_BATCH = 1_000
 SITEMAP_URLS_MAX, SITEMAP_BYTES_MAX = 50_000, 50 << 20  # of one sitemap, by the protocol
-_GZIP = b"\x1f\x8b"
-_NO_SITEMAP = (ValueError, SyntaxError, OSError, EOFError, zlib.error, StopIteration)  # as it is told by gzip and XML
+_GZIP = b"\x1f\x8b\x08"
+_NO_GZIP = (ValueError, OSError, EOFError, zlib.error)
 _HTML = (b"text/html", b"application/xhtml+xml")
 
 
@@ -92,14 +93,20 @@ class BroadSpider(scrapy.Spider):
             return
         packed = response.body.startswith(_GZIP)
         try:
-            sitemap = Sitemap(gunzip(response.body, max_size=SITEMAP_BYTES_MAX) if packed else response.body)
-        except _NO_SITEMAP as error:
+            if packed and response.body.count(_GZIP) > GZIP_MEMBERS_MAX:
+                raise ValueError("it is packed in too many parts")
+            body = gunzip(response.body, max_size=SITEMAP_BYTES_MAX) if packed else response.body
+        except _NO_GZIP as error:
             logger.debug("%(url)s is no sitemap: %(error)s", {"url": response.url, "error": error})
             return
-        callback = "parse_sitemap" if sitemap.type == "sitemapindex" else None
-        entries = islice((entry["loc"] for entry in sitemap if entry.get("loc")), SITEMAP_URLS_MAX)
-        while batch := list(islice(entries, SEEDS_PER_BATCH)):
-            yield Links(batch, base=response.url, callback=callback)
+        lists_sitemaps = is_index(body)
+        if lists_sitemaps is None:
+            return
+        for urls in locations(body, SITEMAP_URLS_MAX):
+            await asyncio.sleep(0)
+            for at in range(0, len(urls), SEEDS_PER_BATCH):
+                batch = urls[at : at + SEEDS_PER_BATCH]
+                yield Links(batch, base=response.url, callback="parse_sitemap" if lists_sitemaps else None)
 
     def _batches(self) -> Iterator[list[str]]:
         batch: list[str] = []

@@ -15,6 +15,7 @@ Changing anything here changes keys of crawls that exist: raise CANONICAL_VERSIO
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,12 @@ _match_plain = re.compile(
 ).fullmatch
 # The groups of that pattern, by the last one that took part in a match.
 _ROOT, _ORIGIN_ALONE, _ORIGIN_PATH, _DIRECTORY, _DOTS_PATH = 1, 2, 3, 4, 6
+# To put a label into ASCII takes a time that grows with its square; names and labels that DNS cannot know are not.
+_HOST_MAX, _LABEL_MAX = 253, 63
+_find_host = re.compile(r"(?:[hH][tT][tT][pP][sS]?+:[/\\]*+|[/\\]{2,}+)([^/\\?#]*+)").match
+_labels_of = re.compile("[.\u3002\uff0e\uff61]").split
 _STRIPPED = "".join(map(chr, range(0x21)))
+_without_breaks = re.compile(r"[\t\n\r]++").sub
 _ORIGINS_REMEMBERED = 1 << 16
 
 
@@ -121,6 +127,16 @@ def join(base: str, reference: str) -> str | None:
     return joined
 
 
+@dataclass(slots=True)
+class Room:
+    """How many bytes there may be of a page's URLs, together and of one; what was left out for it is counted."""
+
+    url_bytes_max: int = URL_MAX_BYTES
+    bytes_left: int = 1 << 62
+    too_long: int = 0
+    is_used_up: bool = False
+
+
 class Joiner:
     """Joins the references of one page with its base URL; the same answers as `join`, sooner.
 
@@ -149,28 +165,52 @@ class Joiner:
         plain = _match_plain(reference) or _match_plain(reference.strip(_STRIPPED))
         return (plain and self._put_together(plain)) or join(self._base, reference)
 
-    def join_all(self, references: Iterable[str], respell: Callable[[str], str | None]) -> list[str]:
+    def join_all(
+        self, references: Iterable[str], respell: Callable[[str], str | None], room: Room | None = None
+    ) -> list[str]:
         """Return the canonical URLs of many references, in order, each once; those that are none are left out.
 
         Args:
             references: as they stand on the page.
             respell: called with a reference that is not plain (one with blanks around it or non-ASCII
                 characters, say): returns what is to be joined in its place, or None to leave it out.
+            room: for the URLs, counted there.
         """
+        room = room or Room()
+        longest, room_left = room.url_bytes_max, room.bytes_left
         origin = self._origin
         urls: dict[str, None] = {}
         for reference in references:
+            if room_left < 0:
+                room.is_used_up = True
+                break
             plain = _match_plain(reference)
-            if plain is None:
-                spelled = respell(reference)
-                url = None if spelled is None else self(spelled)
-            elif plain.lastindex == _ROOT:  # most are
-                url = origin + plain[_ROOT]
+            if plain is not None and plain.lastindex == _ROOT:  # most are
+                url: str | None = origin + plain[_ROOT]
             else:
-                url = self._put_together(plain) or join(self._base, reference)
-            if url is not None:
+                url = self._other(reference, plain, respell, longest)
+            if url is None:
+                continue
+            room_left -= len(url)
+            if len(url) > longest:
+                room.too_long += 1
+            else:
                 urls[url] = None
+        room.bytes_left = room_left
         return list(urls)
+
+    def _other(
+        self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], longest: int
+    ) -> str | None:
+        """The URL of a reference from elsewhere than the root; nothing is joined that can only be too long."""
+        if plain is not None and len(reference) <= longest and len(self._base) <= longest:
+            return self._put_together(plain) or join(self._base, reference)
+        spelled = reference if plain is not None else respell(reference)
+        if spelled is None or len(spelled) > longest:
+            return spelled
+        if len(self._base) > longest:
+            return self._base  # as long as it would be, or nearly
+        return None if _is_no_name(spelled) else self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
         """The URL of a plain reference; None when its host must be asked for from the parser."""
@@ -195,6 +235,15 @@ class Joiner:
                 break
             directory = directory[: directory.rindex("/", 0, -1) + 1]
         return directory
+
+
+def _is_no_name(reference: str) -> bool:
+    """Whether a reference has a host that no name can be, and that would cost something to be read."""
+    found = _find_host(_without_breaks("", reference).lstrip(_STRIPPED))
+    if found is None or len(found[1]) <= _LABEL_MAX:
+        return False
+    host = found[1].rpartition("@")[2]
+    return len(host) > _HOST_MAX or (not host.isascii() and max(map(len, _labels_of(host))) > _LABEL_MAX)
 
 
 @lru_cache(_ORIGINS_REMEMBERED)

@@ -6,6 +6,8 @@ import fcntl
 import os
 from typing import TYPE_CHECKING, Protocol
 
+from bigcrawl.private_files import FILE_MODE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -25,6 +27,9 @@ class Files(Protocol):
 
     def sync(self, fd: int) -> None: ...
 
+    def sync_directory(self, path: Path) -> None:
+        """Force the names in a directory to the medium."""
+
     def close(self, fd: int) -> None: ...
 
     def rename(self, source: Path, target: Path) -> None:
@@ -34,10 +39,17 @@ class Files(Protocol):
 
 
 class OsFiles:
-    """The operating system's."""
+    """The operating system's.
+
+    Args:
+        mode: of files that are made; what the process' umask forbids is left out.
+    """
+
+    def __init__(self, mode: int = FILE_MODE) -> None:
+        self._mode = mode
 
     def create(self, path: Path) -> int:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, self._mode)
 
     def write(self, fd: int, data: memoryview) -> int:
         return os.write(fd, data)
@@ -48,16 +60,19 @@ class OsFiles:
     def sync(self, fd: int) -> None:
         os.fsync(fd)
 
+    def sync_directory(self, path: Path) -> None:
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
     def close(self, fd: int) -> None:
         os.close(fd)
 
     def rename(self, source: Path, target: Path) -> None:
         source.rename(target)
-        directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        self.sync_directory(target.parent)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

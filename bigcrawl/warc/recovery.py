@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from isal import igzip_lib
 
 from bigcrawl.exceptions import CorruptionError
+from bigcrawl.private_files import opener
 from bigcrawl.warc.files import OPEN_SUFFIX, OsFiles, lock_named
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def _keep_damaged(file: BinaryIO, offset: int, target: Path) -> None:
     """Copy everything from `offset` on beside the file before it is cut off."""
     copy_path = target.with_name(target.name + DAMAGED_SUFFIX)
     file.seek(offset)
-    with copy_path.open("wb") as copy:
+    with open(copy_path, "wb", opener=opener) as copy:
         while chunk := file.read(_CHUNK):
             copy.write(chunk)
         copy.flush()

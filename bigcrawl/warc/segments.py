@@ -7,7 +7,7 @@ Guarantees:
 
 The records of an exchange go out as one append; the warcinfo record goes with the first exchange of its
 file, so that a file without an exchange never has one. A power failure may lose what the kernel had not
-yet written to the disk; files are synced when they are sealed.
+yet written to the disk; files are synced when they are sealed, and before that when `syncing` is called.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class _Segment:
         self.path = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         self.warcinfo_id = new_record_id()
         self.size = 0
+        self.synced_size = 0
         self._is_torn = False
+        self._is_closed = False
 
     def append(self, data: bytes) -> None:
         """All of `data` or nothing of it."""
@@ -78,8 +80,36 @@ class _Segment:
         self.size += len(data)
         self._is_torn = False
 
-    def seal(self) -> None:
-        """Sync, rename, unlock; an empty file is removed. On an error the file stays ``.open``, unlocked."""
+    def sync(self) -> None:
+        """Force the file to the medium, with its name the first time; nothing once it is sealed, which does as much."""
+        if self._is_closed:
+            return
+        size = self.size  # the file may grow meanwhile
+        self._files.sync(self._fd)
+        if not self.synced_size:
+            self._files.sync_directory(self.open_path.parent)
+        self.synced_size = size
+
+    def forget_unsynced(self) -> None:
+        """Cut off what no sync has confirmed; it is written anew elsewhere."""
+        self.size = self.synced_size
+        self._is_torn = True
+
+    def seal(self) -> bool:
+        """Sync, rename, unlock; an empty file is removed. False: it failed, and the file stays ``.open``, unlocked."""
+        self._is_closed = True
+        try:
+            self._seal()
+        except OSError:
+            logger.warning(
+                "%(path)s is kept as it is and will be closed by the next start",
+                {"path": self.open_path},
+                exc_info=True,
+            )
+            return False
+        return True
+
+    def _seal(self) -> None:
         try:
             if self._is_torn:
                 self._cut_back()
@@ -125,7 +155,7 @@ class WarcWriter:
         info: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         files: Files | None = None,
-        seal_in: Callable[[Callable[[], None]], object] | None = None,
+        seal_in: Callable[[Callable[[], bool]], object] | None = None,
     ) -> None:
         self.directory = Path(directory)
         self._prefix = _name_part(prefix)
@@ -168,14 +198,29 @@ class WarcWriter:
             raise TransientStoreError(self._complaint(error)) from error
         if segment.size >= self._bytes_max:
             self._segment = None
-            self._seal_in(lambda: _seal(segment))
+            self._seal_in(segment.seal)
         return Written(len(records), len(data))
 
-    def close(self) -> None:
-        """Seal the current file; the writer may be used again and then begins a new one."""
+    def syncing(self) -> Callable[[], None]:
+        """What forces all that was written to the file to the medium; to be called in the thread that seals.
+
+        It raises OSError when the disk does not take it: what was written since the last success may then be lost, even
+        if the next sync succeeds. Write it again, after `give_up_file`.
+        """
+        segment = self._segment
+        return segment.sync if segment else _nothing
+
+    def give_up_file(self) -> None:
+        """Begin a new file; of this one what was synced stays."""
         segment, self._segment = self._segment, None
         if segment:
-            _seal(segment)
+            segment.forget_unsynced()
+            self._seal_in(segment.seal)
+
+    def close(self) -> bool:
+        """Seal the current file; False if that failed. The writer may be used again and then begins a new one."""
+        segment, self._segment = self._segment, None
+        return segment is None or segment.seal()
 
     def _create_segment(self) -> _Segment:
         for _ in range(_NAME_ATTEMPTS_MAX):
@@ -215,19 +260,12 @@ class WarcWriter:
         return f"{where} cannot be written: {os.strerror(error.errno) if error.errno else error}; {free}"
 
 
-def _seal(segment: _Segment) -> None:
-    try:
-        segment.seal()
-    except OSError:
-        logger.warning(
-            "%(path)s is kept as it is and will be closed by the next start",
-            {"path": segment.open_path},
-            exc_info=True,
-        )
-
-
-def _call(function: Callable[[], None]) -> None:
+def _call(function: Callable[[], bool]) -> None:
     function()
+
+
+def _nothing() -> None:
+    """No file is open: nothing is to be synced."""
 
 
 def _name_part(text: str) -> str:

@@ -22,7 +22,7 @@ from bigcrawl.redisdb.scripts import Claim, Identity
 from bigcrawl.scheduler.codec import links_encoder, order_of, pack_member
 from bigcrawl.scheduler.outbox import Outbox
 from bigcrawl.scheduler.queued_url import encode_batch
-from bigcrawl.url.key import url_key
+from bigcrawl.url.key import PUBLIC_KEYS
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def host_name(number: int) -> str:
 def queued_urls(hosts: int) -> list[QueuedUrl]:
     urls = [f"http://{host_name(i % hosts)}/library/path/item-{i}.html" for i in range(URLS)]
     encode = links_encoder(Links(()), 3)
-    return [encode(url_key(url), url) for url in urls]
+    return [encode(PUBLIC_KEYS.of_url(url), url) for url in urls]
 
 
 async def used_bytes(client: RedisClient) -> int:
@@ -61,10 +61,11 @@ async def admit(client: RedisClient, keys: PartitionKeys, urls: list[QueuedUrl])
         dead_token="",
         deadline_ms=1,
         delay_ms=1,
+        generation=1,
     )
     [claimed] = await client.run([claim])
     assert isinstance(claimed, Claim)
-    who = Identity("n", claimed.epoch)
+    who = Identity("n", claimed.epoch, 1)
     for start in range(0, len(urls), ADMITTED_AT_ONCE):
         rows = [
             (url.host, order_of(0, seq), pack_member(seq, url))

@@ -23,7 +23,7 @@ from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.node import Node
-from bigcrawl.url.key import url_key
+from bigcrawl.url.key import PUBLIC_KEYS
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     for urls in pages():
         encode = links_encoder(Links(urls, canonical=True), 1)
         for canonical in urls:
-            node.offer(encode(url_key(canonical), canonical))
+            node.offer(encode(PUBLIC_KEYS.of_url(canonical), canonical))
         while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(0.01)
         peak = max(peak, rss_mb())

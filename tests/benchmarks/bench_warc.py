@@ -13,6 +13,7 @@ import itertools
 import random
 import time
 import zlib
+from collections import deque
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,7 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.pipelines.warc import WarcPipeline
+from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import exchange_records
 from bigcrawl.warc.recovery import recover, verify
 from bigcrawl.warc.segments import WarcWriter
@@ -109,6 +111,43 @@ def test_cost_of_storing_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     lines.append(f"verify(): {size / (time.perf_counter() - started) / 1e6:.0f} MB/s of file")
     with capsys.disabled():
         print("", *lines, sep="\n")  # the answer  # noqa: T201
+
+
+SYNC_RUN_S, SYNC_PAGES, SYNC_SECONDS = 8, 700, (0.0, 0.1, 0.5)
+
+
+@pytest.mark.benchmark
+def test_cost_of_syncing_pages_in_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints the process' CPU a page, and how long a page waits, with and without syncs, at a steady rate."""
+    samples = [exchange(n, page(n), response_headers=HEADERS, request_headers=REQUEST_HEADERS) for n in range(KINDS)]
+    lines = [f"synced every {each} s: {synced(tmp_path / str(each), samples, each)}" for each in SYNC_SECONDS]
+    with capsys.disabled():
+        print("", *lines, sep="\n")  # the answer  # noqa: T201
+
+
+def synced(directory: Path, samples: Sequence[Any], interval_s: float) -> str:
+    """Write at a steady rate, as a crawl does; interval 0: nothing is synced."""
+    directory.mkdir()
+    commit = GroupCommit(lambda: writer.syncing(), interval_s or None)  # noqa: PLW0108 - made below
+    writer = WarcWriter(directory, "bench", "node", seal_in=commit.submit)
+    waiting: deque[tuple[int, float]] = deque()
+    waits: list[float] = []
+    cpu_s, began_s = time.process_time(), time.monotonic()
+    for number in range(SYNC_RUN_S * SYNC_PAGES):
+        writer.write(samples[number % KINDS])
+        commit.note_written()
+        waiting.append((number, time.monotonic()))
+        while waiting and waiting[0][0] < commit.safe:
+            waits.append(time.monotonic() - waiting.popleft()[1])
+        time.sleep(max(0.0, began_s + (number + 1) / SYNC_PAGES - time.monotonic()))
+    cpu_s, took_s = time.process_time() - cpu_s, time.monotonic() - began_s
+    commit.submit(writer.close)
+    assert commit.end(60)
+    cpu_us, wait_ms = cpu_s / SYNC_RUN_S / SYNC_PAGES * 1e6, sorted(waits)
+    return (
+        f"{cpu_us:.1f} us of CPU a page, {SYNC_RUN_S * SYNC_PAGES / took_s:.0f} pages/s, safe after "
+        f"{1000 * wait_ms[len(waits) // 2]:.1f} ms, 99 % within {1000 * wait_ms[len(waits) * 99 // 100]:.1f} ms"
+    )
 
 
 def sha1_twice(body: bytes) -> None:

@@ -32,7 +32,7 @@ from bigcrawl.scheduler.garbage import tame_memory
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import encode_batch
-from bigcrawl.url.key import url_keys
+from bigcrawl.url.key import PUBLIC_KEYS
 from tests.benchmarks.backlog.state import BATCH_URLS, PARTITIONS, STEP_URLS, hosts_of
 from tests.benchmarks.crawl.report import aligned, say
 from tests.benchmarks.frontier.ours import Engine, make_node
@@ -94,7 +94,7 @@ def _steps(names: Sequence[str], count: int, dice: random.Random) -> Iterator[li
         ranges = dice.choices(_RANGES, _SHARES, k=len(texts))
         yield [
             encode(key, text)._replace(priority=dice.randint(*bounds))
-            for key, text, bounds in zip(url_keys(texts), texts, ranges, strict=True)
+            for key, text, bounds in zip(map(PUBLIC_KEYS.of_url, texts), texts, ranges, strict=True)
         ]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.exceptions import ContractError, OwnershipLostError
+from bigcrawl.exceptions import OwnershipLostError, RewoundError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended, Identity
 from tests.support.script_world import DELAY_MS, HORIZON_MS, ScriptRunner, ScriptWorld, seq_of
@@ -95,7 +95,7 @@ def test_batches_are_admitted_in_their_order_and_once(world: ScriptWorld) -> Non
     first, second, third = world.urls("a.example"), world.urls("b.example"), world.urls("c.example")
     assert world.admit_as(1, first)
     assert not world.admit_as(1, first)
-    with pytest.raises(ContractError, match="batch 3"):
+    with pytest.raises(RewoundError, match="before 3"):
         world.admit_as(3, third)
     assert world.admit_as(2, second)
     assert not world.admit_as(1, first)
@@ -279,7 +279,7 @@ def test_url_returned_before_its_due_time_is_not_due_earlier(world: ScriptWorld)
     """What was taken within the horizon and given back at once waits for the time it was taken for."""
     world.admit("a.example", "a.example")
     world.take()
-    world.reconcile()  # the host is due after its delay now, and no fetch has said so
+    world.reconcile(delay_ms=DELAY_MS)  # the host is due after its delay now, and no fetch has said so
     world.advance(DELAY_MS - HORIZON_MS)
     assert world.take_seqs(horizon_ms=HORIZON_MS) == [1]
     world.client.delete(world.keys.host + "a.example")

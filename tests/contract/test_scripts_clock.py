@@ -87,3 +87,42 @@ def test_repeated_question_changes_nothing_more(clock: ScriptRunner) -> None:
     before = clock.client.hgetall(CLOCK)
     assert tell(clock, T0 + HOUR_MS, T0 + 100) == (T0 + 100, 0)
     assert clock.client.hgetall(CLOCK) == before
+
+
+@pytest.mark.parametrize("back_ms", [HOUR_MS, 300])
+def test_time_goes_on_where_it_was_when_the_clock_was_set_back_while_nobody_asked(
+    clock: ScriptRunner, back_ms: int
+) -> None:
+    """All nodes had left: the first to come hears the time that was told last, and from then on it goes on evenly."""
+    tell(clock, T0, T0)
+    assert tell(clock, T0 - back_ms) == (T0, 0)
+    set_ms = -back_ms if back_ms > STEP_MS else 0
+    assert tell(clock, T0 - back_ms, T0, "b") == (T0, set_ms)
+    assert tell(clock, T0 - back_ms + 400, T0 + 400, "b") == (T0 + 400, 0)
+    assert tell(clock, T0 - back_ms + 500, T0 + 500, "c") == (T0 + 500, 0)
+
+
+def test_two_nodes_that_start_at_once_after_the_clock_was_set_back_agree(clock: ScriptRunner) -> None:
+    """Both hear the same first time; who asks second goes by what the first was told."""
+    tell(clock, T0, T0)
+    wall_ms = T0 - HOUR_MS
+    assert [tell(clock, wall_ms), tell(clock, wall_ms + 300)] == [(T0, 0), (T0, 0)]
+    assert tell(clock, wall_ms + 1_000, T0 + 1_000, "b") == (T0 + 1_000, -HOUR_MS)
+    assert tell(clock, wall_ms + 1_300, T0 + 1_000, "c") == (T0 + 1_300, 0)
+
+
+def test_question_that_was_under_way_for_a_minute_turns_nothing_back(clock: ScriptRunner) -> None:
+    """The same node has been told of later times since: what it thought a minute ago corrects nothing."""
+    tell(clock, T0, T0)
+    tell(clock, T0 + 60_000, T0 + 60_000)
+    before = clock.client.hgetall(CLOCK)
+    assert tell(clock, T0 + 60_500, T0 + 500) == (T0 + 60_500, 0)
+    assert tell(clock, T0 + 61_000, 0) == (T0 + 61_000, 0)
+    assert int(clock.client.hget(CLOCK, "adjust") or 0) == int(before.get(b"adjust", 0))
+
+
+def test_node_that_slept_turns_nothing_back_when_the_others_are_gone(clock: ScriptRunner) -> None:
+    """An hour's sleep, meanwhile another node was told of the time and left: the sleeper's clock stood still."""
+    tell(clock, T0, T0, "a")
+    tell(clock, T0 + HOUR_MS, T0 + HOUR_MS, "b")
+    assert tell(clock, T0 + HOUR_MS + 10_000, T0 + 1_000, "a") == (T0 + HOUR_MS + 10_000, 0)

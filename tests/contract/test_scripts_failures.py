@@ -42,12 +42,13 @@ def snoozed(world: ScriptWorld) -> dict[str, int]:
     }
 
 
-def test_back_off_doubles_with_each_failure_in_a_row(world: ScriptWorld) -> None:
-    """10, 20, 40 ... seconds, whichever URL it was; never longer than the longest."""
+def test_back_off_is_four_times_as_long_with_each_failure_in_a_row(world: ScriptWorld) -> None:
+    """10, 40, 160 ... seconds, whichever URL it was; never longer than the longest."""
     world.admit(HOST, HOST)
     waits = [fail(world, word(order=str(100 + i))) for i in range(11)]
-    assert waits[:4] == [10_000, 20_000, 40_000, 80_000]
-    assert waits[8:] == [2_560_000, 3_600_000, 3_600_000]
+    assert waits[:4] == [10_000, 40_000, 160_000, 640_000]
+    assert waits[4:6] == [2_560_000, 3_600_000]
+    assert set(waits[6:]) == {3_600_000}
     assert record(world)["failures"] == "11"
     assert record(world)["why"] == "error:timeout"
     world.check()
@@ -57,8 +58,8 @@ def test_jitter_lengthens_and_what_is_asked_is_the_least(world: ScriptWorld) -> 
     """Thousandths are added to the back-off; a longer delay of the node's own wins."""
     world.admit(HOST)
     assert fail(world, word(longer=500)) == 15_000
-    assert fail(world, word(longer=250)) == 25_000
-    assert fail(world, word(), delay_ms=120_000) == 120_000
+    assert fail(world, word(longer=250)) == 50_000
+    assert fail(world, word(), delay_ms=200_000) == 200_000
 
 
 def test_answer_ends_the_back_off(world: ScriptWorld) -> None:
@@ -66,7 +67,7 @@ def test_answer_ends_the_back_off(world: ScriptWorld) -> None:
     world.admit(HOST, HOST)
     fail(world, word())
     fail(world, word())
-    world.advance(20_000)
+    world.advance(4 * FIRST_MS)
     [seq] = world.take_seqs()
     world.end(Ended(seq, DELAY_MS, b"", "status:200", 10, ANSWERS))
     assert not {"failures", "why", "failed"} & record(world).keys()
@@ -93,7 +94,7 @@ def test_failures_are_kept_for_the_next_owner(world: ScriptWorld) -> None:
     assert isinstance(world.claim("b", "token-a"), Claim)
     world.admit_as(2, world.urls(HOST))
     assert world.host_state(HOST) == f"ready {FIRST_MS}"
-    assert fail(world, word()) == 2 * FIRST_MS
+    assert fail(world, word()) == 4 * FIRST_MS
 
 
 def test_failed_url_goes_where_it_is_told(world: ScriptWorld) -> None:
@@ -103,7 +104,7 @@ def test_failed_url_goes_where_it_is_told(world: ScriptWorld) -> None:
     world.advance(FIRST_MS)
     assert world.take_seqs() == [2]
     world.end(Ended(2, 0, b"2:again", "", 0, word()))
-    world.advance(2 * FIRST_MS)
+    world.advance(4 * FIRST_MS)
     assert world.take_seqs() == [2]
     world.check()
 
@@ -138,13 +139,13 @@ def test_repeat_counts_no_failure_twice(world: ScriptWorld) -> None:
 def test_long_back_off_is_told_to_the_owner(world: ScriptWorld) -> None:
     """From a minute on a host is snoozed, and the counter that its owner watches has moved; an answer ends that too."""
     world.admit(HOST)
-    for _ in range(3):
+    for _ in range(2):
         fail(world, word())
     assert (snoozed(world), world.count("snoozes")) == ({}, 0)
     fail(world, word())
-    assert snoozed(world) == {HOST: world.now_ms + 80_000}
+    assert snoozed(world) == {HOST: world.now_ms + 160_000}
     assert world.count("snoozes") == 1
-    world.advance(80_000)
+    world.advance(160_000)
     [seq] = world.take_seqs()
     world.end(Ended(seq, 0, b"=", "", 0, ANSWERS))
     assert (snoozed(world), world.count("snoozes")) == ({}, 2)
@@ -304,4 +305,4 @@ def test_another_owner_retires_nothing(world: ScriptWorld) -> None:
 
 
 def retire_snoozed(world: ScriptWorld, failures_max: int, node: str = "a") -> int:
-    return world.runner.run(scripts.retire_hosts(world.keys, Identity(node, 1), failures_max, now_ms=world.now_ms))
+    return world.runner.run(scripts.retire_hosts(world.keys, Identity(node, 1, 1), failures_max, now_ms=world.now_ms))

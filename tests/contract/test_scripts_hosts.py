@@ -542,6 +542,22 @@ def test_done_start_is_never_run_again(runner: ScriptRunner, crawl: CrawlKeys) -
     assert runner.client.hget(crawl.crawl, "finished") == b"1"
 
 
+def test_starts_of_many_runs_do_not_pile_up(runner: ScriptRunner, crawl: CrawlKeys) -> None:
+    """The latest that are done are remembered, those of dead nodes are not, and one that runs stays."""
+
+    def claim(digest: str, node: str, now_ms: int, **options: bool) -> int:
+        return int(runner.run(scripts.claim_start(crawl, node, digest, LEASE_MS, now_ms=now_ms, **options)))
+
+    claim("dead", "x", 1_000)
+    for number in range(100):
+        now_ms = 10 * LEASE_MS + number
+        claim("runs", "y", now_ms)
+        claim(f"d{number}", "a", now_ms)
+        assert claim(f"d{number}", "a", now_ms, done=True) == 2
+    starts = {name.decode() for name in runner.client.hkeys(crawl.crawl)}
+    assert starts == {"start:runs", *(f"start:d{number}" for number in range(35, 100))}
+
+
 def test_start_given_up_is_free_at_once(runner: ScriptRunner, crawl: CrawlKeys) -> None:
     """A node that closes in the middle of its start leaves it to the next one."""
     claim_start(runner, crawl, "a", 1_000)

@@ -34,7 +34,7 @@ def test_outcomes_are_one_inbox_entry_of_the_call(world: ScriptWorld) -> None:
     """All of a call stand in one entry, byte for byte, behind what was there; counters of URLs stay as they are."""
     world.admit("a.example", "b.example")
     world.take()
-    world.runner.run(scripts.append_batch(world.keys, "n", 1, b"batch", 3))
+    world.runner.run(scripts.append_batch(world.keys, "n", 1, 1, b"batch", 3))
     ends = [Ended(1, 0, b"", "status:200", 5), Ended(2, 0, b"", "dropped:forbidden")]
     assert end(world, SAID, *ends) == 2
     assert inbox(world) == [{b"b": b"batch"}, {b"o": SAID}]

@@ -33,7 +33,7 @@ def look(world: ScriptWorld, lease_ms: int = LEASE_MS) -> PartitionView:
 
 
 def append(world: ScriptWorld, node: str, number: int, batch: bytes = b"batch", urls: int = 3) -> bool:
-    return bool(world.runner.run(scripts.append_batch(world.keys, node, number, batch, urls)))
+    return bool(world.runner.run(scripts.append_batch(world.keys, node, 1, number, batch, urls)))
 
 
 def trim(world: ScriptWorld, inbox_id: str, number: int, **state: int) -> int:
@@ -195,14 +195,13 @@ def test_release_waits_for_taken_urls(world: ScriptWorld) -> None:
 
 
 def test_lost_reply_of_take_gives_the_urls_back(world: ScriptWorld) -> None:
-    """What the owner never heard of returns to its place, and no host is due before its delay from now."""
+    """What the owner never heard of returns to its place; nobody has fetched it, and so no host waits for it."""
     world.admit("a.example", "b.example", "c.example")
     heard = world.take(1)
     world.take(1)
     assert world.reconcile(held_rows(heard)) == (1, 0, 0)
     assert set(world.check().taken) == {1}
-    assert world.host_state("b.example") == f"ready {DELAY_MS}"
-    assert world.host_state("c.example") == f"ready {DELAY_MS}"
+    assert world.host_state("b.example") == world.host_state("c.example") == "ready 0"
     assert world.reconcile(held_rows(heard)) == (0, 0, 0)
 
 
@@ -249,7 +248,7 @@ def test_reconcile_after_redis_forgot(world: ScriptWorld) -> None:
     rows = held_rows(before)
     world.give_back(3)
     world.claim("a")
-    assert world.reconcile(rows[:1], rows[1:3]) == (0, 1, 2)
+    assert world.reconcile(rows[:1], rows[1:3], delay_ms=DELAY_MS) == (0, 1, 2)
     seen = world.check()
     assert set(seen.taken) == {1}
     assert seen.queued_seqs == [4]
@@ -262,7 +261,7 @@ def test_forgotten_end_does_not_leave_its_host_behind(world: ScriptWorld) -> Non
     """A host whose URL ended unknown to Redis is ready for its next URL after its delay."""
     world.admit("a.example", "a.example")
     taken = world.take()
-    assert world.reconcile([], held_rows(taken)) == (0, 0, 1)
+    assert world.reconcile([], held_rows(taken), delay_ms=DELAY_MS) == (0, 0, 1)
     world.check()
     assert world.host_state("a.example") == f"ready {DELAY_MS}"
 
@@ -280,7 +279,7 @@ def test_url_that_is_held_at_another_place_is_not_queued_at_its_old_one(world: S
     """It was put off and taken again within what Redis forgot: its member and its order are others by now."""
     world.admit("a.example", "a.example")
     behind = 1 << 40
-    assert world.reconcile([(1, ("a.example", behind, b"1:moved"))]) == (0, 1, 0)
+    assert world.reconcile([(1, ("a.example", behind, b"1:moved"))], places=[("a.example", 1)]) == (0, 1, 0)
     seen = world.check()
     assert seen.taken[1][3] == b"1:moved"
     assert seen.queued_seqs == [2]
@@ -330,6 +329,34 @@ def test_batch_of_a_number_is_appended_once(world: ScriptWorld) -> None:
     assert 86_000 < world.client.ttl(world.keys.sender + "a") <= 86_400
 
 
+def sent(world: ScriptWorld, session: int, number: int) -> str | None:
+    """What Redis says to a batch of the session."""
+    batch = f"{session}.{number}".encode()
+    answer: str | None = world.runner.run(scripts.append_batch(world.keys, "a", session, number, batch, 1))
+    return answer
+
+
+def test_batch_is_appended_only_after_the_one_before(world: ScriptWorld) -> None:
+    """Its number alone says so: what is missing may have been refused, and comes again."""
+    assert sent(world, 1, 2) is None
+    assert sent(world, 1, 1)
+    assert sent(world, 1, 3) is None
+    assert sent(world, 1, 2)
+    assert sent(world, 1, 3)
+    assert [fields[b"b"] for _, fields in world.client.xrange(world.keys.inbox)] == [b"1.1", b"1.2", b"1.3"]
+    assert (world.count("appended"), world.count("appended_urls")) == (3, 3)
+
+
+def test_later_session_shuts_out_what_is_late(world: ScriptWorld) -> None:
+    """It begins with 1, whatever is known of those before; nothing of them is taken after that."""
+    assert sent(world, 1, 1)
+    assert sent(world, 3, 2) is None
+    assert sent(world, 3, 1)
+    assert [sent(world, *late) for late in ((1, 1), (1, 2), (2, 1), (3, 1))] == [""] * 4
+    assert sent(world, 3, 2)
+    assert [fields[b"b"] for _, fields in world.client.xrange(world.keys.inbox)] == [b"1.1", b"3.1", b"3.2"]
+
+
 def test_trim_removes_what_is_durable_and_nothing_above(world: ScriptWorld) -> None:
     """Entries up to the id and batches up to the number go; the owner's counts are published."""
     for number in (1, 2, 3):
@@ -365,7 +392,7 @@ def test_new_entries_get_ids_above_what_was_folded(world: ScriptWorld, present: 
     assert world.runner.run(scripts.advance_inbox(world.keys, folded)) is False
     assert look(world).inbox_id == folded
     assert inbox_ids(world) == before
-    append(world, "a", 2)
+    append(world, "b", 1)
     new = world.client.xrange(world.keys.inbox, min="(" + folded)
     assert len(new) == 1
 

@@ -12,6 +12,7 @@ from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import UNCHECKED
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.keys import pld_key
 from tests.support.partition_world import (
     PartitionWorld,
     SetBudgets,
@@ -87,7 +88,9 @@ class Life:
     def _open(self) -> None:
         self.partition = None
         self.epoch += 1
-        partition = Partition.open(self.directory, self.epoch, LIMITS, self.files, budgets=self.budgets, pld_of=pld_of)
+        partition = Partition.open(
+            self.directory, self.epoch, LIMITS, self.files, budgets=self.budgets, pld_of=pld_of, pld_key=pld_key
+        )
         self.world.bring_up(partition)
         self.partition = partition
 

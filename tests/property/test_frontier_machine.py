@@ -193,7 +193,7 @@ class FrontierMachine(RuleBasedStateMachine):
         elif health and not health.startswith(">") and fetch.due_ms >= self.model.failed_ms.get(host, 0):
             self.model.failures[host] += 1
             self.model.failed_ms[host] = self.world.now_ms
-            backoff_ms = min(BACKOFF_MS << (self.model.failures[host] - 1), BACKOFF_MS_MAX)
+            backoff_ms = min(BACKOFF_MS << 2 * (self.model.failures[host] - 1), BACKOFF_MS_MAX)
             self.model.rest(host, self.world.now_ms + backoff_ms)
 
     @precondition(lambda self: self.model.held)
@@ -235,9 +235,13 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule()
     def reconcile(self) -> None:
         held: Any = [(seq, (fetch.host, fetch.order, fetch.member)) for seq, fetch in self.model.held.items()]
-        self.world.reconcile(held)
+        self.world.reconcile(held, places=self._places())
         self.model.unheard.clear()
-        assert all(score >= self.world.now_ms + DELAY_MS for score in self.world.check().ready.values())
+        self.world.check()
+
+    def _places(self) -> list[tuple[str, int]]:
+        """Where the next tries of ended URLs stand, should their ends have been carried out."""
+        return [(fetch.host, fetch.next_order) for fetch in self.model.held.values() if fetch.next_order is not None]
 
     @rule()
     def redis_restarts(self) -> None:
@@ -245,7 +249,10 @@ class FrontierMachine(RuleBasedStateMachine):
         assert isinstance(self.world.claim(self.world.who.node), Claim)
         self.lease_ends_ms = self.world.now_ms + LEASE_MS
         assert not self.world.check().taken
-        self.reconcile()
+        held: Any = [(seq, (fetch.host, fetch.order, fetch.member)) for seq, fetch in self.model.held.items()]
+        self.world.reconcile(held, places=self._places(), delay_ms=DELAY_MS)
+        self.model.unheard.clear()
+        assert all(score >= self.world.now_ms + DELAY_MS for score in self.world.check().ready.values())
 
     @rule()
     def renew(self) -> None:

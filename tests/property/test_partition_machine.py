@@ -16,8 +16,8 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import UNCHECKED
-from bigcrawl.url.key import pld_key
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.keys import pld_key
 from tests.support.partition_world import (
     PartitionWorld,
     SetBudgets,
@@ -92,7 +92,9 @@ class PartitionMachine(RuleBasedStateMachine):
         self.always_had_budgets &= new is not None
 
     def open(self, files: FaultyFiles | None = None) -> Partition:
-        return Partition.open(self.directory, self.epoch, self.limits, files, budgets=self.budgets, pld_of=pld_of)
+        return Partition.open(
+            self.directory, self.epoch, self.limits, files, budgets=self.budgets, pld_of=pld_of, pld_key=pld_key
+        )
 
     @rule()
     def take_over(self) -> None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.scripts import Call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from bigcrawl.redisdb.keys import PartitionKeys
-    from bigcrawl.redisdb.scripts import Call, PartitionView
+    from bigcrawl.redisdb.scripts import PartitionView
     from tests.support.fake_redis import FakeRedis
 
 T0 = 1_700_000_000_000
@@ -56,5 +57,6 @@ def look(keys: PartitionKeys) -> Call[PartitionView]:
 
 
 def append(keys: PartitionKeys, number: int) -> Call[bool]:
-    """A call that leaves a trace, once for each number."""
-    return scripts.append_batch(keys, "node", number, b"%d" % number, 1)
+    """A call that leaves a trace, once for each number; whether it did."""
+    call = scripts.append_batch(keys, "node", 1, number, b"%d" % number, 1)
+    return Call(call.name, call.keys, call.args, lambda reply: isinstance(reply, bytes))

@@ -148,7 +148,7 @@ class Crawl:
         assert self.process is not None
         return self.process.wait(timeout_s)
 
-    def run(self, timeout_s: float = 120) -> int:
+    def run(self, timeout_s: float = 300) -> int:
         self.start()
         return self.wait(timeout_s)
 
@@ -203,14 +203,14 @@ def shares(crawl: Crawl) -> list[int]:
     return sorted(node["partitions"] for node in crawl.status()["nodes"].values())
 
 
-def second_process_of(crawl: Crawl) -> Crawl:
-    """The same crawl from another process; its logs lie in a directory of their own."""
+def second_process_of(crawl: Crawl, name: str = "second") -> Crawl:
+    """The same crawl from another process; its logs lie in a directory of their own, of that name."""
     settings = {
         **crawl.settings,
         "BIGCRAWL_STATE_DIR": crawl.directory / "state",
         "BIGCRAWL_WARC_DIR": crawl.directory / "warc",
     }
-    return type(crawl)(crawl.directory / "second", crawl.seeds, settings, name=crawl.name)
+    return type(crawl)(crawl.directory / name, crawl.seeds, settings, name=crawl.name)
 
 
 def _url_of(record: bytes) -> str:

@@ -81,8 +81,8 @@ class FakeRedis:
             return self._handshake[name]
         if name == b"INFO":
             return self.info.encode()
-        if words[:2] == [b"HGET", CLOCK.encode()]:
-            return b"0"
+        if words[:2] == [b"HMGET", CLOCK.encode()]:
+            return "*2\r\n$-1\r\n$-1"  # a list of two that are not there
         if name == b"HELLO":
             return "-ERR unknown command 'HELLO'"
         self.received.append(words)
@@ -104,4 +104,4 @@ def _encoded(reply: str | bytes | int) -> bytes:
         return b":%d\r\n" % reply
     if isinstance(reply, bytes):
         return b"$%d\r\n%s\r\n" % (len(reply), reply)
-    return (reply if reply.startswith("-") else "+" + reply).encode() + b"\r\n"
+    return (reply if reply.startswith(("-", "*")) else "+" + reply).encode() + b"\r\n"

@@ -96,6 +96,10 @@ class FaultyFiles(DiskFiles):
         act = super().make_directory
         self._change("mkdir", path, lambda: act(path))
 
+    def make_new_directory(self, path: AnyPath) -> None:
+        act = super().make_new_directory
+        self._change("mkdir", path, lambda: act(path))
+
     def remove_directory(self, path: AnyPath) -> None:
         act = super().remove_directory
         self._change("rmdir", path, lambda: act(path))

@@ -17,7 +17,7 @@ from bigcrawl.scheduler.allowances import Allowances
 from bigcrawl.scheduler.front_queues import level_of
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
-from bigcrawl.url.key import pld_key
+from tests.support.keys import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

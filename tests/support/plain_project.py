@@ -198,12 +198,12 @@ class PlainProject:
         with self._log.open("wb") as log:
             self.process = spawn(command, cwd=self.directory, env=environment, stdout=log, stderr=log)
 
-    def wait(self, timeout_s: float = 60) -> int:
+    def wait(self, timeout_s: float = 300) -> int:
         """Wait for the end; the exit status."""
         assert self.process is not None
         return self.process.wait(timeout_s)
 
-    def run(self, *urls: str, timeout_s: float = 60, **settings: Any) -> str:
+    def run(self, *urls: str, timeout_s: float = 300, **settings: Any) -> str:
         """Crawl to the end; the log."""
         self.start(*urls, **settings)
         self.wait(timeout_s)

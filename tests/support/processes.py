@@ -81,10 +81,10 @@ def no_strays_below(directory: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        watcher.communicate(timeout=30)
+        watcher.communicate(timeout=300)
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 120) -> None:
     """Wait for another process to do what no call here can wait for; fail, saying `what`, after the bound."""
     deadline = time.monotonic() + timeout_s
     pause = threading.Event()

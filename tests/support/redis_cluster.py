@@ -153,7 +153,7 @@ class PrivateCluster:
             master.client.close()
             master.process.kill()
         for master in self.masters:
-            master.process.wait(timeout=20)
+            master.process.wait(timeout=300)
         self.masters.clear()
 
 

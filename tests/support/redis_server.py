@@ -141,6 +141,6 @@ class PrivateRedis:
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=120)
             self._process = None
             self.client.connection_pool.disconnect()

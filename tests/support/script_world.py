@@ -7,7 +7,7 @@ owner, and `check` reads all its keys and asserts what must hold after any seque
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -47,7 +47,8 @@ class ScriptRunner:
         """Run calls in one pipeline; their parsed replies."""
         pipeline = self._pipeline()
         for call in calls:
-            pipeline.execute_command(*script_texts.evalsha([call]))
+            [command] = script_texts.commands([call])
+            pipeline.execute_command(*command.words)
         return [call.parse(reply) for call, [reply] in zip(calls, pipeline.execute(), strict=True)]
 
     def _pipeline(self) -> Any:
@@ -87,12 +88,14 @@ class ScriptWorld:
         self.now_ms = T0
         self.who = Identity("", 0)
         self.number = 0
+        self.generation = 0
         self.seq = 0
 
     # --- calls, with the arguments that tests rarely vary
 
     def claim(self, node: str = "a", dead_token: str = "", epoch_min: int = 0) -> Claim | Refusal:
         """Claim for `node`, whose token is "token-<node>"; a won claim makes it `who`."""
+        self.generation += 1
         call = scripts.claim_partition(
             self.keys,
             node=node,
@@ -102,11 +105,12 @@ class ScriptWorld:
             dead_token=dead_token,
             deadline_ms=DEADLINE_MS,
             delay_ms=DELAY_MS,
+            generation=self.generation,
             now_ms=self.now_ms,
         )
         result: Claim | Refusal = self.runner.run(call)
         if isinstance(result, Claim):
-            self.who = Identity(node, result.epoch)
+            self.who = Identity(node, result.epoch, result.generation)
         return result
 
     def urls(self, *rows: str | tuple[str, int]) -> list[Url]:
@@ -158,12 +162,36 @@ class ScriptWorld:
         held: Sequence[tuple[int, Url]] = (),
         ended: Sequence[tuple[int, Url]] = (),
         rests: dict[str, int] | None = None,
+        places: Sequence[tuple[str, int]] = (),
+        delay_ms: int = 0,
+        told: Sequence[int] = (),
     ) -> Any:
-        """Reconcile; rows are (seq, (host, order, member))."""
-        rows = [[(seq, *url) for seq, url in part] for part in (held, ended)]
-        return self.runner.run(
-            scripts.reconcile_partition(self.keys, self.who, DELAY_MS, rows[0], rows[1], rests or {}, self.now_ms)
+        """Reconcile in the next generation; rows are (seq, (host, order, member)), `delay_ms` says that Redis forgot.
+
+        Returns:
+            The URLs given back, taken again, and removed.
+        """
+        self.generation += 1
+        who = replace(self.who, generation=self.generation)
+        rows = [(seq, *url) for seq, url in held]
+        gone = [(seq, host, order) for seq, (host, order, _) in ended]
+        reply = self.runner.run(
+            scripts.reconcile_partition(
+                self.keys,
+                who,
+                1,
+                delay_ms,
+                rows,
+                (),
+                [(seq,) for seq in told],
+                gone,
+                places,
+                rests or {},
+                now_ms=self.now_ms,
+            )
         )
+        self.who = who
+        return reply[:3]
 
     def advance(self, ms: int) -> None:
         self.now_ms += ms

@@ -114,7 +114,7 @@ def test_crawl_runs_without_libcurl_and_uvloop(redis_url: str, crawl_name: str, 
             env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
     lines = [line for line in told.stdout.splitlines() if line.startswith("[")]  # a summary stands beside it

@@ -52,6 +52,8 @@ def setting_facts(setting: Setting) -> str:
         facts.append("one of " + ", ".join(f"`{choice}`" for choice in setting.choices))
     if setting.fixed:
         facts.append("fixed for the crawl's life")
+    if setting.alike:
+        facts.append("the same on all nodes")
     return "; ".join(facts) + "."
 
 

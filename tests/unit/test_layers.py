@@ -14,10 +14,13 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 # A new top-level name of the package gets its place here first.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
-        {"clock", "config", "contact", "default_settings", "exceptions", "items", "setting_values", "signals", "stats"}
+        {
+            *("clock", "config", "contact", "default_settings", "exceptions", "items", "private_files"),
+            *("setting_values", "signals", "stats"),
+        }
     ),
-    frozenset({"directives", "drum", "redisdb", "simweb", "url", "warc"}),
-    frozenset({"links", "politeness"}),
+    frozenset({"directives", "drum", "markup", "redisdb", "simweb", "url", "warc"}),
+    frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset({"addon", "commands", "downloads", "extensions", "middlewares", "pipelines", "spiders"}),
     frozenset({"main_job", "settings"}),

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Spider
 from scrapy.http import HtmlResponse
 
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
-from bigcrawl.links import METAS_MAX, Links, extract_links, read_page
+from bigcrawl.links import METAS_MAX, LeftOut, Links, PageLimits, extract_links, read_page, set_page_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 URL = "http://site.example/dir/page.html?q"
 
@@ -306,3 +310,38 @@ def test_callbacks_that_no_spider_has_cannot_be_stored() -> None:
         _ = Links([URL], callback=lambda response: None).callback_name
     with pytest.raises(RequestNotStorableError, match=r"errback is .*links_of"):
         _ = Links([], errback=links_of).errback_name
+
+
+def test_what_is_beyond_the_limits_of_a_page_is_left_out_and_told(limits: Callable[[PageLimits], None]) -> None:
+    """Bytes, links, and bytes of URLs: what stands before the limit is kept, and the limit that was met is told."""
+    many = b"".join(b"<a href=/%d>" % n for n in range(100))
+    limits(PageLimits(page_bytes=50))
+    assert read_page(StoredPage(many)).left_out == LeftOut(is_cut=True)
+    assert read_page(StoredPage(many)).urls == [f"http://site.example/{n}" for n in range(4)]
+    limits(PageLimits(links=10))
+    assert read_page(StoredPage(many)).left_out == LeftOut(has_more_links=True)
+    assert len(read_page(StoredPage(many)).urls) == 10
+    limits(PageLimits(link_bytes=100))
+    assert read_page(StoredPage(many)).left_out == LeftOut(has_longer_links=True)
+    assert len(read_page(StoredPage(many)).urls) == 5
+    limits(PageLimits(url_bytes=30))
+    mixed = b"<a href=/" + b"x" * 30 + b"><a href='a b?" + b"x" * 30 + b"'><a href=/y>"
+    assert read_page(StoredPage(mixed)).left_out == LeftOut(too_long=2)
+    assert read_page(StoredPage(mixed)).urls == ["http://site.example/y"]
+
+
+def test_a_long_base_makes_no_long_urls(limits: Callable[[PageLimits], None]) -> None:
+    """What can only be too long is not joined; a reference that does not need the long part is."""
+    limits(PageLimits(url_bytes=100))
+    html = (
+        b"<base href='/" + b"x" * 200 + b"/'><a href=1><a href='2 3'><a href=?4><a href=/5><a href=http://a.example/6>"
+    )
+    found = read_page(StoredPage(html))
+    assert found.urls == ["http://site.example/5"]
+    assert found.left_out == LeftOut(too_long=4)
+
+
+@pytest.fixture
+def limits() -> Iterator[Callable[[PageLimits], None]]:
+    yield set_page_limits
+    set_page_limits(PageLimits())

@@ -1,7 +1,7 @@
 -- admit_urls: put the numbered admit batch of a committed step into the back queues.
 -- KEYS[1] hash    owner
 -- KEYS[2] hash    state      admitted = number of the last batch; hot = URLs in back queues; committed = 1
--- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms
@@ -10,8 +10,10 @@
 -- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7...] host, order, member of each URL
 -- Returns: 1 when admitted, 0 when it was admitted before, -1 when another node owns the partition,
 --          -2 when an earlier batch is missing.
--- Guarantee: number n is accepted only after n-1 and only once. A host with URLs waiting is ready or busy.
+-- Guarantee: number n is accepted only after n-1 and only once. A host with URLs waiting is ready or busy. Hosts that
+--            are due at once are due in the order of the batch.
 -- Lost reply: repeated, it changes nothing.
+-- Late: as repeated: its number was taken, or it is the next one still.
 -- Cost: O(URLs * log hosts).
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
@@ -36,7 +38,7 @@ for i = 7, #ARGV, 3 do
   redis.call('ZADD', KEYS[5] .. host, ARGV[i + 1], ARGV[i + 2])
   if tonumber(redis.call('HGET', KEYS[4], host) or '0') < connections then
     local next_ms = tonumber(redis.call('HGET', KEYS[6] .. host, 'next') or '0')
-    redis.call('ZADD', KEYS[3], 'NX', math.max(now, next_ms), host)
+    redis.call('ZADD', KEYS[3], 'NX', math.max(now, next_ms) + (i - 7) / 3 / 1024, host)
   end
 end
 redis.call('HSET', KEYS[2], 'admitted', number, 'committed', 1)

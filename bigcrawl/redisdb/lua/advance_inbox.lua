@@ -4,6 +4,7 @@
 -- Returns: 1 when the stream's last id was raised, 0 when it was there already.
 -- Guarantee: entries present stay; an id at or below ARGV[1] is never given out again.
 -- Lost reply: repeated, it changes nothing.
+-- Late: as repeated.
 -- Cost: O(1).
 local function split(id)
   local time_ms, counter = string.match(id, '^(%d+)%-(%d+)$')

@@ -9,6 +9,7 @@
 --            next failure is the first. Any other is left as it is. Until its owner has looked, what was withheld counts as
 --            waiting, so that the crawl does not end meanwhile.
 -- Lost reply: repeated, it changes nothing.
+-- Late: a failure since then is forgotten too; the next one counts.
 -- Cost: O(log hosts).
 local now = tonumber(ARGV[1])
 if now == 0 then

@@ -6,6 +6,8 @@
 -- Returns: {now_ms, node id, report, ...} of the nodes whose last beat is not older than the lease.
 -- Guarantee: a node silent for ten leases is forgotten.
 -- Lost reply: repeated, it changes nothing more.
+-- Late: now_ms is that of the sending: no later beat is undone, and a node that has left counts as alive for less than a
+--       lease from then.
 -- Cost: O(nodes).
 local now = tonumber(ARGV[1])
 if now == 0 then
@@ -14,7 +16,7 @@ if now == 0 then
 end
 local lease = tonumber(ARGV[4])
 if ARGV[5] == '1' then
-  redis.call('ZADD', KEYS[2], now, ARGV[2])
+  redis.call('ZADD', KEYS[2], 'GT', now, ARGV[2])
   redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 else
   redis.call('ZREM', KEYS[2], ARGV[2])

@@ -9,6 +9,7 @@
 --            has passed, whoever dies. A busy host pauses after its fetches, so that who asks again in time gets
 --            it, however fast its owner is. Owner and epoch are not asked.
 -- Lost reply: repeated with the same ticket, it gives the same answer and changes nothing more.
+-- Late: the host rests until the deadline, counted from the sending, for nobody.
 -- Cost: O(log hosts).
 local now = tonumber(ARGV[1])
 if now == 0 then
@@ -23,7 +24,7 @@ if ticket == ARGV[3] and tonumber(until_ms) > now then
   return {1, math.max(0, tonumber(start_ms) - now)}
 end
 local score = tonumber(redis.call('ZSCORE', KEYS[1], host) or '-1')
-local due_ms = math.max(now, tonumber(said[1] or '0'), score)
+local due_ms = math.max(now, tonumber(said[1] or '0'), math.floor(score)) -- a fraction of a score is no time
 local next_ms, reply
 if redis.call('HEXISTS', KEYS[2], host) == 1 then
   next_ms = math.max(due_ms, now + pause_ms)

@@ -1,31 +1,62 @@
 -- claim_partition: become the owner of a partition that nobody owns, or whose owner is dead.
--- KEYS[1] hash    owner      node, epoch, lease_ms, token
+-- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token
 -- KEYS[2] hash    state      hot, admitted, committed
--- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[7] stream  inbox
+-- KEYS[8] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long it rested after its last fetch
+-- KEYS[9] hash    deaths     seq -> deaths, those with its answer there, and 'alone' or taken-at ms of a lone trial
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] token: what proves the node's death
 -- ARGV[4] lease_ms    ARGV[5] epoch_min: epochs continue above it    ARGV[6] token of an owner known dead, or ''
 -- ARGV[7] fetch deadline ms    ARGV[8] host delay ms
--- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed}
---          or {0, lease left in ms, owner's node id, owner's token}.
+-- ARGV[9] generation: counts this node's claims and comparisons
+-- ARGV[10] token of the owner of which ARGV[11] tells, '' nobody's yet, or '*' whoever it is
+-- ARGV[11] what it had in process: " <seq>f" being fetched or " <seq>a" answered, of each URL; '*' nobody knows
+-- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
+--           deaths as fields and values} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
+--          the owner had URLs taken, and ARGV[11] does not tell of it.
 -- Guarantee: a live owner is never fenced; the new epoch is above every earlier one. Every taken URL is back in
---            its host's queue at its old place; its host waits its delay, and the fetch deadline before that
---            when the owner is not known to be dead.
--- Lost reply: a repeat by the same node makes one more epoch and changes nothing else.
+--            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
+--            that was longer, and the fetch deadline before that when the owner is not known to be dead. A taken URL
+--            that another node had in process has one death more, as long as that is not known to be none of it, and
+--            is alone at it if try_suspect has said so of this take.
+-- Lost reply: a repeat by the same node, in its next generation, makes one more epoch and changes nothing else.
+-- Late: refused once the node has claimed again or compared. One that left may own the partition for less than a lease
+--       from when it was sent.
 -- Cost: O(taken * log hosts).
 local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation')
 local known_dead = ARGV[6] ~= '' and owner[4] == ARGV[6]
 local left = tonumber(owner[3] or '0') - now
 if owner[1] and owner[1] ~= ARGV[2] and left > 0 and not known_dead then
   return {0, left, owner[1], owner[4] or ''}
+end
+if owner[1] == ARGV[2] and tonumber(owner[5] or '0') >= tonumber(ARGV[9]) then
+  return {0, left, owner[1], owner[4] or ''}
+end
+local taken = redis.call('HGETALL', KEYS[5])
+local has_died = owner[1] and owner[1] ~= ARGV[2]
+if has_died and #taken > 0 and ARGV[10] ~= '*' and ARGV[10] ~= (owner[4] or '') then
+  return {0, math.min(left, 0), owner[1], owner[4] or ''}
+end
+local function suspect(seq, taken_ms)
+  local stage = string.match(ARGV[11], ' ' .. seq .. '(%a)')
+  if ARGV[11] ~= '*' and not stage then
+    return
+  end
+  local known = redis.call('HGET', KEYS[9], seq) or '0 0'
+  local deaths, answered, tried_ms = string.match(known, '^(%d+) (%d+) ?(%w*)$')
+  local is_alone = tried_ms == taken_ms
+  deaths = deaths + 1
+  answered = stage == 'a' and answered + 1 or is_alone and not stage and deaths or tonumber(answered)
+  redis.call('HSET', KEYS[9], seq, deaths .. ' ' .. answered .. (is_alone and ' alone' or ''))
+  redis.call('PEXPIRE', KEYS[9], 2592000000) -- of a URL that goes another way than by its end nobody tells
 end
 local epoch = math.max(tonumber(owner[2] or '0'), tonumber(ARGV[5])) + 1
 local inbox_id = '0-0'
@@ -42,17 +73,34 @@ local quiet_ms = tonumber(ARGV[8])
 if not (known_dead or owner[1] == ARGV[2]) then
   quiet_ms = quiet_ms + tonumber(ARGV[7])
 end
-local taken = redis.call('HGETALL', KEYS[5])
 local hot = 0
-for i = 2, #taken, 2 do
-  local host, taken_ms, order, member = string.match(taken[i], '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+local records = {}
+for i = 1, #taken, 2 do
+  records[#records + 1] = {tonumber(taken[i]), taken[i + 1], taken[i]}
+end
+table.sort(records, function(a, b) return a[1] < b[1] end)
+for i, record in ipairs(records) do
+  local host, taken_ms, order, member = string.match(record[2], '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
   -- Taken-at lies ahead when the URL was taken before its host was due.
   local from_ms = known_dead and math.max(now, tonumber(taken_ms)) or tonumber(taken_ms)
-  redis.call('ZADD', KEYS[3], 'GT', math.max(now, from_ms + quiet_ms), host)
+  local said = redis.call('HMGET', KEYS[8] .. host, 'next', 'delay')
+  local rest_ms = quiet_ms + math.max(tonumber(said[2] or '0') - tonumber(ARGV[8]), 0)
+  local next_ms = math.max(now, from_ms + rest_ms, tonumber(said[1] or '0'))
+  redis.call('ZADD', KEYS[3], 'GT', next_ms + i / 1024, host)
+  redis.call('HSET', KEYS[8] .. host, 'next', next_ms)
+  if redis.call('PTTL', KEYS[8] .. host) < next_ms - now + 60000 then
+    redis.call('PEXPIRE', KEYS[8] .. host, next_ms - now + 60000)
+  end
+  if has_died then
+    suspect(record[3], taken_ms)
+  end
 end
 redis.call('HINCRBY', KEYS[2], 'hot', hot)
 redis.call('DEL', KEYS[4], KEYS[5])
-redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'lease_ms', now + tonumber(ARGV[4]), 'token', ARGV[3])
+local lease_ms = now + tonumber(ARGV[4])
+redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'generation', ARGV[9])
+redis.call('HSET', KEYS[1], 'lease_ms', lease_ms, 'token', ARGV[3])
 redis.call('HDEL', KEYS[1], 'wanted_by')
-return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0')}
+local deaths = redis.call('HGETALL', KEYS[9])
+return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0'), deaths}

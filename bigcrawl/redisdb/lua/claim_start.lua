@@ -1,12 +1,15 @@
 -- claim_start: let one node at a time run a spider's start requests, and the next one when it dies.
--- KEYS[1] hash  crawl    start:<digest> = done, or node \n lease ms; finished
+-- KEYS[1] hash  crawl    start:<digest> = done \n since ms, or node \n lease ms; finished
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] digest of spider and arguments
 -- ARGV[4] lease ms    ARGV[5] 1 to claim or renew, 2 to say that all start requests are in the inboxes,
 --         3 to give it up undone
 -- Returns: 1 when the start is this node's, 0 when another node runs it or nobody does, 2 when it is done.
--- Guarantee: one node at a time; a start never done before takes back the word that the crawl is finished.
+-- Guarantee: one node at a time; a start never done before takes back the word that the crawl is finished. Of other
+--            digests the latest 64 are remembered; one that is forgotten is run again, and its URLs are known.
 -- Lost reply: repeated, it changes nothing more.
--- Cost: O(1).
+-- Late: now_ms is that of the sending: no later renewal is undone, and who gave it up has it for less than a lease from
+--       then. Ids of nodes are used once, so that one given up is nobody else's.
+-- Cost: O(fields of the hash) for a start that is claimed for the first time or done, else O(1).
 local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
@@ -14,23 +17,48 @@ if now == 0 then
 end
 local field = 'start:' .. ARGV[3]
 local value = redis.call('HGET', KEYS[1], field)
-if value == 'done' then
+local function forget_old()
+  local fields = redis.call('HGETALL', KEYS[1])
+  local others = {}
+  for i = 1, #fields, 2 do
+    if fields[i] ~= field and string.sub(fields[i], 1, 6) == 'start:' then
+      local node, since_ms = string.match(fields[i + 1], '^([^\n]*)\n?(.*)$')
+      since_ms = tonumber(since_ms) or 0
+      if node == 'done' then
+        others[#others + 1] = {since_ms, fields[i]}
+      elseif since_ms <= now then -- its node is dead
+        redis.call('HDEL', KEYS[1], fields[i])
+      end
+    end
+  end
+  table.sort(others, function(a, b) return a[1] > b[1] end)
+  for i = 65, #others do
+    redis.call('HDEL', KEYS[1], others[i][2])
+  end
+end
+if value and string.match(value, '^[^\n]*') == 'done' then
   return 2
 end
+local until_ms = now + tonumber(ARGV[4])
 if value then
   local node, lease_ms = string.match(value, '^([^\n]*)\n(.*)$')
   if node ~= ARGV[2] and tonumber(lease_ms) > now then
     return 0
   end
+  until_ms = node == ARGV[2] and math.max(until_ms, tonumber(lease_ms)) or until_ms
 end
 if ARGV[5] == '2' then
-  redis.call('HSET', KEYS[1], field, 'done')
+  redis.call('HSET', KEYS[1], field, 'done\n' .. string.format('%.0f', now))
+  forget_old()
   return 2
 end
 if ARGV[5] == '3' then
   redis.call('HDEL', KEYS[1], field)
   return 0
 end
-redis.call('HSET', KEYS[1], field, ARGV[2] .. '\n' .. string.format('%.0f', now + tonumber(ARGV[4])))
+if not value then
+  forget_old()
+end
+redis.call('HSET', KEYS[1], field, ARGV[2] .. '\n' .. string.format('%.0f', until_ms))
 redis.call('HDEL', KEYS[1], 'finished')
 return 1

@@ -1,50 +1,58 @@
 -- exchange_urls: acknowledge, fail or return taken URLs, then hand the owner URLs of hosts due within the horizon.
--- KEYS[1] hash    owner
+-- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    state      hot = URLs in back queues, ended, and counters named in ARGV
--- KEYS[3] zset    ready      score = next fetch ms, member = host
+-- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
--- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; failures = in a row, why = the last, failed =
+-- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long the host rested after its last
+--                            fetch, where longer than usual; failures = in a row, why = the last, failed =
 --                            when it was counted, ms
 -- KEYS[8] stream  inbox      field o = outcomes
 -- KEYS[9] zset    snoozed    score = next fetch ms after a long back-off, retired ones 1e15 later; member = host
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] connections of a host
--- ARGV[5] URLs to take at most    ARGV[6] horizon ms    ARGV[7] host delay ms between starts of its connections
--- ARGV[8] outcomes of the acknowledged URLs, '' when there are none
--- ARGV[9...] per ended URL: seq, delay ms of its host from now, new member ('' acknowledge, '=' return as it was,
---            else a failed URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health:
---            what it says of its host: '' nothing, '>N' nothing, but the URL's order is N now, '+' it answers, else
---            a failure: "<first back-off ms> <longest ms> <thousandths to add> <failures that retire, 0 none> <why>
---            <order of the next try, or ''>"
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
+-- ARGV[5] connections of a host    ARGV[6] URLs to take at most    ARGV[7] horizon ms
+-- ARGV[8] host delay ms: of a host of which nothing else is known, and between starts of its connections
+-- ARGV[9] outcomes of the acknowledged URLs, '' when there are none
+-- ARGV[10...] per ended URL: seq, delay ms of its host, new member ('' acknowledge, '=' return as it was, else a failed
+--            URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health: what it says of
+--            its host: '' nothing, '>N' nothing, but the URL's order is N now, '+' it answers, else a failure: "<first
+--            back-off ms> <longest ms> <thousandths to add> <failures that retire, 0 none> <why> <order of the next
+--            try, or ''>"; ms of the delay that are over already
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
---          {-1} when another node owns the partition.
+--          {-1} when another node owns the partition, {-3} when both sides were compared since the call was made.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
 --            is at its old place, the head of its host's queue among equals, or where it was told; a host with URLs
 --            waiting is ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than
 --            said before, and its record lives for one minute longer than that, or more: where the host has failed,
 --            for four times its back-off. A URL is acknowledged and its outcome in the inbox, or neither. The back-off
---            doubles with each failure in a row, whichever URL and node it came from, and an answer ends it; what
+--            is four times as long with each failure in a row, whichever URL and node, and an answer ends it; what
 --            began before the last failure was counted counts no other. A retired host is never due. At most 2048
 --            hosts of a partition are snoozed; beyond it the one that is due first, and then the one that was retired
 --            first, is as if it had never failed.
 -- Lost reply: an ended URL is passed over by the repeat, which tells its outcome once more; a taken one stays so, and
 --             reconcile_partition gives it back.
+-- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(URLs * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
   return {-1}
 end
+if owner[3] ~= ARGV[4] then
+  return {-3}
+end
 local never_ms, long_ms, snoozed_max = 1e15, 60000, 2048
+local longest_ms = 3600000 -- that a URL is in process, but for deadlines set very long
 local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
-local connections = tonumber(ARGV[4])
+local connections = tonumber(ARGV[5])
+local usual_ms = tonumber(ARGV[8])
 local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
-if ARGV[8] ~= '' then
-  redis.call('XADD', KEYS[8], '*', 'o', ARGV[8])
+if ARGV[9] ~= '' then
+  redis.call('XADD', KEYS[8], '*', 'o', ARGV[9])
 end
 local snoozes = 0 -- changes that the owner is to look at
 -- The host has failed: its back-off from now, or never_ms when it is retired; 0 when this failure is counted already.
@@ -55,7 +63,7 @@ local function fail(host, taken_ms, word)
   local first_ms, longest_ms, longer, failures_max, why = string.match(word, '^(%d+) (%d+) (%d+) (%d+) (%S+)')
   local failures = redis.call('HINCRBY', KEYS[7] .. host, 'failures', 1)
   redis.call('HSET', KEYS[7] .. host, 'why', why, 'failed', now)
-  local wait_ms = math.min(tonumber(first_ms) * 2 ^ math.min(failures - 1, 40), tonumber(longest_ms))
+  local wait_ms = math.min(tonumber(first_ms) * 4 ^ math.min(failures - 1, 40), tonumber(longest_ms))
   wait_ms = math.floor(wait_ms * (1 + tonumber(longer) / 1000))
   if tonumber(failures_max) > 0 and failures >= tonumber(failures_max) then
     wait_ms = never_ms
@@ -66,12 +74,13 @@ local function fail(host, taken_ms, word)
   end
   return wait_ms
 end
-for i = 9, #ARGV, 6 do
+for i = 10, #ARGV, 7 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
     local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
     local health = ARGV[i + 5]
-    local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures')
+    local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures', 'delay')
+    local delay_ms = tonumber(ARGV[i + 1])
     local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
     local place = string.match(health, '^>(%-?%d+)$')
     if place then
@@ -88,7 +97,7 @@ for i = 9, #ARGV, 6 do
       order = string.match(health, ' (%-?%d+)$') or order
     end
     -- Taken-at lies ahead when the URL comes back before its host was due.
-    local next_ms = math.max(now + math.max(tonumber(ARGV[i + 1]), wait_ms), said_ms, tonumber(taken_ms))
+    local next_ms = math.max(now + math.max(delay_ms - tonumber(ARGV[i + 6]), wait_ms), said_ms, tonumber(taken_ms))
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
     if count <= 0 then
@@ -105,6 +114,14 @@ for i = 9, #ARGV, 6 do
       bytes = bytes + tonumber(ARGV[i + 4])
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
+    if health ~= '' and not place then
+      local longer_ms = math.max(delay_ms, wait_ms)
+      if longer_ms > usual_ms and longer_ms < never_ms then
+        redis.call('HSET', KEYS[7] .. host, 'delay', longer_ms)
+      elseif said[3] then
+        redis.call('HDEL', KEYS[7] .. host, 'delay')
+      end
+    end
     local rest_ms = health ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
     if wait_ms == 0 and rest_ms >= long_ms then
       snoozes = snoozes + redis.call('ZADD', KEYS[9], next_ms, host)
@@ -119,9 +136,9 @@ for i = 9, #ARGV, 6 do
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
       if is_well then
-        redis.call('ZADD', KEYS[3], next_ms, host)
+        redis.call('ZADD', KEYS[3], next_ms + (i - 9) / 6 / 1024, host)
       else
-        redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
+        redis.call('ZADD', KEYS[3], 'GT', next_ms + (i - 9) / 6 / 1024, host)
       end
     end
   end
@@ -143,8 +160,9 @@ if snoozes > 0 then
 end
 local reply = {now, -1, acknowledged + returned}
 local due = {}
-if tonumber(ARGV[5]) > 0 then
-  due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now + tonumber(ARGV[6]), 'WITHSCORES', 'LIMIT', 0, ARGV[5])
+if tonumber(ARGV[6]) > 0 then
+  local beyond = string.format('(%.0f', now + tonumber(ARGV[7]) + 1) -- a fraction of a ms is no time
+  due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', beyond, 'WITHSCORES', 'LIMIT', 0, ARGV[6])
 end
 for i = 1, #due, 2 do
   local host, due_ms = due[i], math.floor(tonumber(due[i + 1]))
@@ -155,8 +173,12 @@ for i = 1, #due, 2 do
     local start_ms = math.max(now, due_ms)
     redis.call('HSET', KEYS[5], seq, host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1])
     local count = redis.call('HINCRBY', KEYS[4], host, 1)
+    -- Kept while the URL is in process: whoever claims the partition asks for it.
+    if redis.call('HEXISTS', KEYS[7] .. host, 'delay') == 1 and redis.call('PTTL', KEYS[7] .. host) < longest_ms then
+      redis.call('PEXPIRE', KEYS[7] .. host, longest_ms)
+    end
     if count < connections and redis.call('EXISTS', back) == 1 then
-      redis.call('ZADD', KEYS[3], start_ms + tonumber(ARGV[7]), host)
+      redis.call('ZADD', KEYS[3], start_ms + usual_ms + (i - 1) / 2 / 1024, host)
     else
       redis.call('ZREM', KEYS[3], host)
     end

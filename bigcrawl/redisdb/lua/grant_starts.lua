@@ -8,6 +8,7 @@
 -- Guarantee: starts granted in any time T are at most T / interval, and those of half a second more. What one node
 --            does not want, another gets. Bytes beyond the limit are made up for within a minute.
 -- Lost reply: a repeat wastes the starts that were granted.
+-- Late: the starts are wasted; what was given back counts, and what was owed is charged, when it arrives.
 -- Cost: O(1).
 local now = tonumber(ARGV[1])
 if now == 0 then

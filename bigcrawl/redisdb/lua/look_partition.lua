@@ -10,8 +10,10 @@
 -- Returns: {now_ms, 1 if ARGV[2] owns it, owner's node id, epoch, lease left ms, hosts due, hosts not yet due,
 --           hosts busy, next due ms or -1, URLs taken, last inbox id, {state fields and values}, hosts snoozed, hosts
 --           retired}.
--- Guarantee: changes nothing but the asking owner's lease.
+-- Guarantee: changes nothing but the asking owner's lease, which never ends sooner than was said before.
 -- Lost reply: repeated, it changes nothing more.
+-- Late: now_ms is that of the sending, so that it adds nothing to a lease renewed since, and to that of an owner that is
+--       gone less than one lease. One that let go of the partition, or claimed it again, renews nothing.
 -- Cost: O(log hosts + fields of state).
 local now = tonumber(ARGV[1])
 if now == 0 then
@@ -21,7 +23,7 @@ end
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
 local mine = ARGV[2] ~= '' and owner[1] == ARGV[2] and owner[2] == ARGV[3]
 local lease_ms = tonumber(owner[3] or '0')
-local due = redis.call('ZCOUNT', KEYS[3], '-inf', now)
+local due = redis.call('ZCOUNT', KEYS[3], '-inf', string.format('(%.0f', now + 1)) -- scores have fractions
 local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 local inbox_id = '0-0'
 if redis.call('EXISTS', KEYS[6]) == 1 then
@@ -39,6 +41,7 @@ local reply = {
   redis.call('ZCOUNT', KEYS[7], '1e15', '+inf'),
 }
 if mine then
-  redis.call('HSET', KEYS[1], 'lease_ms', now + tonumber(ARGV[4]))
+  redis.call('PERSIST', KEYS[1]) -- changes nothing, but lets what follows pass at maxmemory
+  redis.call('HSET', KEYS[1], 'lease_ms', math.max(lease_ms, now + tonumber(ARGV[4])))
 end
 return reply

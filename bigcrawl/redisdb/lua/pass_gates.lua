@@ -15,6 +15,7 @@
 --            granted at once where nobody else was granted one since. Whether a turn leads to a start does not depend on
 --            whose it is. Who must wait for one of several gates takes no start of the others, nor a longer turn.
 -- Lost reply: a repeat wastes one gap.
+-- Late: wastes one gap.
 -- Cost: O(gates).
 local now = tonumber(ARGV[1])
 if now == 0 then

@@ -11,6 +11,7 @@
 -- Guarantee: the record written now, one with its next allowed time still ahead, or whose host is ready or busy, is
 --            not evicted, but it may lose its rules; none expires before its next allowed time.
 -- Lost reply: repeated, it changes nothing more.
+-- Late: rules that were fetched since give way to those, until these expire.
 -- Cost: O(log records), and O(16) looks at most for what to evict.
 local now = tonumber(ARGV[1])
 if now == 0 then

@@ -1,83 +1,116 @@
--- reconcile_partition: bring what Redis holds as taken back in line with what the owner holds, after a lost
--- reply or after Redis lost its last second.
--- KEYS[1] hash    owner
--- KEYS[2] hash    state      hot, ended
+-- reconcile_partition: bring what Redis holds as taken back in line with what the owner holds, after a lost reply or
+-- after Redis lost its last seconds; in portions, where the owner holds much.
+-- KEYS[1] hash    owner      node, epoch, generation
+-- KEYS[2] hash    state      hot, ended, admitted
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
 -- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] host delay ms
--- ARGV[5] number of URLs held    ARGV[6] number of URLs ended lately    ARGV[7...] seq, host, order, member of each
---         URL held, then of each ended lately; then host and ms from now of the rests that were said lately
--- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed};
---          {-1} when another node owns the partition.
--- Guarantee: afterwards exactly the held URLs are taken, none of them or of the ended ones waits in a queue, and
---            no host is due before its delay from now, and before its rest is over, because its last fetch may
---            have been forgotten.
--- Lost reply: repeated, it changes nothing more.
--- Cost: O((held + ended) * URLs in a host's back queue + hosts * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch
+-- ARGV[4] generation, which this call begins    ARGV[5] portion: counted from 1; the first begins the generation
+-- ARGV[6] 1: it is the last portion    ARGV[7] host delay ms after a Redis that forgot, 0 when it forgot nothing
+-- ARGV[8] number of URLs held    ARGV[9] number of those that were in earlier portions
+-- ARGV[10] number of those whose end was told, and not heard    ARGV[11] number of URLs ended lately
+-- ARGV[12] number of places that are left
+-- ARGV[13...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose end
+--         was told; seq, host, order of each ended lately; host, order of each place in a back queue where a URL held or gone may stand in a Redis that
+--         missed something; host and ms from now of the rests that were said lately
+-- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed, last admitted batch, {seq of
+--          each whose end was carried out}, host, URLs in its back queue, ...}, the hosts with the last portion only; {-1} when another node owns the partition,
+--          {-3} when both sides were compared in this or a later generation already.
+-- Guarantee: after the last portion exactly the held URLs are taken, but for those whose end was carried out, none of them or of the ended ones waits in a queue,
+--            and hot is the number of URLs that do. Whatever the owner sent in an earlier generation is refused from the
+--            first on. Where Redis forgot, no host is due before its delay from now, and before its rest is over,
+--            because its last fetch may have been forgotten. After any portion a URL is taken or queued, never both.
+-- Lost reply: repeated in the next generation, it changes nothing more.
+-- Late: refused once the owner has compared in a later generation, and by any other owner.
+-- Cost: O((held + ended + places) * log URLs of a host + taken + hosts * log hosts).
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
   return {-1}
 end
+local before, generation = tonumber(owner[3] or '0'), tonumber(ARGV[4])
+if before > generation or (before == generation) ~= (tonumber(ARGV[5]) > 1) then
+  return {-3}
+end
+redis.call('HSET', KEYS[1], 'generation', ARGV[4])
 local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
-local old = redis.call('HGETALL', KEYS[5])
-local before = {}
-for i = 1, #old, 2 do
-  before[old[i]] = old[i + 1]
+local delay_ms = tonumber(ARGV[7])
+local due_ms = now + delay_ms
+local given_back, taken_again, removed = 0, 0, 0
+local idle, held = {}, {}
+local function unqueue(host, order)
+  return redis.call('ZREMRANGEBYSCORE', KEYS[6] .. host, order, order)
 end
-redis.call('DEL', KEYS[4], KEYS[5])
-local given_back, taken_again, removed, hot = 0, 0, 0, 0
-local due_ms = now + tonumber(ARGV[4])
--- By seq, not by member or order: those of a URL that failed or was put off differ from try to try, and a Redis that
--- forgot may have any of them.
-local function unqueue(seq, host)
-  local count = 0
-  for _, member in ipairs(redis.call('ZRANGE', KEYS[6] .. host, 0, -1)) do
-    if string.match(member, '^(%d+):') == seq then
-      count = count + redis.call('ZREM', KEYS[6] .. host, member)
-    end
+-- The taken URL's record, its host not busy with it any more; false when it is not taken.
+local function untake(seq)
+  local record = redis.call('HGET', KEYS[5], seq)
+  if not record then
+    return false
   end
-  hot = hot - count
-  return count
+  local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  redis.call('HDEL', KEYS[5], seq)
+  if redis.call('HINCRBY', KEYS[4], host, -1) <= 0 then
+    redis.call('HDEL', KEYS[4], host)
+  end
+  idle[host] = math.max(idle[host] or 0, due_ms)
+  return {host = host, taken_ms = tonumber(taken_ms), order = order, member = member}
 end
-local held_end = 6 + 4 * tonumber(ARGV[5])
-local ended_end = held_end + 4 * tonumber(ARGV[6])
-for i = 7, held_end, 4 do
+local held_end = 12 + 4 * tonumber(ARGV[8])
+local earlier_end = held_end + tonumber(ARGV[9])
+local told_end = earlier_end + tonumber(ARGV[10])
+local ended_end = told_end + 3 * tonumber(ARGV[11])
+local places_end = ended_end + 2 * tonumber(ARGV[12])
+for i = 13, held_end, 4 do
   local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local taken_ms = before[seq] and string.match(before[seq], '^[^\n]*\n([^\n]*)\n')
+  held[seq] = true
+  local record = redis.call('HGET', KEYS[5], seq)
+  local taken_ms = record and string.match(record, '^[^\n]*\n([^\n]*)\n')
   if not taken_ms then
     taken_again = taken_again + 1
     taken_ms = due_ms -- it may have been taken for a time that still lies ahead
+    unqueue(host, order)
+    redis.call('HINCRBY', KEYS[4], host, 1)
+    redis.call('ZREM', KEYS[3], host)
   end
-  unqueue(seq, host)
-  before[seq] = nil
   redis.call('HSET', KEYS[5], seq, host .. '\n' .. taken_ms .. '\n' .. order .. '\n' .. member)
-  redis.call('HINCRBY', KEYS[4], host, 1)
-  redis.call('ZREM', KEYS[3], host)
 end
-local idle = {}
-for i = held_end + 1, ended_end, 4 do
-  local seq, host = ARGV[i], ARGV[i + 1]
-  if unqueue(seq, host) > 0 or before[seq] then
+for i = held_end + 1, earlier_end, 1 do
+  held[ARGV[i]] = true
+end
+local carried_out = {}
+for i = earlier_end + 1, told_end, 1 do
+  held[ARGV[i]] = true
+  if redis.call('HEXISTS', KEYS[5], ARGV[i]) == 0 then
+    carried_out[#carried_out + 1] = ARGV[i]
+  end
+end
+for i = told_end + 1, ended_end, 3 do
+  local was_queued = unqueue(ARGV[i + 1], ARGV[i + 2]) > 0
+  if untake(ARGV[i]) or was_queued then
     removed = removed + 1
   end
-  before[seq] = nil
-  idle[host] = due_ms
+  idle[ARGV[i + 1]] = math.max(idle[ARGV[i + 1]] or 0, due_ms)
 end
-for i = ended_end + 1, #ARGV, 2 do
-  idle[ARGV[i]] = math.max(due_ms, now + tonumber(ARGV[i + 1]))
+for i = ended_end + 1, places_end, 2 do
+  unqueue(ARGV[i], ARGV[i + 1])
 end
-for _, record in pairs(before) do
-  local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
-  given_back = given_back + 1
-  hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
-  idle[host] = math.max(due_ms, tonumber(taken_ms), idle[host] or 0)
+for i = places_end + 1, #ARGV, 2 do
+  idle[ARGV[i]] = math.max(idle[ARGV[i]] or 0, due_ms, now + tonumber(ARGV[i + 1]))
+end
+local is_last = ARGV[6] == '1'
+for _, seq in ipairs(is_last and redis.call('HKEYS', KEYS[5]) or {}) do
+  if not held[seq] then
+    local url = untake(seq)
+    given_back = given_back + 1
+    redis.call('ZADD', KEYS[6] .. url.host, url.order, url.member)
+    idle[url.host] = math.max(idle[url.host], url.taken_ms)
+  end
 end
 for host, next_ms in pairs(idle) do
   next_ms = math.max(next_ms, tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0'))
@@ -89,10 +122,33 @@ for host, next_ms in pairs(idle) do
     redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
   end
 end
-local hosts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)
-for _, host in ipairs(hosts) do
-  redis.call('ZADD', KEYS[3], due_ms, host)
+if removed > 0 then
+  redis.call('HINCRBY', KEYS[2], 'ended', removed)
 end
-redis.call('HINCRBY', KEYS[2], 'hot', hot)
-redis.call('HINCRBY', KEYS[2], 'ended', removed)
-return {given_back, taken_again, removed}
+local reply = {given_back, taken_again, removed, tonumber(redis.call('HGET', KEYS[2], 'admitted') or '0'), carried_out}
+if not is_last then
+  return reply
+end
+if delay_ms > 0 then
+  for i, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)) do -- in the order they have
+    redis.call('ZADD', KEYS[3], due_ms + i / 1024, host)
+  end
+end
+local hot, counted = 0, {}
+local function count(host)
+  local urls = counted[host] and 0 or redis.call('ZCARD', KEYS[6] .. host)
+  counted[host] = true
+  if urls > 0 then
+    hot = hot + urls
+    reply[#reply + 1] = host
+    reply[#reply + 1] = urls
+  end
+end
+for _, host in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+  count(host)
+end
+for _, host in ipairs(redis.call('HKEYS', KEYS[4])) do
+  count(host)
+end
+redis.call('HSET', KEYS[2], 'hot', hot)
+return reply

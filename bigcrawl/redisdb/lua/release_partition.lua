@@ -1,14 +1,19 @@
 -- release_partition: give up a partition that this node has drained.
--- KEYS[1] hash  owner    node, epoch, lease_ms, token
+-- KEYS[1] hash  owner    node, epoch, generation, lease_ms, token
 -- KEYS[2] hash  taken    seq -> ...
--- ARGV[1] node id    ARGV[2] epoch
--- Returns: 1 when released, 0 when it was not this node's, -1 when URLs are still taken.
+-- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation
+-- Returns: 1 when released, 0 when it was not this node's, -1 when URLs are still taken, -3 when both sides were compared
+--          since the call was made.
 -- Guarantee: the epoch stays, so that the next one is above it.
 -- Lost reply: repeated, it changes nothing.
+-- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(1).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
 if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
   return 0
+end
+if owner[3] ~= ARGV[3] then
+  return -3
 end
 if redis.call('HLEN', KEYS[2]) > 0 then
   return -1

@@ -1,18 +1,24 @@
 -- retire_hosts: retire the snoozed hosts of a partition that have failed so often.
--- KEYS[1] hash    owner
+-- KEYS[1] hash    owner    node, epoch, generation
 -- KEYS[2] hash    state    snoozes: moved on, so that the owner looks
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] prefix  host:    + host: hash, next = next allowed fetch ms; failures = in a row
 -- KEYS[5] zset    snoozed  score = next fetch ms after a long back-off, retired ones 1e15 later; member = host
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] failures that retire
--- Returns: hosts retired; -1 when another node owns the partition.
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
+-- ARGV[5] failures that retire
+-- Returns: hosts retired; -1 when another node owns the partition, -3 when both sides were compared since the call was
+--          made.
 -- Guarantee: a retired host is never due, and its record stays. One that is being asked just now comes back with its
 --            answer.
 -- Lost reply: repeated, it changes nothing more.
+-- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(hosts snoozed), 2048 at most.
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
 if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
   return -1
+end
+if owner[3] ~= ARGV[4] then
+  return -3
 end
 local never_ms = 1e15
 local now = tonumber(ARGV[1])
@@ -23,7 +29,7 @@ end
 local retired = 0
 for _, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', never_ms))) do
   local failures = tonumber(redis.call('HGET', KEYS[4] .. host, 'failures') or '0')
-  if failures >= tonumber(ARGV[4]) then
+  if failures >= tonumber(ARGV[5]) then
     redis.call('HSET', KEYS[4] .. host, 'next', now + never_ms)
     redis.call('PEXPIRE', KEYS[4] .. host, 2 * never_ms)
     redis.call('ZADD', KEYS[3], 'XX', now + never_ms, host)

@@ -5,6 +5,7 @@
 -- Returns: 1 when given back, 0 when the host is not lent for this ticket (any more).
 -- Guarantee: the host is due after its delay; never earlier than anything but the lending has said before.
 -- Lost reply: repeated, it changes nothing.
+-- Late: the ticket is not lent any more, or the host is due when it would have been.
 -- Cost: O(log hosts).
 local now = tonumber(ARGV[1])
 if now == 0 then

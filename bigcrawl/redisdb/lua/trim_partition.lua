@@ -1,30 +1,36 @@
 -- trim_partition: forget what a durable manifest has made needless, and publish the owner's counts.
--- KEYS[1] hash    owner
--- KEYS[2] hash    state      folded, manifest, waiting, seen, duplicates, rejected: as the owner last committed
+-- KEYS[1] hash    owner    node, epoch, generation
+-- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed
 -- KEYS[3] stream  inbox
 -- KEYS[4] hash    batches    number -> packed keys
--- ARGV[1] node id    ARGV[2] epoch    ARGV[3] durable inbox id    ARGV[4] durable batch number
--- ARGV[5...] field, value pairs for the state
--- Returns: inbox entries removed; -1 when another node owns the partition.
+-- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] durable inbox id
+-- ARGV[5] durable batch number
+-- ARGV[6...] field, value pairs for the state
+-- Returns: inbox entries removed; -1 when another node owns the partition, -3 when both sides were compared since the
+--          call was made.
 -- Guarantee: nothing above the given id and number is removed.
 -- Lost reply: repeated, it changes nothing.
+-- Late: refused, for the comparison after a lost reply raises the generation; the counts may be old ones by then.
 -- Cost: O(removed).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
 if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
   return -1
 end
+if owner[3] ~= ARGV[3] then
+  return -3
+end
 local numbers = redis.call('HKEYS', KEYS[4])
-local durable = tonumber(ARGV[4])
+local durable = tonumber(ARGV[5])
 for _, number in ipairs(numbers) do
   if tonumber(number) <= durable then
     redis.call('HDEL', KEYS[4], number)
   end
 end
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
 end
-if ARGV[3] == '0-0' or redis.call('EXISTS', KEYS[3]) == 0 then
+if ARGV[4] == '0-0' or redis.call('EXISTS', KEYS[3]) == 0 then
   return 0
 end
-local time_ms, counter = string.match(ARGV[3], '^(%d+)%-(%d+)$')
+local time_ms, counter = string.match(ARGV[4], '^(%d+)%-(%d+)$')
 return redis.call('XTRIM', KEYS[3], 'MINID', time_ms .. '-' .. string.format('%.0f', tonumber(counter) + 1))

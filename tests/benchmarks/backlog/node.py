@@ -21,9 +21,10 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.garbage import tame_memory
-from bigcrawl.url.key import UrlKey, url_key_array
+from bigcrawl.url.key import HASH_SEED
 from tests.benchmarks.backlog.state import HOSTS_A_PLD, PLDS
 from tests.benchmarks.crawl import procfs
 from tests.benchmarks.frontier.ours import Engine, make_node
@@ -55,11 +56,11 @@ class Spider:
         texts = [f"http://{host}/new/page-{next(self._numbers)}.html" for host in hosts[:NEW_LINKS]]
         texts += [f"http://{host}/archive/2024/page-{self._draw(1000)}.html" for host in hosts[NEW_LINKS:]]
         texts = list(dict.fromkeys(texts))
-        keys = url_key_array(texts)
+        keys = self._node.keys
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, texts)
-        for at in self._node.outbox.not_recent(keys):
-            self._node.offer(self._encode(UrlKey(int(keys[at])), texts[at]))
+        for at in self._node.outbox.not_recent(keys.marks_of(texts)):
+            self._node.offer(self._encode(keys.of_url(texts[at]), texts[at]))
             self.offered += 1
 
     def _draw(self, count: int) -> int:
@@ -78,6 +79,8 @@ async def _run(url: str, directory: str) -> None:
     client = RedisClient(url)
     settings: dict[str, Any] = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": directory}
     node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: not node.is_crowded)
+    # The keys on disk, made before the crawl, are those of one without a secret.
+    await client.command("HSETNX", CrawlKeys(node.config.crawl.name).crawl, "hash_seed", HASH_SEED)
     await node.start()
     spider = Spider(node)
     engine = Engine(node, spider.find_links)

@@ -10,7 +10,7 @@ from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import encode_batch
-from bigcrawl.url.key import partition_of, url_keys
+from bigcrawl.url.key import PUBLIC_KEYS
 from tests.benchmarks.beast.web import Flat
 from tests.benchmarks.merges.prefill import prefill, run_sizes
 
@@ -65,7 +65,7 @@ def hosts_of(number: int) -> list[str]:
 def _hosts_by_partition() -> list[list[str]]:
     found: list[list[str]] = [[] for _ in range(PARTITIONS)]
     for host in hosts():
-        found[partition_of(pld_of(host), PARTITIONS)].append(host)
+        found[PUBLIC_KEYS.partition_of(pld_of(host), PARTITIONS)].append(host)
     return found
 
 
@@ -75,4 +75,4 @@ def _steps(names: list[str], count: int) -> Iterator[list[QueuedUrl]]:
     for start in range(0, count, STEP_URLS):
         numbers = range(start, min(start + STEP_URLS, count))
         texts = [f"http://{names[number % len(names)]}/archive/2024/page-{number}.html" for number in numbers]
-        yield [encode(key, text) for key, text in zip(url_keys(texts), texts, strict=True)]
+        yield [encode(key, text) for key, text in zip(map(PUBLIC_KEYS.of_url, texts), texts, strict=True)]

@@ -38,7 +38,7 @@ def log_share(count: int) -> float:
             urls = [
                 encode(key, bytes(text).decode()) for key, text in zip(batch.keys.tolist(), batch.texts, strict=True)
             ]
-            runner.run(scripts.append_batch(keys, "a", number, encode_batch(urls), len(urls)))
+            runner.run(scripts.append_batch(keys, "a", 1, number, encode_batch(urls), len(urls)))
         # What a client has been answered is written: Redis writes its log before it replies.
         return (_log_bytes(server.directory) - before) / (count * TEXT_BYTES)
 

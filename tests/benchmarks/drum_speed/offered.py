@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bigcrawl.drum.aux_file import Aux
-from bigcrawl.url.key import url_key_array
+from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 def keys_and_aux(urls: list[str]) -> tuple[KeyArray, Aux]:
     """Return the keys of canonical URLs, and the URLs as aux."""
-    return url_key_array(urls), Aux.of(urls)
+    return PUBLIC_KEYS.of_urls(urls), Aux.of(urls)
 
 
 class Offers:

@@ -13,7 +13,7 @@ from bigcrawl.drum.format import Records
 from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX
 from bigcrawl.drum.run import Bounds, RunInfo, write_run
 from bigcrawl.drum.tiers import FAN_IN
-from bigcrawl.scheduler.epochs import take_over
+from bigcrawl.scheduler.epochs import begin_epoch
 from bigcrawl.scheduler.manifest import Manifest
 from bigcrawl.scheduler.manifest_log import ManifestLog
 from bigcrawl.scheduler.tables import KINDS, NO_TABLES
@@ -55,7 +55,7 @@ def prefill(directory: Path, sizes: Sequence[int], seed: int) -> None:
         sizes: keys of each run, oldest first; at most 63.
         seed: of the keys.
     """
-    own, _ = take_over(directory, 1, DiskFiles())
+    own = begin_epoch(directory, 1, DiskFiles())
     numbers = np.random.default_rng(seed)
     runs: list[RunInfo] = []
     for number, size in enumerate(sizes, 1):

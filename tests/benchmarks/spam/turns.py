@@ -11,17 +11,18 @@ from bigcrawl.config import read_config
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.scheduler.budget import make_policy
+from bigcrawl.scheduler.crawl_record import keys_in
 from bigcrawl.scheduler.epochs import EpochDirectory, epoch_path, list_committed
 from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.manifest_log import MANIFEST, decode_manifest
 from bigcrawl.scheduler.tables import Tables
-from bigcrawl.url.key import partition_of, pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
     from typing import Any
 
+    from bigcrawl.url.key import Keys
     from tests.benchmarks.spam.turn_log import TurnLine
 
 
@@ -77,26 +78,29 @@ def accounts_of(
         fetched: pages by PLD.
     """
     config = read_config(settings)
-    in_degrees, counts = _in_degrees(crawl_directory, config.crawl.partitions, fetched)
+    keys = keys_in(crawl_directory)
+    in_degrees, counts = _in_degrees(crawl_directory, keys, config.crawl.partitions, fetched)
     policy = make_policy(config.budget, counts)
     if policy is None:
         return []
     plds = sorted(fetched, key=lambda pld: -fetched[pld])
     degrees = np.array([in_degrees[pld] for pld in plds], dtype=np.uint32)
-    budgets = policy.budgets(_keys(plds), degrees).tolist()
+    budgets = policy.budgets(_packed(keys, plds), degrees).tolist()
     shares = shares_of(lines)
     found = []
     for pld, budget in zip(plds, budgets, strict=True):
-        partition = partition_of(pld, config.crawl.partitions)
+        partition = keys.partition_of(pld, config.crawl.partitions)
         found.append(Account(pld, partition, in_degrees[pld], budget, *shares.get(partition, (0, 0)), fetched[pld]))
     return found
 
 
-def _in_degrees(directory: Path, partitions: int, plds: Iterable[str]) -> tuple[dict[str, int], InDegreeCounts]:
+def _in_degrees(
+    directory: Path, keys: Keys, partitions: int, plds: Iterable[str]
+) -> tuple[dict[str, int], InDegreeCounts]:
     """The in-degree of each PLD, and the counts of the whole crawl, by the newest manifests."""
     wanted: dict[int, list[str]] = defaultdict(list)
     for pld in plds:
-        wanted[partition_of(pld, partitions)].append(pld)
+        wanted[keys.partition_of(pld, partitions)].append(pld)
     in_degrees: dict[str, int] = {}
     counts = EMPTY_COUNTS
     for partition in range(partitions):
@@ -107,10 +111,10 @@ def _in_degrees(directory: Path, partitions: int, plds: Iterable[str]) -> tuple[
         if manifest.in_degrees:
             counts += InDegreeCounts.from_bytes(manifest.in_degrees)
         mine = wanted[partition]
-        _, records = Tables.restore(own, manifest.tables).plds.values(_keys(mine))
+        _, records = Tables.restore(own, manifest.tables).plds.values(_packed(keys, mine))
         in_degrees |= dict(zip(mine, records["in_degree"].tolist(), strict=True))
     return in_degrees, counts
 
 
-def _keys(plds: list[str]) -> np.ndarray[Any, Any]:
-    return np.array([pld_key(pld) for pld in plds], dtype=KEY_TYPE)
+def _packed(keys: Keys, plds: list[str]) -> np.ndarray[Any, Any]:
+    return np.array([keys.of_pld(pld) for pld in plds], dtype=KEY_TYPE)

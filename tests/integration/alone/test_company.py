@@ -41,7 +41,7 @@ def test_middleware_behind_it_that_takes_the_request_does_not_block_the_host(tmp
     taking = {**THROTTLE, "tests.integration.alone.taking.TakesTheFirst": 960}
     with NotedSite() as site, PlainProject(tmp_path, **{**SETTINGS, "DOWNLOADER_MIDDLEWARES": taking}) as project:
         urls = [site.url("127.0.0.2", f"/{n}") for n in range(3)]
-        log = project.run(*urls, timeout_s=40)
+        log = project.run(*urls)
     assert project.items == dict.fromkeys(urls, 200), log
     assert log.count("took") == 1
 
@@ -69,7 +69,7 @@ def test_shell_and_fetch_work(tmp_path: Path) -> None:
                 env={"PYTHONPATH": str(REPOSITORY)},
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=300,
                 check=False,
             )
             assert "page" in done.stdout, done.stderr

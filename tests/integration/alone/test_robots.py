@@ -86,7 +86,7 @@ def test_fetch_that_other_middlewares_rewrite_asks_for_no_rules_of_its_own(tmp_p
     rewriting = {**ROBOTS, "tests.integration.alone.taking.Rewrites": 50}
     settings = {**ALONE, "DOWNLOADER_MIDDLEWARES": rewriting}
     with NotedSite({"/robots.txt?via": Answer(body=RULES)}) as site, PlainProject(tmp_path, **settings) as project:
-        log = project.run(site.url("127.0.0.2", "/a"), site.url("127.0.0.2", "/no"), timeout_s=30)
+        log = project.run(site.url("127.0.0.2", "/a"), site.url("127.0.0.2", "/no"))
     assert sorted(site.paths()) == ["/a?via", "/robots.txt?via"], log
     assert "Traceback" not in log
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.support.crawls import SimulatedWeb
 from tests.support.plain_project import QUEUE, ROBOTS, THROTTLE, PlainProject
 from tests.support.verdicts import assert_complete
@@ -37,7 +35,6 @@ class Plain(scrapy.Spider):
 """
 
 
-@pytest.mark.timeout(240)
 def test_crawl_is_complete_and_polite(tmp_path: Path) -> None:
     """Every page that may be fetched is, once; hosts have one connection, their delay, and their rules."""
     settings = {

@@ -34,8 +34,9 @@ def test_host_rests_from_the_end_of_a_fetch_to_the_start_of_the_next(tmp_path: P
     assert project.items == dict.fromkeys(urls, 200), log
     for host in hosts:
         assert min(site.rests(host)) >= DELAY_S - SLACK_S
-    starts = [visit.start for visit in site.visits]
-    assert max(starts) - min(starts) < 3 * 4 * DELAY_S  # one host after the other would take longer
+    ends = [max(visit.end for visit in site.visits if visit.host == host) for host in hosts]
+    begun = [min(visit.start for visit in site.visits if visit.host == host) for host in hosts]
+    assert max(begun) < min(ends), "no host waits for another one's end"
     assert "within this process" in log
     assert ("will hold places of CONCURRENT_REQUESTS" in log) is (settings is ALONE)
     assert "Traceback" not in log
@@ -67,7 +68,7 @@ def test_more_connections_keep_the_delay_between_starts(tmp_path: Path) -> None:
 
 def test_server_that_asks_for_a_rest_gets_it_and_nobody_else_waits(tmp_path: Path) -> None:
     """After 429 the host is left alone for Retry-After, then retried; two places are enough for others meanwhile."""
-    refusing = {"127.0.0.2/0": lambda visits: Answer(429 if visits == 0 else 200, headers={"Retry-After": "4"})}
+    refusing = {"127.0.0.2/0": lambda visits: Answer(429 if visits == 0 else 200, headers={"Retry-After": "8"})}
     with NotedSite(refusing) as site, PlainProject(tmp_path, **QUEUED, CONCURRENT_REQUESTS=2) as project:
         resting = [site.url("127.0.0.2", f"/{n}") for n in range(4)]
         others = [site.url(f"127.0.1.{n}", "/") for n in range(1, 13)]
@@ -75,8 +76,8 @@ def test_server_that_asks_for_a_rest_gets_it_and_nobody_else_waits(tmp_path: Pat
     assert project.items == dict.fromkeys(resting + others, 200), project.log
     first = next(visit for visit in site.visits if visit.host == "127.0.0.2")
     later = [visit.start for visit in site.visits if visit.host == "127.0.0.2" and visit is not first]
-    assert min(later) - first.end >= 4 - SLACK_S
-    assert max(visit.end for visit in site.visits if visit.host != "127.0.0.2") < first.end + 4
+    assert min(later) - first.end >= 8 - SLACK_S
+    assert max(visit.end for visit in site.visits if visit.host != "127.0.0.2") < min(later)
     assert project.stat("bigcrawl/alone/back_off") == 1
 
 
@@ -87,10 +88,12 @@ def test_host_that_refuses_connections_is_asked_less_and_less(tmp_path: Path) ->
         well = [site.url("127.0.0.2", f"/{n}") for n in range(3)]
         began = time.monotonic()
         project.start(*dead, *well)
-        wait_until(lambda: len(site.visits) == 3, "the well host's pages", timeout_s=20)
-        assert time.monotonic() - began < 8
         project.wait()
-        assert time.monotonic() - began > 10
+        ended = time.monotonic()
+    assert ended - began > 10
+    # Between the two tries of the dead host lie ten seconds.
+    assert len(site.visits) == 3
+    assert max(visit.end for visit in site.visits) < ended - 5
     assert [project.items[url] for url in dead] == ["DownloadConnectionRefusedError"] * 2
     assert project.stat("bigcrawl/alone/back_off") == 2
 
@@ -106,7 +109,7 @@ def test_crawl_delay_is_kept_whoever_read_it(tmp_path: Path, robots: dict) -> No
     assert sorted(site.paths()[1:]) == ["/0", "/1", "/2"]
     rests = site.rests("127.0.0.2")
     assert min(rests[1:]) >= 1 - SLACK_S
-    assert max(rests) < 3
+    assert max(rests) < 9, "the group of our name"
     if robots:
         assert rests[0] >= 1 - SLACK_S
 
@@ -130,7 +133,7 @@ def test_stopped_crawl_does_not_wait_for_a_resting_host_and_goes_on_later(tmp_pa
     with NotedSite(resting) as site, PlainProject(tmp_path, **settings, JOBDIR="job") as project:
         urls = [site.url("127.0.0.2", f"/{n}") for n in range(4)]
         project.start(*urls)
-        wait_until(lambda: len(site.visits) > 0 and "Retry" in project.log, "a refusal", timeout_s=30)
+        wait_until(lambda: len(site.visits) > 0 and "Retry" in project.log, "a refusal")
         project.interrupt()
         assert project.wait(15) == 0
         before = dict(project.items)

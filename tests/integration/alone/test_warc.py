@@ -6,8 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.support.plain_project import Answer, NotedSite, PlainProject
 from tests.support.processes import wait_until
 from tests.unit.warc.reading import read_checked
@@ -19,7 +17,6 @@ PLACES = 4
 QUICK = 150
 
 
-@pytest.mark.timeout(120)
 def test_killed_crawl_has_stored_all_but_what_was_in_process(tmp_path: Path) -> None:
     """kill -9 costs at most the exchanges under way; the next run closes the file and goes on in one of its own."""
     settings = {
@@ -36,7 +33,7 @@ def test_killed_crawl_has_stored_all_but_what_was_in_process(tmp_path: Path) -> 
         pages = {f"/{n}": lambda _, n=n: answer(n) for n in range(2 * QUICK)}
         site.answers.update(pages)
         project.start(*[site.url("127.0.0.2", path) for path in pages])
-        wait_until(lambda: len(site.visits) > 100, "a crawl under way", timeout_s=60)
+        wait_until(lambda: len(site.visits) > 100, "a crawl under way")
         assert project.process is not None
         project.process.kill()
         project.process.wait()

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tests.integration.downloads.origin import Hit, Origin
 
 REPOSITORY = Path(__file__).parents[3]
-RUN_S_MAX = 40
-STOP_S_MAX = 15
+RUN_S_MAX = 300
+STOP_S_MAX = 300
 
 COMMON: Mapping[str, Any] = {
     "RETRY_TIMES": 1,

@@ -21,9 +21,14 @@ HEARD_MS = 1_000
 
 
 def say(crawl: Crawl, *words: str) -> int:
-    """Run `scrapy frontier`; when it had said it, ms since the epoch."""
+    """Run `scrapy frontier`; when every node had heard it, ms since the epoch.
+
+    They look once a second. On a busy machine that is late, but no later than another command comes to its end.
+    """
     crawl.frontier(*words)
-    return round(1000 * time.time())
+    said_ms = round(1000 * time.time())
+    crawl.status()
+    return max(said_ms + HEARD_MS, round(1000 * time.time()))
 
 
 def started(web: SimulatedWeb, from_ms: float, to_ms: float = float("inf"), hosts: Sequence[str] = ()) -> int:
@@ -41,30 +46,29 @@ def largest_left(web: SimulatedWeb) -> str:
     return site
 
 
-@pytest.mark.timeout(180)
 def test_two_nodes_keep_to_another_speed_and_stop_a_site(tmp_path: Path) -> None:
     """A speed is held within 5 % through a change; a blacklisted site gets nothing after a second, and is not lost."""
     settings = {"BIGCRAWL_HOST_DELAY": 0, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_SPEED": "40/s"}
     with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=32, pages=50) as web:
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             first.start()
-            wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way", timeout_s=60)
+            wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way")
             second.start()
-            wait_until(lambda: shares(first) == [8, 8], "each node owns half", timeout_s=60)
+            wait_until(lambda: shares(first) == [8, 8], "each node owns half")
             slow_ms = say(first, "speed", "20/s")
-            time.sleep(11)
+            time.sleep(10.1)
             fast_ms = say(first, "speed", "60/s")
-            time.sleep(11)
+            time.sleep(10.1)
             site = largest_left(web)
             stopped_ms = say(first, "blacklist", "add", site)
             say(first, "speed", "unlimited")
-            assert first.wait(120) == 0
-            assert second.wait(60) == 0
-            assert started(web, slow_ms + HEARD_MS, slow_ms + HEARD_MS + 10_000) == pytest.approx(200, rel=0.05)
-            assert started(web, fast_ms + HEARD_MS, fast_ms + HEARD_MS + 10_000) == pytest.approx(600, rel=0.05)
-            assert started(web, stopped_ms + HEARD_MS, hosts=[site]) == 0
-            say(first, "blacklist", "remove", site)
+            assert first.wait(300) == 0
+            assert second.wait(300) == 0
+            assert started(web, slow_ms, slow_ms + 10_000) == pytest.approx(200, rel=0.05)
+            assert started(web, fast_ms, fast_ms + 10_000) == pytest.approx(600, rel=0.05)
+            assert started(web, stopped_ms, hosts=[site]) == 0
+            first.frontier("blacklist", "remove", site)
             first.start()
-            assert first.wait(120) == 0
-            assert started(web, stopped_ms + HEARD_MS, hosts=[site]) > 0
+            assert first.wait(300) == 0
+            assert started(web, stopped_ms, hosts=[site]) > 0
         assert_complete(web.report())

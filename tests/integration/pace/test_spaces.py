@@ -7,8 +7,6 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bigcrawl.url.canonical import host_of
 from tests.integration.pace.groups import by_last
 from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
@@ -22,7 +20,6 @@ GROUP_MS, RULED_MS = 300, 600
 ARRIVAL_MS = 30  # by which one request may be longer under way than the next one
 
 
-@pytest.mark.timeout(180)
 def test_two_nodes_keep_groups_and_delays_by_hand(tmp_path: Path) -> None:
     """Starts in a group are its gap apart whichever host and node; a ruled host rests longer, and nothing is missed."""
     with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=12, pages=8) as web:
@@ -36,10 +33,10 @@ def test_two_nodes_keep_groups_and_delays_by_hand(tmp_path: Path) -> None:
         }
         with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
             first.start()
-            wait_until(lambda: len(web.exchanges()) > 1, "the crawl is under way", timeout_s=60)
+            wait_until(lambda: len(web.exchanges()) > 1, "the crawl is under way")
             second.start()
-            assert first.wait(150) == 0
-            assert second.wait(60) == 0
+            assert first.wait(300) == 0
+            assert second.wait(300) == 0
         assert_complete(web.report())
         starts: dict[str, list[tuple[int, str]]] = defaultdict(list)
         for exchange in sorted(web.exchanges(), key=lambda x: x.start_ms):

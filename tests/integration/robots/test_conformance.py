@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(240)  # of the first test, for which the crawl is made
 
-RUN_S = 200
+RUN_S = 400
 FORBIDS = Answer(200, b"User-agent: *\nDisallow: /no\n")
 SETTINGS: dict[str, Any] = {
     "USER_AGENT": "Mozilla/5.0 (compatible; ExampleBot/0.1; +https://www.example.com/bot.html)",

@@ -47,7 +47,7 @@ def crawl(work: Path, host: Host, **settings: object) -> str:
     options = [word for name, value in own.items() for word in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "runspider", str(SPIDER), "-a", f"origin={host.origin}", *options]
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-    done = subprocess.run(command, env=environment, cwd=work, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, cwd=work, capture_output=True, text=True, timeout=300, check=False)
     return done.stdout + done.stderr
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SPIDERS = Path(__file__).with_name("spiders")
 REPOSITORY = Path(__file__).parents[3]
-CRAWL_S_MAX = 60
+CRAWL_S_MAX = 300
 
 # A crawl of a test's own site needs no pauses. The retries of a page take seconds: one is enough.
 QUICK = {

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.url.key import url_keys
+from bigcrawl.url.key import PUBLIC_KEYS
 from tests.benchmarks.drum_speed import ours, peers
 from tests.benchmarks.drum_speed.__main__ import missed_promises
 from tests.benchmarks.drum_speed.offered import Offers, keys_and_aux
@@ -17,7 +17,7 @@ def test_keys_are_those_of_the_product() -> None:
     """The batch way of hashing gives the keys that `url_keys` gives, in order, for text of any script too."""
     urls = [*Offers(10_000, 1).chunk()[:2000], "http://a.example/é", "http://a.example/\u4e2d"]
     keys, aux = keys_and_aux(urls)
-    assert keys.tolist() == url_keys(urls)
+    assert keys.tolist() == [PUBLIC_KEYS.of_url(url) for url in urls]
     assert [text.decode() for text in aux] == urls
 
 

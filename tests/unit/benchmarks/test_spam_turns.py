@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.scheduler.crawl_record import RECORD_FILE
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from bigcrawl.url.key import partition_of
 from tests.benchmarks.spam.even import even_share
 from tests.benchmarks.spam.turn_log import TurnLine, read_turns
 from tests.benchmarks.spam.turns import Account, accounts_of, shares_of
+from tests.support.keys import SECRET, partition_of, pld_key
 from tests.support.partition_world import PartitionWorld, SetBudgets, make_edges, make_url, pld_of
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def test_what_a_farm_was_allowed_is_its_budget_in_every_turn() -> None:
 
 def test_in_degrees_and_budgets_are_those_of_the_partitions_files(tmp_path: Path) -> None:
     """Two farms in partitions of their own, three PLDs that point to one of them; most pages come first."""
+    (tmp_path / RECORD_FILE).write_text(json.dumps({"hash_seed": SECRET.hex()}))
     plds = {FARM: partition_of(FARM, PARTITIONS), OTHER: partition_of(OTHER, PARTITIONS)}
     for partition in range(PARTITIONS):
         world = PartitionWorld()
@@ -42,7 +45,7 @@ def test_in_degrees_and_budgets_are_those_of_the_partitions_files(tmp_path: Path
         edges = make_edges((f"{source}.example", FARM) for source in "abc") if FARM in mine else b""
         world.offer([make_url(number, f"x.{pld}") for number, pld in enumerate(mine)], edges)
         directory = tmp_path / f"p{partition:04d}"
-        disk = Partition.open(directory, 1, PartitionLimits(), budgets=SetBudgets(5), pld_of=pld_of)
+        disk = Partition.open(directory, 1, PartitionLimits(), budgets=SetBudgets(5), pld_of=pld_of, pld_key=pld_key)
         disk.step(world.inbox, 10, {})
     lines = [TurnLine(1, partition, 0, 2, 0) for partition in range(PARTITIONS)]
     found = accounts_of(tmp_path, settings("star"), lines, {OTHER: 4, FARM: 19})

@@ -21,7 +21,7 @@ from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from bigcrawl.url.key import partition_of, pld_key
+from tests.support.keys import partition_of, pld_key
 from tests.support.partition_world import SetBudgets
 from tests.unit.scheduler.world import connected, make_config
 

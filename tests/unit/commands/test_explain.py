@@ -12,7 +12,7 @@ from bigcrawl.commands.explain import _explain, explain, explanation_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.url.canonical import UrlError
-from bigcrawl.url.key import url_key
+from tests.support.keys import url_key
 from tests.unit.scheduler.world import World, make_config, queued, world
 
 if TYPE_CHECKING:

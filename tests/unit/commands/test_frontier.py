@@ -52,8 +52,9 @@ def test_status_tells_nodes_partitions_hosts_urls_pages_and_rates(
     status = asyncio.run(status_of_a_living_crawl(tmp_path, crawl_name, redis_url))
     assert status["crawl"] == crawl_name
     assert not status["finished"]
-    assert status["partitions"] == {"all": 4, "owned": 4}
-    assert status["urls"] == {"inbox": 2, "disk": 0, "queued": 0, "taken": 1, "ended": 2, "withheld": 0, "seen": 3}
+    assert status["partitions"] == {"all": 4, "owned": 4, "damaged": 0}
+    urls = {"inbox": 2, "disk": 0, "queued": 0, "taken": 1, "ended": 2, "withheld": 0, "seen": 3}
+    assert status["urls"] == urls | {"damaged": 0, "lost": 0, "dead": 0}
     assert status["hosts"] == {"ready": 0, "waiting": 0, "busy": 1, "snoozed": 0, "retired": 0}
     assert (status["pages"], status["bytes"]) == (2, 1_000)
     assert status["outcomes"] == {"status:200": 1, "status:404": 1}
@@ -80,6 +81,12 @@ def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: 
         assert expected in text
     assert "finished" not in text
     assert "finished" in status_text({**status, "finished": True})
+    assert "damaged" not in text
+    assert "lost" not in text
+    status["partitions"]["damaged"] = 2
+    status["urls"] |= {"damaged": 31, "lost": 45}
+    assert "2 partitions, where 31 URLs wait" in status_text(status)
+    assert "45 URLs by a Redis that forgot" in status_text(status)
 
 
 def test_unknown_crawl_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

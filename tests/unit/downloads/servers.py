@@ -54,7 +54,7 @@ class Server:
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until something is so that changes only with a request or a connection."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not is_so():
                 self._changed.clear()
                 await self._changed.wait()

@@ -57,7 +57,7 @@ class Crawl:
         return handler._transfers.running if handler is not None else 0
 
     async def fetch(self, request: Request) -> Response | Request:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await maybe_deferred_to_future(self.downloader.fetch(request))
 
 
@@ -332,7 +332,7 @@ def test_handed_out_request_waits_for_no_slot(tmp_path: Path) -> None:
         settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 60}
         async with serving(answer) as server, crawling(tmp_path, **settings) as crawl:
             requests = [crawl.hand_out(server.url(f"/{n}"))[0] for n in range(3)]
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await asyncio.gather(*(crawl.fetch(request) for request in requests))
             assert crawl.downloader.slots == {}
             assert [request.meta["download_slot"] for request in requests] == ["127.0.0.1"] * 3

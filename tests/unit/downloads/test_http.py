@@ -38,7 +38,7 @@ SHORT = HEAD + b"Content-Length: 9\r\n\r\nfour"
 async def fetched(answer: Answer, crawler: Crawler | None = None, **request: Any) -> tuple[Response, list[bytes]]:
     """A response, and the heads that its server got."""
     async with serving(answer) as server, handling(crawler) as handler:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             response = await handler.download_request(Request(server.url("/page"), **request))
         return response, server.heads
 

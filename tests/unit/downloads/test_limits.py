@@ -60,7 +60,7 @@ def fetch(answer: Answer, path: str, crawler: Crawler, meta: dict[str, Any] | No
     async def scenario() -> Response:
         async with serving(answer) as server, handling(crawler) as handler:
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     return await handler.download_request(Request(server.url(path), meta=meta or {}))
             finally:
                 handler._tally.tell()

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, signals
-from scrapy.exceptions import DownloadCancelledError, StopDownload
+from scrapy.exceptions import DownloadCancelledError, DownloadFailedError, IgnoreRequest, StopDownload
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
 from bigcrawl.config import read_config
 from bigcrawl.downloads.reception import BREAK_OFF, Reception
 from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.scheduler.outcome import error_outcome
 from tests.unit.downloads.crawlers import new_crawler
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def test_head_that_cannot_be_read_breaks_off_and_raises_nothing(line: bytes) -> 
     """libcurl's callbacks must not raise: the error waits for who can."""
     reception = receiving()
     assert reception.header(line + b"\r\n") == BREAK_OFF
-    assert isinstance(reception.error, ValueError)
+    assert isinstance(reception.error, DownloadFailedError)
 
 
 @pytest.mark.parametrize(
@@ -341,3 +342,24 @@ def test_receiver_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> 
     assert received(b"HTTP/1.1 200 OK", crawler=crawler, body=b"page").body == b"page"
     assert heard == [b"page"]
     assert "LookupError" in caplog.text
+
+
+@pytest.mark.parametrize("status", ["1000 X", "20 OK", "099 X", "abc", "", "-20 X", "2e2"])
+def test_a_status_that_is_none_is_no_answer(status: str) -> None:
+    """Three digits are a status; the first three of more are another server's mistake, and no page."""
+    reception = receiving()
+    assert reception.header(f"HTTP/1.1 {status}\r\n".encode()) == BREAK_OFF
+    assert isinstance(reception.error, DownloadFailedError)
+
+
+def test_a_head_beyond_its_limit_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """What refuses it counts as too large, and Scrapy logs no traceback of it."""
+    reception = receiving()
+    while reception.header(b"X: y\r\n") is None:
+        pass
+    assert isinstance(reception.error, IgnoreRequest)
+    assert error_outcome(reception.error) == "error:too-large"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{URL} has more lines of headers than BIGCRAWL_HEADERS_MAX"
+    ]
+    assert all(record.exc_info is None for record in caplog.records)

@@ -40,7 +40,7 @@ def run(request: pytest.FixtureRequest) -> Any:
 
         async def whole() -> None:
             asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await scenario
 
         with asyncio.Runner(loop_factory=request.param) as runner:
@@ -251,7 +251,7 @@ def test_failure_tells_its_code_and_words(run: Any) -> None:
             cut = sends(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfour", closes=True)
             async with serving(cut, "127.0.0.3") as short:
                 work = (body_of(transfers, u) for u in (server.url(), short.url(), "http://127.0.0.9:1/", url + "x"))
-                fine, lost, refused, silent = await asyncio.wait_for(_outcomes(*work), 10)
+                fine, lost, refused, silent = await asyncio.wait_for(_outcomes(*work), 60)
             assert fine == b"ok"
             assert isinstance(lost, pycurl.error)
             assert lost.args[0] == pycurl.E_PARTIAL_FILE

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.links import Links
-from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.middlewares.links import PORTION, LinksMiddleware
 from bigcrawl.politeness.addresses import AddressGuard
 from bigcrawl.scheduler.registry import register, register_storage
 
@@ -29,12 +29,13 @@ class Frontier:
 
     guard = AddressGuard(True)
 
-    def __init__(self, *, starts: bool = True, has_room: bool = True) -> None:
+    def __init__(self, *, starts: bool = True, has_room: bool = True, room_for: int = 0) -> None:
+        self.room_for = room_for  # batches, before it is full for the first time
         self.starts = starts
         self.events: list[Any] = []
         self.failed: BigcrawlError | None = None
-        self.offered = asyncio.Event()
         self.room = asyncio.Event()
+        self.waited = asyncio.Event()
         if has_room:
             self.room.set()
 
@@ -51,14 +52,23 @@ class Frontier:
     def note_start_request(self, request: Request) -> None:
         self.events.append(("start", request.url))
 
+    def note_found(self, request: Request, page: str) -> None:
+        self.events.append(("found", request.url, page))
+
     def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
         offered = list(urls)
         self.events.append(("links", offered, depth))
-        self.offered.set()
+        if len(self.events) == self.room_for:
+            self.room.clear()
         return len(offered)
 
     async def wait_for_room(self) -> None:
+        if not self.room.is_set():
+            self.waited.set()
         await self.room.wait()
+
+    def note_running(self, request: Request | None) -> None:
+        """The watchdog is not on."""
 
     def fail(self, error: BigcrawlError) -> None:
         self.failed = error
@@ -105,7 +115,10 @@ def test_links_are_taken_and_everything_else_is_passed_on() -> None:
         links = Links(["http://c.example/", "d"], base=PAGE)
         assert await desk.page(request, links, item, depth=4) == [request, item]
         assert desk.frontier is not None
-        assert desk.frontier.events == [("links", ["http://c.example/", "http://a.example/dir/d"], 5)]
+        assert desk.frontier.events == [
+            ("found", "http://b.example/", PAGE),
+            ("links", ["http://c.example/", "http://a.example/dir/d"], 5),
+        ]
         assert (desk.stat("links/found"), desk.stat("links/sent")) == (2, 2)
 
     asyncio.run(scenario())
@@ -187,7 +200,7 @@ def test_depth_limit_holds_for_batches() -> None:
 
 
 def test_spider_waits_while_the_frontier_is_full() -> None:
-    """The next output is not asked for before there is room."""
+    """What it gives is not offered, and more not asked for, before there is room."""
 
     async def scenario() -> None:
         frontier = Frontier(has_room=False)
@@ -202,11 +215,33 @@ def test_spider_waits_while_the_frontier_is_full() -> None:
         response = Response(PAGE, request=Request(PAGE))
         outputs = desk.middleware.process_spider_output(response, spider())
         work = asyncio.ensure_future(anext(outputs, None))
-        await asyncio.wait_for(frontier.offered.wait(), 5)
-        assert asked == ["b"]
+        await asyncio.wait_for(frontier.waited.wait(), 60)
+        assert (asked, frontier.events) == (["b"], [])
         frontier.room.set()
         await work
         assert asked == ["b", "c"]
+        assert len(frontier.events) == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_large_batch_is_offered_in_portions_each_when_there_is_room() -> None:
+    """A page with many links does not hold the loop, and the frontier may say stop in the middle of it."""
+
+    async def scenario() -> None:
+        frontier = Frontier(room_for=1)
+        desk = Desk(frontier)
+        urls = [f"http://b.example/{n}" for n in range(2 * PORTION + 1)]
+        response = Response(PAGE, request=Request(PAGE))
+        outputs = desk.middleware.process_spider_output(response, given(Links(urls)))
+        work = asyncio.ensure_future(anext(outputs, None))
+        await asyncio.wait_for(frontier.waited.wait(), 5)
+        assert [len(offered) for _, offered, _ in frontier.events] == [PORTION]
+        frontier.room.set()
+        await work
+        assert [len(offered) for _, offered, _ in frontier.events] == [PORTION, PORTION, 1]
+        assert [url for _, offered, _ in frontier.events for url in offered] == urls
+        assert desk.stat("links/found") == len(urls)
 
     asyncio.run(scenario())
 
@@ -285,6 +320,8 @@ class Storage:
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, dict[str, str]]] = []
+
+    pages = safe_pages = 0
 
     def is_flushed(self) -> bool:
         return True

@@ -126,7 +126,7 @@ def crawl(
         cwd=PROJECT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -322,3 +322,29 @@ def test_close_gives_up_what_is_being_asked() -> None:
         assert "0 asked" in repr(cache)
 
     asyncio.run(main())
+
+
+def test_close_waits_until_questions_have_ended() -> None:
+    """A resolver that needs a moment to let go of its socket has had it when the cache is closed."""
+    ended: list[str] = []
+
+    async def main() -> None:
+        asked = asyncio.Event()
+
+        async def slow_to_go(host: str) -> list[str]:
+            asked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0.01)
+                ended.append(host)
+            raise AssertionError("nothing sets it")
+
+        cache = DnsCache(slow_to_go, ManualClock(), ttl_ms=10_000, negative_ttl_ms=1_000, entries_max=10)
+        waiter = asyncio.create_task(cache.lookup("a.example"))
+        await asked.wait()
+        await cache.close()
+        assert ended == ["a.example"]
+        await asyncio.gather(waiter, return_exceptions=True)
+
+    asyncio.run(main())

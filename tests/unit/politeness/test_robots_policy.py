@@ -337,3 +337,24 @@ def test_an_unreachable_file_is_asked_for_again_ever_more_rarely() -> None:
     waits = [decide(503, b"", "bigcrawl", attempts=n).expires_in_ms for n in range(1, 9)]
     assert waits == [60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, HOUR_MS, HOUR_MS]
     assert decide(None, b"", "bigcrawl", attempts=1, jitter=1.0).expires_in_ms == 90_000
+
+
+@pytest.mark.parametrize("line", ["*SiteBot*", "*SiteBot", "**", "*/1.0", "*-", "*,*", "?", '"*"', "(*)", ""])
+def test_only_a_lone_star_is_everybody(line: str) -> None:
+    """A line with a star and more names nobody we know; its rules are not ours, nor do they join those before them."""
+    assert allows(f"User-agent: {line}\nDisallow: /", "/a")
+    assert allows(f"User-agent: *\nDisallow: /b\nUser-agent: {line}\nDisallow: /", "/a")
+
+
+@pytest.mark.parametrize("line", ["*", " * ", "*\t", "* # all", "* everybody"])
+def test_a_star_alone_is_everybody(line: str) -> None:
+    """Blanks, a comment, or words behind it change nothing."""
+    assert not allows(f"User-agent: {line}\nDisallow: /", "/a")
+
+
+@pytest.mark.parametrize(
+    "line", ["big", "bigcrawler", "bigcrawl-x", "x-bigcrawl", "xbigcrawl", "*bigcrawl*", "bigcrawl2"]
+)
+def test_what_only_resembles_our_token_is_somebody_else(line: str) -> None:
+    """The whole token counts, neither its beginning nor its end."""
+    assert allows(f"User-agent: {line}\nDisallow: /", "/a")

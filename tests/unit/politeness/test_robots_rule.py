@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -122,3 +123,32 @@ def test_what_is_the_same_to_a_server_has_one_spelling(one: str, other: str) -> 
 def test_what_is_another_url_has_another_spelling(one: str, other: str) -> None:
     """An escaped delimiter delimits nothing."""
     assert spelled(one) != spelled(other)
+
+
+def test_many_wildcards_and_a_long_url_are_not_sought_through() -> None:
+    """What a match may cost is bounded: such a URL is forbidden by one of the patterns, a short one decided over."""
+    lines = [f"Disallow: /*no{n}*x" for n in range(3_000)]
+    matcher = Matcher([*lines, "Disallow: /closed", "Allow: /open"])
+    assert matcher.deciding_line("/a/no7/x") == "Disallow: /*no7*x"
+    assert matcher.is_allowed("/a/b")
+    assert matcher.deciding_line("/a" * 2_000) in lines
+    assert not matcher.is_allowed("/open" * 1_000)
+    assert matcher.deciding_line("/closed" * 1_000) == "Disallow: /closed"
+    started = time.process_time()
+    for _ in range(100):
+        matcher.is_allowed("/a" * 2_000)
+    assert time.process_time() - started < 0.5
+
+
+def test_a_few_wildcards_are_sought_in_the_longest_url() -> None:
+    """The bound is met by absurd files only."""
+    matcher = Matcher([f"Disallow: /*no{n}*x" for n in range(50)])
+    assert matcher.is_allowed("/a" * 4_000)
+    assert not matcher.is_allowed("/a" * 4_000 + "no7x")
+
+
+def test_wildcards_that_allow_do_not_open_what_is_not_sought() -> None:
+    """Where only Allow lines have wildcards, what they would allow stays as the others have it."""
+    lines = [f"Allow: /*yes{n}*x" for n in range(3_000)]
+    assert not Matcher([*lines, "Disallow: /"]).is_allowed("/a" * 2_000)
+    assert Matcher([*lines, "Disallow: /b"]).is_allowed("/a" * 2_000)

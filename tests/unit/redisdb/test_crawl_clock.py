@@ -122,3 +122,27 @@ def test_second_node_has_the_time_of_the_first(own_server: PrivateRedis, crawl_n
 
     seconds, _ = own_server.client.time()
     assert abs(asyncio.run(work()) - (seconds * 1000 + 2 * HOUR_MS)) < 5_000
+
+
+def test_clock_set_back_while_no_node_ran_is_seen_at_the_first_connection(
+    own_server: PrivateRedis, crawl_name: str, boot: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The time goes on from where the last node left it, hosts wait for no hour, and one line says so."""
+    seconds, _ = own_server.client.time()
+    told_ms = seconds * 1000 + HOUR_MS
+    own_server.client.delete(CLOCK)
+    own_server.client.hset(CLOCK, mapping={"told": told_ms, "by": "gone"})
+
+    async def work() -> list[int]:
+        client = RedisClient(own_server.url, clock=boot)
+        look = scripts.look_partition(PartitionKeys(crawl_name, 0))
+        views = [(await client.run([look]))[0]]
+        boot.advance(ASK_EVERY_MS)
+        views += await client.run([look])
+        await client.close()
+        return [view.now_ms for view in views]
+
+    assert asyncio.run(work()) == [told_ms, told_ms + ASK_EVERY_MS]
+    assert "the clock of Redis was set by -36" in caplog.text
+    kept = int(own_server.client.hget(CLOCK, "adjust") or 0)
+    assert HOUR_MS - 5_000 < kept <= HOUR_MS + ASK_EVERY_MS

@@ -98,6 +98,14 @@ def test_server_is_private_and_refuses_rather_than_forgets(server: EmbeddedServe
         assert {name: client.config_get(name)[name] for name in wanted} == wanted
 
 
+def test_directory_that_others_could_read_is_closed(server: EmbeddedServer, directory: Path) -> None:
+    """One that is there already, made by hand or by a copy, has the data and the socket in it."""
+    directory.mkdir(parents=True)
+    directory.chmod(0o755)
+    server.start()
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
 def test_server_is_out_of_reach_of_ctrl_c(server: EmbeddedServer) -> None:
     """The server is in a session of its own and is nobody's child."""
     server.start()

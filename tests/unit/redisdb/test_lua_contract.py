@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(scripts.__file__).parents[1]
 SCRIPT_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua").glob("*.lua")))
-SECTIONS = ("Returns", "Guarantee", "Lost reply", "Cost")
+SECTIONS = ("Returns", "Guarantee", "Lost reply", "Late", "Cost")
 TYPES = frozenset({"hash", "zset", "stream", "string", "prefix"})
 CRAWL = "crawl"
 PARTITION = 7
@@ -33,12 +33,16 @@ ROWS: dict[tuple[str, str], Any] = {
     ("drop_urls", "urls"): [(b"1:url", b"outcome")],
     ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, "+")],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
-    ("reconcile_partition", "ended"): [(2, "host", 3, b"2:url")],
+    ("reconcile_partition", "earlier"): [(3,)],
+    ("reconcile_partition", "told"): [(4,)],
+    ("reconcile_partition", "ended"): [(2, "host", 3)],
+    ("reconcile_partition", "places"): [("host", 3)],
     ("reconcile_partition", "rests"): {"host": 4},
     ("park_urls", "members"): [b"1:url"],
     ("pass_gates", "gates"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],
     ("trim_partition", "state"): {"waiting": 5},
+    ("unbury_urls", "url_keys"): [6],
 }
 
 

@@ -8,9 +8,11 @@ import msgpack
 import pytest
 
 from bigcrawl.exceptions import BigcrawlError, ContractError, TransientStoreError
+from bigcrawl.redisdb import client as client_module
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.client import CALLS_PER_COMMAND, RedisClient
+from bigcrawl.redisdb.client import RedisClient, RedisRefusedError
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.script_texts import CALLS_MAX
 from bigcrawl.redisdb.scripts import Claim, PartitionView
 from tests.support.client_runs import T0, append, look, run, run_fake
 from tests.support.fake_redis import FakeRedis
@@ -53,8 +55,8 @@ def test_neighbours_of_one_script_are_one_command(own_server: PrivateRedis, part
     async def work(client: RedisClient) -> None:
         await client.ping()
         before = commands(own_server)
-        calls = [append(keys, 1) for keys in partitions[: CALLS_PER_COMMAND + 1]]
-        assert await client.run(calls) == [True] * (CALLS_PER_COMMAND + 1)
+        calls = [append(keys, 1) for keys in partitions[: CALLS_MAX + 1]]
+        assert await client.run(calls) == [True] * (CALLS_MAX + 1)
         assert commands(own_server) - before == 2
         before = commands(own_server)
         mixed: list[scripts.Call[Any]] = [append(a, 2), append(b, 2), look(a), append(a, 3), append(a, 2), look(b)]
@@ -66,9 +68,9 @@ def test_neighbours_of_one_script_are_one_command(own_server: PrivateRedis, part
 
     run(own_server.url, work)
     assert entries(own_server, a) == [b"1", b"2", b"3"]
-    assert [entries(own_server, keys) for keys in partitions[1 : CALLS_PER_COMMAND + 1]] == [
+    assert [entries(own_server, keys) for keys in partitions[1 : CALLS_MAX + 1]] == [
         [b"1", b"2"],
-        *[[b"1"]] * (CALLS_PER_COMMAND - 1),
+        *[[b"1"]] * (CALLS_MAX - 1),
     ]
 
 
@@ -133,7 +135,7 @@ def test_full_server_is_each_calls_error(own_server: PrivateRedis, partitions: l
             results = await client.run_each([append(keys, 1) for keys in partitions[:3]])
         finally:
             own_server.client.config_set("maxmemory", "0")
-        assert [type(result) for result in results] == [TransientStoreError] * 3
+        assert [type(result) for result in results] == [RedisRefusedError] * 3
         assert all("OOM" in str(result) or "memory" in str(result) for result in results)
         assert await client.run([append(keys, 1) for keys in partitions[:3]]) == [True] * 3
 
@@ -150,7 +152,7 @@ def test_error_of_one_command_is_not_the_next_ones(tmp_path: Path, partitions: l
 
     async def work(client: RedisClient) -> None:
         results = await client.run_each([append(partitions[0], 1), append(partitions[1], 1), look(partitions[0])])
-        assert [type(result) for result in results] == [TransientStoreError] * 3
+        assert [type(result) for result in results] == [RedisRefusedError] * 3
         said = [str(result) for result in results]
         assert "BUSY" in said[0]
         assert said[0] == said[1] != said[2]
@@ -181,7 +183,8 @@ def test_form_for_many_hands_over_numbers_strings_and_nothing() -> None:
         scripts.Call("look_partition", (), (), int),
         scripts.Call("look_partition", ("k3",), ("b", 2**63), int),
     ]
-    name, digest, declared, packed = script_texts.evalsha(calls)
+    [(_, words)] = script_texts.commands(calls)
+    name, digest, declared, packed = words
     assert (name, digest, declared) == ("EVALSHA", script_texts.digest("look_partition"), 0)
     assert isinstance(packed, bytes)
     assert msgpack.unpackb(packed, raw=True) == [
@@ -194,7 +197,8 @@ def test_form_for_many_hands_over_numbers_strings_and_nothing() -> None:
 def test_call_that_goes_alone_declares_its_keys() -> None:
     """A cluster asks the server of a command's keys, so there has to be one."""
     call: scripts.Call[Any] = scripts.Call("look_partition", ("k1", "k2"), (0, "a"), int)
-    assert script_texts.evalsha([call], T0)[2:5] == (2, "k1", "k2")
+    [command] = script_texts.commands([call], T0)
+    assert command.words[2:5] == (2, "k1", "k2")
 
 
 def test_numbers_reach_a_script_as_they_were(own_server: PrivateRedis, partitions: list[PartitionKeys]) -> None:
@@ -202,10 +206,39 @@ def test_numbers_reach_a_script_as_they_were(own_server: PrivateRedis, partition
     batch = bytes(range(256)) * 300
 
     async def work(client: RedisClient) -> None:
-        await client.run([scripts.append_batch(keys, "node", 2**63 - 1, batch, 2**53 + 1) for keys in partitions[:2]])
+        await client.run([scripts.append_batch(keys, "node", 2**53, 1, batch, 2**53 + 1) for keys in partitions[:2]])
 
     run(own_server.url, work)
     for keys in partitions[:2]:
         stored: Any = own_server.client.xrange(keys.inbox)
         assert stored[0][1][b"b"] == batch
-        assert own_server.client.get(keys.sender + "node") == b"%d" % (2**63 - 1)
+        assert own_server.client.get(keys.sender + "node") == b"%d 1" % 2**53
+
+
+def test_large_calls_share_neither_a_command_nor_a_round_trip(
+    own_server: PrivateRedis, partitions: list[PartitionKeys], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes bound both, beside the number of calls; a call that is larger than that goes alone. All in order."""
+    monkeypatch.setattr(script_texts, "BYTES_MAX", 10_000)
+    monkeypatch.setattr(client_module, "BYTES_PER_PIPELINE", 30_000)
+    sizes = [3_000] * 9 + [100_000] + [100] * 3
+    batches = [bytes([number]) * size for number, size in enumerate(sizes, 1)]
+    calls = [scripts.append_batch(partitions[0], "node", 1, n, batch, 1) for n, batch in enumerate(batches, 1)]
+    grouped = [len(command.calls) for command in script_texts.commands(calls)]
+    assert grouped == [3, 3, 3, 1, 3]
+
+    async def work(client: RedisClient) -> None:
+        await client.ping()
+        before = client.round_trips
+        assert all(await client.run(calls))
+        assert client.round_trips - before == 3
+
+    run(own_server.url, work)
+    assert entries(own_server, partitions[0]) == batches
+
+
+def test_bounds_of_a_command_keep_it_far_from_what_redis_refuses() -> None:
+    """Sixty-four calls of ten megabytes would be an argument beyond the 512 MB that it takes."""
+    batch = bytes(10 << 20)
+    calls: list[scripts.Call[Any]] = [scripts.Call("look_partition", ("k",), ("a", batch), int)] * 64
+    assert max(len(bytes(command.words[-1])) for command in script_texts.commands(calls)) < 16 << 20  # type: ignore[arg-type]

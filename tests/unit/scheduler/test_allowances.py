@@ -18,7 +18,7 @@ from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
 from bigcrawl.url.canonical import host_of
 from bigcrawl.url.domain import PublicSuffixes
-from bigcrawl.url.key import pld_key, url_key
+from tests.support.keys import pld_key, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def made(
     pages: Mapping[int, int] | None = None,
     sizes: Mapping[int, int] | None = None,
 ) -> Ruled:
-    book = RuleBook(merge_rules(parse_rules(rules), {}), SUFFIXES.pld)
+    book = RuleBook(merge_rules(parse_rules(rules), {}), SUFFIXES.pld, pld_key)
     config = read_config({"BIGCRAWL_BUDGET_POLICY": policy}).budget
     found = make_budgets(config, EMPTY_COUNTS, book, look)
     assert found is not None
@@ -88,7 +88,7 @@ HOST_A, HOST_X = pld_key("host www.a.test"), pld_key("host x.blog.test")
 def test_without_rules_accounts_are_plds_with_the_policys_budget() -> None:
     """Nothing is counted, and no body and no total is looked at."""
     totals = Totals({}, {})
-    book = RuleBook({}, SUFFIXES.pld)
+    book = RuleBook({}, SUFFIXES.pld, pld_key)
     budgets = make_budgets(read_config({}).budget, EMPTY_COUNTS, book, lambda body: pytest.fail("looked"))
     assert budgets is not None
     found = allow(Ruled(budgets, totals), urls("http://www.a.test/", "http://a.test/", "http://b.test/"))
@@ -187,7 +187,7 @@ def test_the_totals_are_asked_once_for_all_that_a_batch_needs() -> None:
     """One look-up a batch, each account once; limits of two rules keep their own accounts."""
     rules = {"a.test": {"bytes": 9}, "www.a.test": {"pages": 2}, "b.test": {"budget": 5}}
     totals = Totals({HOST_A: 1}, {A: 8})
-    book = RuleBook(parse_rules(rules), SUFFIXES.pld)
+    book = RuleBook(parse_rules(rules), SUFFIXES.pld, pld_key)
     budgets = make_budgets(read_config({}).budget, EMPTY_COUNTS, book, look)
     assert budgets is not None
     found = allow(
@@ -203,7 +203,7 @@ def test_rules_hold_without_any_policy_too() -> None:
     budgets = made({"a.test": {"budget": 0}}, policy="none")
     assert pairs(allow(budgets, urls("http://a.test/", "http://b.test/"))) == [(A, 0), (B, BUDGET_LARGEST)]
     config = read_config({"BIGCRAWL_BUDGET_POLICY": "none"}).budget
-    assert make_budgets(config, EMPTY_COUNTS, RuleBook({}, SUFFIXES.pld), look) is None
+    assert make_budgets(config, EMPTY_COUNTS, RuleBook({}, SUFFIXES.pld, pld_key), look) is None
 
 
 def test_what_the_caller_handed_in_is_not_changed() -> None:
@@ -225,4 +225,4 @@ def test_wrong_settings_are_said_here_too() -> None:
     """What `make_policy` refuses, rules or not."""
     config = read_config({"BIGCRAWL_BUDGET_POLICY": "popular"}).budget
     with pytest.raises(ConfigError, match="did you mean popular-only"):
-        make_budgets(config, EMPTY_COUNTS, RuleBook({}, SUFFIXES.pld), look)
+        make_budgets(config, EMPTY_COUNTS, RuleBook({}, SUFFIXES.pld, pld_key), look)

@@ -11,6 +11,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.blacklist import OFF, ON
 from bigcrawl.scheduler.control import BLACKLISTED
+from tests.support.lost_replies import LostReplies, once
 from tests.unit.scheduler.test_speed import awaited
 from tests.unit.scheduler.world import World, queued, world
 
@@ -141,31 +142,21 @@ async def test_robots_txt_of_a_blacklisted_host_is_not_asked_for(
 
 @awaited
 async def test_a_reply_that_was_lost_loses_no_url_and_doubles_none(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
     """Redis did it and the node does not know: once both sides are compared there is one of each."""
     async with world(tmp_path, crawl_name, redis_url) as made:
         node = await begun(made, *PAGES)
         await made.turn(node, 3)
-        client, run_each = node._client, node._client.run_each
-        lost: list[Any] = []
-
-        async def lossy(calls: Any) -> Any:
-            results = await run_each(calls)
-            if not lost and any(call.name == "set_aside_urls" for call in calls):
-                lost.append(calls)
-                raise TransientStoreError("the reply is lost")
-            return results
-
-        monkeypatch.setattr(client, "run_each", lossy)
+        losing = LostReplies(node._client, once("set_aside_urls"))
         await say(made, "bad.example")
         fetched: list[str] = []
         for _ in range(20):
             try:
                 fetched += await run(made, node, 1)
             except TransientStoreError:
-                node._doubtful = True
-        assert lost
+                assert node._client.in_doubt
+        assert losing.lost == 1
         assert sorted(fetched) == [page for page in PAGES if page.startswith(GOOD)]
         assert (await counts(node))["withheld"] == 3
         await say(made, "bad.example", None)

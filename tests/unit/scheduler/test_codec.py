@@ -23,14 +23,16 @@ from bigcrawl.scheduler.codec import (
     decode_request,
     encode_request,
     links_encoder,
+    look_at_address,
     look_at_body,
+    moved_member,
     order_of,
     pack_member,
     unpack_member,
 )
 from bigcrawl.scheduler.queued_url import UNCHECKED, BatchFormatError, QueuedUrl, decode_batch, encode_batch
-from bigcrawl.url.canonical import UrlError
-from bigcrawl.url.key import request_key, url_key
+from bigcrawl.url.canonical import UrlError, canonicalize
+from tests.support.keys import request_key, url_key
 
 URL = "http://a.example/path?b=2&a=1"
 BERLIN = datetime.timezone(datetime.timedelta(hours=1))
@@ -70,7 +72,7 @@ def spider() -> ShopSpider:
 
 def stored(request: Request, spider: Spider) -> QueuedUrl:
     """The request as a partition's owner gets it: encoded, batched and admitted."""
-    url, _ = encode_request(request, spider, checked=True, url_bytes_max=8192)
+    url, _ = encode_request(request, spider, key_of=request_key, checked=True, url_bytes_max=8192)
     (arrived,) = decode_batch(encode_batch([url]))
     assert arrived == url
     member = unpack_member(pack_member(7, arrived, attempts=2))
@@ -125,7 +127,7 @@ def test_subclasses_come_back_as_what_they_are(request_: Request, spider: ShopSp
     found = round_trip(request_, spider)
     assert type(found) is type(request_)
     assert {**found.to_dict(), "meta": {}} == {**request_.to_dict(), "meta": {}}
-    again, _ = encode_request(found, spider, checked=True, url_bytes_max=8192)
+    again, _ = encode_request(found, spider, key_of=request_key, checked=True, url_bytes_max=8192)
     assert again.key == stored(request_, spider).key == request_key(request_.url, request_.method, request_.body)
 
 
@@ -195,13 +197,14 @@ def _holding_itself() -> list[Any]:
         ({"meta": {"ring": _holding_itself()}}, "meta['ring'][0][0]"),
         ({"callback": lambda response: None}, "callback or errback"),
         ({"errback": print}, "callback or errback"),
+        ({"body": bytes(4 << 20)}, "the whole"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_cannot_be_stored_is_named(attributes: dict[str, Any], key_path: str, spider: ShopSpider) -> None:
     """The error says which request, and the path of keys to what is wrong with it."""
     with pytest.raises(RequestNotStorableError) as caught:
-        encode_request(Request(URL, **attributes), spider, checked=True, url_bytes_max=8192)
+        encode_request(Request(URL, **attributes), spider, key_of=request_key, checked=True, url_bytes_max=8192)
     assert caught.value.url == URL
     assert caught.value.key_path.startswith(key_path)
     assert str(caught.value).startswith(f"request {URL} cannot be stored: {key_path}")
@@ -212,7 +215,7 @@ def test_url_that_is_none_is_refused(spider: ShopSpider) -> None:
     """Other schemes and longer URLs are refused with their reason."""
     for url, reason in (("ftp://a.example/", "scheme"), (f"http://a.example/{'x' * 100}", "too-long")):
         with pytest.raises(UrlError) as caught:
-            encode_request(Request(url), spider, checked=True, url_bytes_max=64)
+            encode_request(Request(url), spider, key_of=request_key, checked=True, url_bytes_max=64)
         assert caught.value.reason == reason
 
 
@@ -232,12 +235,14 @@ def test_key_and_host_are_the_canonical_urls(spider: ShopSpider) -> None:
 def test_flags_say_whether_it_is_seen_checked(spider: ShopSpider) -> None:
     """`checked` alone decides, whatever the request says; only the order's priority is clamped."""
     request = Request(URL, dont_filter=True, priority=1 << 40)
-    checked, _ = encode_request(request, spider, checked=True, url_bytes_max=8192)
-    unchecked, _ = encode_request(request, spider, checked=False, url_bytes_max=8192)
+    checked, _ = encode_request(request, spider, key_of=request_key, checked=True, url_bytes_max=8192)
+    unchecked, _ = encode_request(request, spider, key_of=request_key, checked=False, url_bytes_max=8192)
     assert (checked.flags, unchecked.flags) == (0, UNCHECKED)
     assert checked.priority == (1 << 19) - 1
     assert decode_request(checked.body, spider).priority == 1 << 40
-    low, _ = encode_request(request.replace(priority=-(1 << 40)), spider, checked=True, url_bytes_max=8192)
+    low, _ = encode_request(
+        request.replace(priority=-(1 << 40)), spider, key_of=request_key, checked=True, url_bytes_max=8192
+    )
     assert low.priority == -checked.priority
 
 
@@ -261,6 +266,20 @@ def test_links_are_requests_in_little(spider: ShopSpider) -> None:
     found = decode_request(rich.body, spider)
     assert (found.callback, found.errback) == (spider.parse_page, spider.failed)
     assert (found.cb_kwargs, found.meta["b"], found.meta["depth"], rich.priority) == ({"a": (1,)}, {2}, 1, 2)
+
+
+@pytest.mark.parametrize("fields", [{}, {"callback": "parse_page"}, {"meta": {"a": 1}}])
+@pytest.mark.parametrize("priority", [7, -3, 1 << 30])
+def test_priority_of_links_reaches_the_callback(spider: ShopSpider, fields: dict[str, Any], priority: int) -> None:
+    """So that a redirect has it too, whatever the queue made of the URL's priority meanwhile."""
+    queued = links_encoder(Links([], priority=priority, **fields), depth=1)(url_key(URL), URL)
+    taken = unpack_member(moved_member(unpack_member(pack_member(1, queued)), -1))
+    request = decode_request(taken.body, spider)
+    assert (request.url, request.priority, request.meta["depth"]) == (URL, priority, 1)
+    assert look_at_body(taken.body) == (URL, not fields, False)
+    assert look_at_address(taken.body) == (URL if not fields else canonicalize(URL), 1)
+    redirect = request.replace(url=URL + "&c")
+    assert stored(redirect, spider).priority == max(-(1 << 19) + 1, min((1 << 19) - 1, priority))
 
 
 def test_link_that_cannot_be_stored_is_named(spider: ShopSpider) -> None:

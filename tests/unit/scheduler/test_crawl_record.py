@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler import crawl_record
-from bigcrawl.scheduler.crawl_record import RECORD_FILE, CrawlRecord, open_record
+from bigcrawl.scheduler.crawl_record import RECORD_FILE, CrawlRecord, keys_in, open_record
+from bigcrawl.scheduler.inbox_entry import InboxEntry
+from bigcrawl.scheduler.outcomes import pack_outcome
+from bigcrawl.scheduler.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
+from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS, SECRET_BYTES
+from tests.support.keys import KEYS
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.redisdb.client import RedisClient
+
+URL = "http://www.example.com/a"
 
 
 async def opened(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> CrawlRecord:
@@ -119,15 +129,103 @@ def test_other_version_of_a_format_does_not_start(tmp_path: Path, crawl_name: st
     asyncio.run(scenario())
 
 
+def test_every_node_of_a_crawl_makes_the_keys_of_its_secret(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first node draws it; nodes that start at once and later have that one, and the directory too."""
+    monkeypatch.setattr(crawl_record, "new_secret", lambda: secrets.token_bytes(SECRET_BYTES))
+
+    async def scenario() -> None:
+        nodes = await asyncio.gather(*(opened(tmp_path, crawl_name, redis_url) for _ in range(3)))
+        keys = {node.keys.of_url(URL) for node in (*nodes, await opened(tmp_path, crawl_name, redis_url))}
+        other = await opened(tmp_path, f"{crawl_name}-other", redis_url)
+        assert keys == {keys_in(tmp_path / crawl_name).of_url(URL)}
+        assert keys.isdisjoint({other.keys.of_url(URL), PUBLIC_KEYS.of_url(URL)})
+
+    asyncio.run(scenario())
+
+
+def test_crawl_begun_without_a_secret_goes_on_with_its_keys(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Its record names the seed of MurmurHash3; what is on disk was made with that."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await client.command("HSETNX", CrawlKeys(crawl_name).crawl, "hash_seed", HASH_SEED)
+            first = await opened(tmp_path, crawl_name, redis_url)
+            config = make_config(tmp_path, crawl_name, redis_url)
+            place = (await OpenedCrawl.of(config, client)).place_of(URL)
+        assert first.keys.of_url(URL) == place.key == PUBLIC_KEYS.of_url(URL)
+        assert keys_in(tmp_path / crawl_name).of_url(URL) == place.key
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("written", ["1", "abcd", "no hex at all, but thirty-two by"])
+def test_record_with_a_hash_of_another_version_is_refused(
+    tmp_path: Path, crawl_name: str, redis_url: str, written: str
+) -> None:
+    """Neither a seed nor a secret of this version: its keys cannot be made here."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await client.command("HSET", CrawlKeys(crawl_name).crawl, "hash_seed", written)
+        with pytest.raises(ConfigError, match="another version"):
+            await opened(tmp_path, crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("lost", ["hash_seed", "partitions", "suffixes"])
+def test_record_of_which_redis_refused_a_part_is_completed(
+    tmp_path: Path, crawl_name: str, redis_url: str, lost: str
+) -> None:
+    """One command of those that write it was refused for want of memory, and later ones were taken."""
+
+    async def scenario() -> None:
+        first = await opened(tmp_path, crawl_name, redis_url)
+        async with connected(redis_url) as client:
+            await client.command("HDEL", CrawlKeys(crawl_name).crawl, lost)
+        again = await opened(tmp_path, crawl_name, redis_url)
+        assert again.crawl_id == first.crawl_id
+        assert again.keys.of_url(URL) == first.keys.of_url(URL) == KEYS.of_url(URL)
+
+    asyncio.run(scenario())
+
+
 def test_redis_that_does_not_know_the_directory_is_refused(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A state directory of a begun crawl with an empty Redis is never a silent restart from empty."""
 
     async def scenario() -> None:
         await opened(tmp_path, crawl_name, redis_url)
+        partition = Partition.open(tmp_path / crawl_name / "p0000", 1, PartitionLimits())
+        partition.step([InboxEntry("1-0", b"", b"", pack_outcome(7, "status:200", 0), b"")], 0, {})
         async with connected(redis_url) as client:
             await client.command("DEL", CrawlKeys(crawl_name).crawl)
         with pytest.raises(ConfigError, match="does not know it"):
             await opened(tmp_path, crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+def test_crawl_that_has_fetched_nothing_begins_anew_in_a_redis_that_lost_it(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its directory has all that it was: it keeps its id, and says what it does."""
+
+    async def scenario() -> None:
+        first = await opened(tmp_path, crawl_name, redis_url)
+        urls = encode_batch([QueuedUrl(7, "a.example", 0, 0, b"body")])
+        partition = Partition.open(tmp_path / crawl_name / "p0000", 1, PartitionLimits())
+        assert partition.step([InboxEntry("1-0", urls)], 5, {}).batch is not None
+        async with connected(redis_url) as client:
+            await client.command("DEL", CrawlKeys(crawl_name).crawl)
+        again = await opened(tmp_path, crawl_name, redis_url)
+        assert again.crawl_id == first.crawl_id
+        assert "it begins anew" in caplog.text
+        async with connected(redis_url) as client:
+            await client.command("DEL", CrawlKeys(crawl_name).crawl)
+        with pytest.raises(ConfigError, match="fixed for the crawl's life"):
+            await opened(tmp_path, crawl_name, redis_url, partitions=8)
 
     asyncio.run(scenario())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.clock import ManualClock, SystemClock
-from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.politeness.dns_cache import DnsCache, DnsError
 from bigcrawl.scheduler import doors as doors_module
 from bigcrawl.scheduler.doors import UNIDENTIFIED, Closed, Doors
 from bigcrawl.scheduler.gates import ANY_TIME
@@ -242,6 +242,25 @@ def test_url_that_comes_back_early_has_not_been_tried_again(tmp_path: Path, redi
         entrance.names["slow.example"] = ["192.0.2.8"]
         await entrance.doors.address("slow.example")
         assert "failed_lookups=0" in repr(entrance.doors)
+
+    run(tmp_path, redis_url, story)
+
+
+def test_names_that_failed_are_remembered_up_to_a_number(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a web whose names all fail the last ones are kept; memory does not grow with it."""
+    monkeypatch.setattr(doors_module, "FAILED_LOOKUPS_KEPT", 3)
+
+    async def story(entrance: Entrance) -> None:
+        def failed(host: str) -> str:
+            return entrance.doors._after_failed_lookup(host, DnsError(host, "slow", 1_000, 1)).failure
+
+        hosts = [f"h{number}.example" for number in range(10)]
+        assert [failed(host) for host in hosts] == ["dns"] * 10
+        assert "failed_lookups=3" in repr(entrance.doors)
+        assert [failed(host) for host in hosts[-3:]] == ["", "", ""], "the same failures, told already"
+        assert failed(hosts[0]) == "dns"
 
     run(tmp_path, redis_url, story)
 

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mmh3
 import pytest
 from scrapy import FormRequest, Request, Spider
 from scrapy.dupefilters import RFPDupeFilter
@@ -12,8 +13,10 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.scheduler.dupefilter import DIRECTORY, DrumDupeFilter
+from bigcrawl.drum.key_set import KeySet
+from bigcrawl.exceptions import CorruptionError, TransientStoreError
+from bigcrawl.scheduler.dupefilter import DIRECTORY, KEY_FILE, DrumDupeFilter
+from bigcrawl.url.key import HASH_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,3 +153,34 @@ def test_the_setting_names_it() -> None:
 
     settings = Settings({"DUPEFILTER_CLASS": "bigcrawl.scheduler.dupefilter.DrumDupeFilter"})
     assert load_object(settings["DUPEFILTER_CLASS"]) is DrumDupeFilter
+
+
+def test_a_job_has_a_secret_that_it_keeps(tmp_path: Path) -> None:
+    """Two jobs hash the same request to other keys, and a resumed one as before."""
+    (tmp_path / "other").mkdir()
+    request = Request("http://a.example/")
+    for directory in (tmp_path, tmp_path / "other", tmp_path):
+        found = opened(DrumDupeFilter, JOBDIR=str(directory))
+        assert found.request_seen(request) is (directory is tmp_path and (tmp_path / "other" / KEY_FILE).exists())
+        found.close("finished")
+    assert (tmp_path / KEY_FILE).read_bytes() != (tmp_path / "other" / KEY_FILE).read_bytes()
+
+
+def test_a_job_begun_without_a_secret_goes_on(tmp_path: Path) -> None:
+    """What an earlier version has seen is seen."""
+    request = Request("http://a.example/")
+    found = opened(DrumDupeFilter, JOBDIR=str(tmp_path))
+    (tmp_path / KEY_FILE).unlink()
+    keys = KeySet(tmp_path / DIRECTORY)
+    keys.add(mmh3.hash64(found.fingerprinter.fingerprint(request), HASH_SEED, signed=False)[0])
+    keys.close()
+    resumed = opened(DrumDupeFilter, JOBDIR=str(tmp_path))
+    assert resumed.request_seen(request)
+    assert not (tmp_path / KEY_FILE).exists()
+
+
+def test_a_damaged_secret_is_told(tmp_path: Path) -> None:
+    """It is never replaced in silence: all that was seen would be new."""
+    (tmp_path / KEY_FILE).write_bytes(b"short")
+    with pytest.raises(CorruptionError, match=KEY_FILE):
+        opened(DrumDupeFilter, JOBDIR=str(tmp_path))

@@ -9,7 +9,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.scheduler.edges import EdgesFormatError, decode_edges, edge_keys, new_targets
 from bigcrawl.scheduler.epochs import EpochDirectory
 from bigcrawl.scheduler.tables import NO_TABLES, Tables
-from bigcrawl.url.key import pld_key
+from tests.support.keys import pld_key
 from tests.support.partition_world import make_edges
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.exchange import TAKE_MAX, TOGETHER_MS, _told
 from bigcrawl.scheduler.owned_partition import NEVER_MS
+from bigcrawl.url.canonical import host_of
 from tests.unit.scheduler.test_held import held_url
 from tests.unit.scheduler.world import queued, world
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.node import Node
     from bigcrawl.scheduler.owned_partition import OwnedPartition
     from tests.unit.scheduler.world import World
@@ -44,7 +46,7 @@ def test_host_rests_from_the_end_of_its_fetch(
     held.end = Ended(1, delay_ms, b"", "status:200")
     end = _told(held, floor(told + node))
     # In whole ms of the server's clock: when the host is due, and when it was due if it were told at the end.
-    next_ms = floor(heard + server) + end.delay_ms
+    next_ms = floor(heard + server) + end.delay_ms - end.waited_ms
     assert next_ms >= floor(ended + server) + delay_ms
     assert next_ms <= max(floor(heard + server), floor(ended + server) + delay_ms + under_way + 4)
 
@@ -68,7 +70,7 @@ def test_waited_time_is_taken_off_the_delay(ended_ms: int, delay_ms: int, now_ms
     held = held_url(1)
     held.ended_ms = ended_ms
     held.end = Ended(7, delay_ms, b"next", "status:200", 5)
-    assert _told(held, now_ms) == held.end._replace(delay_ms=left_ms)
+    assert _told(held, now_ms) == held.end._replace(waited_ms=delay_ms - left_ms)
 
 
 def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -83,7 +85,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             run_each = node._client.run_each
 
             async def away(calls: Any) -> list[Any]:
-                sent.append(calls[0].args[9])
+                sent.append(calls[0].args[10] - calls[0].args[15])
                 if len(sent) == 1:
                     raise TransientStoreError("away")
                 return await run_each(calls)
@@ -106,6 +108,18 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
 async def taking(w: World, *urls: str) -> Node:
     """A node with these URLs in the queues of its partitions, none taken."""
     node = await w.joined()
+    await taking_on(w, node, *urls)
+    return node
+
+
+async def taken_now(node: Node, urls_max: int) -> list[HeldUrl]:
+    """What one asking brings, in order."""
+    before = set(node.handout.held)
+    await take(node, urls_max)
+    return [held for held in node.handout.held if held not in before]
+
+
+async def taking_on(w: World, node: Node, *urls: str) -> None:
     for url in queued(*urls):
         node.offer(url)
     await node._flush()
@@ -114,7 +128,6 @@ async def taking(w: World, *urls: str) -> Node:
     while await node.ownership.step_due(starved=True):
         w.clock.advance(1_000)
     await node._renew()
-    return node
 
 
 async def take(node: Node, urls_max: int) -> int:
@@ -199,6 +212,50 @@ def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waite
                 told.due_ms, other.due_ms = NEVER_MS, now_ms - waited_ms
                 assert list(node._exchange._ends(now_ms)) == [told]
                 assert next(iter(node._exchange._shares(100, now_ms))) is first
+
+    asyncio.run(scenario())
+
+
+def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The partition whose host has waited longest is asked first, until none of it has waited so long."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=2) as w:
+            node = await w.joined()
+            urls = [f"http://h{i}.example{i}/" for i in range(60)]
+            first, second = ([url for url in urls if node.partition_of_host(host_of(url)) == p][:12] for p in (1, 0))
+            await taking_on(w, node, *first)
+            await taking_on(w, node, *second)
+            for mine in node.ownership.owned.values():
+                mine.due_ms = NEVER_MS
+            await node._renew()  # as Redis has it, whose clock is no manual one
+            taken: list[str] = []
+            for _ in urls[:24]:
+                w.clock.advance(1)
+                taken += [held.host for held in await taken_now(node, 1)]
+            assert taken == [host_of(url) for url in (*first, *second)]
+
+    asyncio.run(scenario())
+
+
+def test_host_waits_for_no_more_than_its_own_partition_has_before_it(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """However much room is left for others by then: 6 + k/64 askings for the k that fell due before it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=2, budget_policy="none") as w:
+            node = await w.joined()
+            urls = [f"http://h{i}.example{i}/" for i in range(600)]
+            many, few = ([url for url in urls if node.partition_of_host(host_of(url)) == p] for p in (0, 1))
+            await taking_on(w, node, *many)
+            await taking_on(w, node, *few)
+            number_of = {host_of(url): number for number, url in enumerate(many)}
+            for asking in range(1, 20):
+                for held in await taken_now(node, 100):
+                    assert asking <= 6 + number_of.get(held.host, 0) / TAKE_MAX or held.host not in number_of
+                w.clock.advance(1)
+            assert len(node.handout.held) == len(urls)
 
     asyncio.run(scenario())
 

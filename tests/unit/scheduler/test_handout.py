@@ -142,7 +142,7 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     fine.outcome = "status:404"
     desk.handout.end_fetched(fine)
     assert not desk.handout.is_failing(fine.host, 9)
-    word = f"10000 3600000 250 28 {outcome} "
+    word = f"10000 43200000 250 8 {outcome} "
     assert [(end.delay_ms, end.health) for end in desk.ended()] == [
         (1_000, word + "77"),
         (1_000, word),
@@ -151,12 +151,12 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
 
 
 def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
-    """Retry-After is kept whole; the back-off begins with it, and has the longer of the two as its bound."""
+    """Retry-After is kept whole; the back-off begins with it, and grows to the same bound."""
     held = desk.started()
     held.outcome, held.retry_after_ms = "status:429", 5_000_000
     desk.handout.end_fetched(held)
     assert [(end.delay_ms, end.health) for end in desk.ended()] == [
-        (5_000_000, "5000000 5000000 250 28 status:429 "),
+        (5_000_000, "5000000 43200000 250 8 status:429 "),
     ]
 
 
@@ -179,7 +179,7 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
         held = desk.taken(seq)
         held.said = said
         desk.handout.give_back(held, 500)
-    assert [end.health for end in desk.ended()] == [f"10000 3600000 250 28 dns {order_of(-1, 1)}", ANSWERS, ""]
+    assert [end.health for end in desk.ended()] == [f"10000 43200000 250 8 dns {order_of(-1, 1)}", ANSWERS, ""]
 
 
 def fetched_in(desk: Desk, seq: int, download_ms: int, host: str) -> None:

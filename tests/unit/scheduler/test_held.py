@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.codec import Member
 from bigcrawl.scheduler.held import HEARD_MAX, KEEP_ENDED_MS, HeldUrl, HeldUrls, Stage
@@ -31,6 +33,24 @@ def test_ended_url_waits_for_the_links_offered_before_its_end() -> None:
     assert len(table) == table.unacknowledged == 2
     table.forget([first], now_ms=0)
     assert [held.seq for held in table] == [2]
+
+
+def test_ended_url_waits_for_the_pages_stored_before_its_end() -> None:
+    """Likewise what stores pages: those that came before it ended are safe, its own among them."""
+    first, second = held_url(1), held_url(2)
+    table = holding(first, second)
+    table.storage = storage = SimpleNamespace(pages=3, safe_pages=2)
+    table.end(first, Ended(1, 0), offered=0)
+    storage.pages = 5
+    table.end(second, Ended(2, 0), offered=0)
+    assert table.acknowledgeable(0) == []
+    assert not table.has_safe(1), "a round trip would tell nothing"
+    storage.safe_pages = 4
+    assert [held.seq for held in table.acknowledgeable(0)] == [1]
+    assert (table.has_safe(1), table.has_safe(2)) == (True, False)
+    storage.safe_pages = 5
+    assert [held.seq for held in table.acknowledgeable(0)] == [1, 2]
+    assert table.has_safe(2)
 
 
 def test_url_ends_once() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler import link_graph as module
 from bigcrawl.scheduler.link_graph import LinkGraph
-from bigcrawl.url.key import partition_of, pld_key
+from tests.support.keys import partition_of, pld_key
 
 if TYPE_CHECKING:
     import pytest
@@ -22,7 +22,7 @@ def pld_of(host: str) -> str:
 
 
 def graph() -> LinkGraph:
-    return LinkGraph(pld_of, PARTITIONS)
+    return LinkGraph(pld_of, pld_key, PARTITIONS)
 
 
 def edges_of(links: LinkGraph) -> dict[int, list[tuple[int, int]]]:

@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.drum.bucket import EMPTY_BUCKET
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.fresh import Fresh
-from bigcrawl.exceptions import CorruptionError
+from bigcrawl.exceptions import CorruptionError, OtherVersionError
 from bigcrawl.scheduler.admission import AdmitBatch, encode_admit_batch
 from bigcrawl.scheduler.manifest import Manifest
 from bigcrawl.scheduler.manifest_log import ManifestLog, decode_manifest, decode_sound_manifests
@@ -162,8 +162,8 @@ def test_what_a_failed_append_left_is_cut_off(tmp_path: Path, fault: Fault) -> N
 def test_another_version_is_refused(tmp_path: Path) -> None:
     """What an earlier or later version wrote is not guessed at."""
     begin(tmp_path)
-    for version in (4, 6):
+    for version in (5, 7):
         data = bytearray(bytes_of(tmp_path))
         data[8] = version
-        with pytest.raises(CorruptionError, match=f"expected format version 5, found {version}"):
+        with pytest.raises(OtherVersionError, match=f"format version {version}, and this bigcrawl reads 6"):
             decode_manifest(PATH, bytes(data))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -66,6 +67,22 @@ def test_asking_does_not_take_the_lock(members: list[Membership]) -> None:
     assert not second.is_dead(first.token)
 
 
+def test_lock_files_of_dead_nodes_are_removed_when_nothing_names_them(members: list[Membership]) -> None:
+    """Neither one that lives, nor one whose death somebody may still ask for, nor one that was just begun."""
+    dead, named, lives = members
+    nodes = [f"node-{i}" for i in range(3)]
+    for member in members:
+        member.lock()
+    directory = lives._directory
+    os.close(os.open(directory / "new.lock", os.O_CREAT | os.O_WRONLY))
+    for node in nodes:
+        os.utime(directory / f"{node}.lock", (0, 0))
+    dead.unlock(left=False)
+    named.unlock(left=False)
+    lives.remove_locks({"node-1"})
+    assert sorted(path.name for path in directory.iterdir()) == ["new.lock", "node-1.lock", "node-2.lock"]
+
+
 def test_state_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_name: str) -> None:
     """A file where the directory should be: one error with the setting's name, no traceback."""
     (tmp_path / crawl_name).write_text("in the way")
@@ -117,3 +134,90 @@ def test_live_nodes_share_all_partitions_without_overlap(
 def test_repr_names_the_node_and_the_others(members: list[Membership]) -> None:
     """A log line shows who is who."""
     assert repr(members[0]) == "<Membership node-0 among []>"
+
+
+def member_of(tmp_path: Path, crawl: str, **settings: Any) -> Membership:
+    return Membership(make_config(tmp_path, crawl, **settings), f"node-{len(settings)}")
+
+
+def test_node_with_another_delay_is_refused_while_the_other_one_lives(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """The message names the setting and both values; who was first goes on."""
+    first = member_of(tmp_path, crawl_name, host_delay=5)
+    second = member_of(tmp_path, crawl_name, host_delay=2, lease_seconds=30)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await first.beat(client, {})
+            joining = asyncio.create_task(second.wait_for_alike(client))
+            while not joining.done():
+                await first.beat(client, {})
+                await asyncio.sleep(0.05)
+            with pytest.raises(ConfigError, match=r"BIGCRAWL_HOST_DELAY is 2\.0 here and 5\.0 at node node-1"):
+                await joining
+            assert second.node not in first.reports
+
+    asyncio.run(scenario())
+
+
+def test_of_two_nodes_that_start_at_once_the_later_one_ends(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Neither saw the other before it was there: the first heartbeat after that tells."""
+    first = member_of(tmp_path, crawl_name, robots="obey")
+    second = member_of(tmp_path, crawl_name, robots="ignore-i-own-these-hosts", partitions=4)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await asyncio.gather(first.wait_for_alike(client), second.wait_for_alike(client))
+            await first.beat(client, {})
+            await asyncio.sleep(0.002)
+            with pytest.raises(ConfigError, match=r'BIGCRAWL_ROBOTS is "ignore-i-own-these-hosts" here and obey, the'):
+                await second.beat(client, {})
+            await first.beat(client, {})
+
+    asyncio.run(scenario())
+
+
+def test_crawl_goes_on_with_other_settings_when_its_nodes_are_gone(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """One left, one was killed on this machine, one is silent elsewhere until its lease is over."""
+    gone = [member_of(tmp_path, crawl_name, host_delay=5, lease_seconds=2)]
+    gone += [Membership(make_config(tmp_path, crawl_name, host_delay=5, lease_seconds=2), f"gone-{n}") for n in "ab"]
+    new = member_of(tmp_path, crawl_name, lease_seconds=2, host_delay=3, robots="obey")
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for member in gone:
+                await member.beat(client, {"token": member.token})
+            await gone[0].leave(client)
+            gone[1].lock()
+            gone[1].unlock(left=False)
+            await new.wait_for_alike(client)
+            await new.beat(client, {})
+            assert list(new.reports) == [new.node]
+
+    asyncio.run(scenario())
+
+
+def test_what_may_differ_is_not_compared(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Nodes may have other directories for pages, other speeds of their own, other names."""
+    first = member_of(tmp_path, crawl_name)
+    second = member_of(tmp_path, crawl_name, warc_dir="elsewhere", in_process_max=7, backoff=3, node="other")
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for member in (first, second):
+                await member.wait_for_alike(client)
+                await member.beat(client, {})
+
+    asyncio.run(scenario())
+
+
+def test_long_values_are_compared_whole_and_told_in_part(tmp_path: Path, crawl_name: str) -> None:
+    """A blacklist of thousands of hosts is not sent around every second."""
+    hosts = [f"host{n}.example" for n in range(1_000)]
+    one = make_config(tmp_path, crawl_name, blacklist=hosts).alike["BIGCRAWL_BLACKLIST"]
+    two = make_config(tmp_path, crawl_name, blacklist=[*hosts[:-1], "other.example"]).alike["BIGCRAWL_BLACKLIST"]
+    assert one != two
+    assert max(map(len, (one, two))) < 80

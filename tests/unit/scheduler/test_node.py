@@ -122,7 +122,8 @@ def test_partition_lost_in_mid_reconcile_does_not_end_the_crawl(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            work = asyncio.ensure_future(node.ownership.reconcile())
+            node._client.in_doubt.update(range(w.config.crawl.partitions))
+            work = asyncio.ensure_future(node.ownership.settle_doubts())
             await asyncio.sleep(0)
             gone = node.ownership.owned.pop(0)
             await work
@@ -214,7 +215,7 @@ def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
             w.web.gate = asyncio.Event()
             await seed(w, node, PAGES[0])
             await node._pump()
-            await asyncio.wait_for(w.web.was_asked.wait(), 5)
+            await asyncio.wait_for(w.web.was_asked.wait(), 60)
             node.stopping = True
             node.handout.return_unstarted()
             await node._end_and_take(take=False)
@@ -235,7 +236,7 @@ def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name
             node = await w.joined()
             w.clock.advance(1_400)
             async with node._folding:
-                await asyncio.wait_for(node._beat(), 5)
+                await asyncio.wait_for(node._beat(), 60)
             assert node.handout.lease_ends_ms > w.clock.monotonic_ms() + 500
 
     asyncio.run(scenario())
@@ -375,7 +376,7 @@ def test_end_is_looked_for_as_soon_as_nothing_is_left(
     monkeypatch.setattr(node_module, "WATCH_S", 3_600.0)
 
     async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w, asyncio.timeout(30):
+        async with world(tmp_path, crawl_name, redis_url) as w, asyncio.timeout(60):
             node = w.new_node()
             await node.start()
             [url] = queued("http://a.example/")
@@ -464,14 +465,14 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
             for url in queued(*PAGES):
                 node.offer(url)
             await w.turn(node, 1)
-            run_each = node._client.run_each
+            run_some = node._client._run_some
 
-            async def reply_lost(calls: Any) -> Any:
-                await run_each(calls)
-                node._client.run_each = run_each  # type: ignore[method-assign]
+            async def reply_lost(calls: Any, now_ms: int) -> Any:
+                await run_some(calls, now_ms)
+                node._client._run_some = run_some  # type: ignore[method-assign]
                 raise asyncio.CancelledError
 
-            node._client.run_each = reply_lost  # type: ignore[method-assign]
+            node._client._run_some = reply_lost  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
                 await node._pump()
             last = await node.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +12,15 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler import outbox as outbox_module
 from bigcrawl.scheduler.link_graph import LinkGraph
-from bigcrawl.scheduler.outbox import KEEP_SENT_MS, RECENT_KEYS, Outbox
+from bigcrawl.scheduler.outbox import BATCH_BYTES_MAX, KEEP_SENT_MS, RECENT_KEYS, Outbox
 from bigcrawl.scheduler.owned_partition import pairs_of
-from bigcrawl.scheduler.queued_url import decode_batch
+from bigcrawl.scheduler.queued_url import decode_batch, encode_batch
+from tests.support.keys import pld_key
 from tests.unit.scheduler.world import connected, queued
 
 if TYPE_CHECKING:
@@ -61,18 +65,18 @@ def test_lost_reply_does_not_send_a_batch_twice(crawl_name: str, redis_url: str)
     async def scenario() -> None:
         async with connected(redis_url) as client:
             outbox = new_outbox(crawl_name)
-            run = client.run
+            run_each = client.run_each
 
             async def reply_lost(calls: list) -> list:
-                await run(calls)
+                await run_each(calls)
                 raise TransientStoreError("reply lost")
 
             outbox.offer(URLS[0], 0)
-            client.run = reply_lost  # type: ignore[method-assign,assignment]
+            client.run_each = reply_lost  # type: ignore[method-assign,assignment]
             with pytest.raises(TransientStoreError):
                 await outbox.flush(client)
             assert outbox.flushed == 0
-            client.run = run  # type: ignore[method-assign]
+            client.run_each = run_each  # type: ignore[method-assign]
             outbox.offer(URLS[1], 0)
             assert await outbox.flush(client) == 2
             assert await inbox(client, crawl_name, 0) == URLS[:2]
@@ -93,12 +97,125 @@ def test_recent_batches_are_sent_again_to_a_redis_that_forgot_them(crawl_name: s
                 await outbox.flush(client)
                 clock.advance(2 * KEEP_SENT_MS // 3)
             await client.command("DEL", keys.inbox, keys.sender + "node")
-            outbox.resend_recent()
+            outbox.tell_again()
             await outbox.flush(client)
             assert await inbox(client, crawl_name, 0) == URLS[1:3], "the first is older than Redis can have lost"
-            outbox.resend_recent()
+            outbox.tell_again()
             await outbox.flush(client)
             assert await inbox(client, crawl_name, 0) == URLS[1:3], "nothing was forgotten: nothing is doubled"
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_the_last_batches_gets_just_those(crawl_name: str, redis_url: str) -> None:
+    """It still has the number before them: they go with the numbers they had."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            keys = PartitionKeys(crawl_name, 0)
+            for url in URLS[:4]:
+                outbox.offer(url, 0)
+                await outbox.flush(client)
+            entries = await client.command("XRANGE", keys.inbox, "-", "+")
+            await client.command("XDEL", keys.inbox, *[entry_id for entry_id, _ in entries[2:]])
+            await client.command("SET", keys.sender + "node", "1 2")
+            outbox.tell_again()
+            outbox.offer(URLS[4], 0)
+            await outbox.flush(client)
+            assert await inbox(client, crawl_name, 0) == URLS[:5]
+            assert await client.command("GET", keys.sender + "node") == b"1 5"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("known", [b"", b"1 1"], ids=["nothing", "less"])
+def test_inbox_that_lacks_the_batch_before_begins_a_new_session(crawl_name: str, redis_url: str, known: bytes) -> None:
+    """It heard nothing for a day, or forgot more than is kept here: nothing is lost, late batches do no harm."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            keys = PartitionKeys(crawl_name, 0)
+            for url in URLS[:3]:
+                outbox.offer(url, 0)
+                outbox.offer(url, 1)
+                await outbox.flush(client)
+            sender = keys.sender + "node"
+            await client.command("DEL", keys.inbox)
+            await client.command(*(("SET", sender, known) if known else ("DEL", sender)))
+            for url in URLS[3:6]:
+                outbox.offer(url, 0)
+                outbox.offer(url, 1)
+                await outbox.flush(client)
+            assert outbox.waiting == 0
+            await client.run([scripts.append_batch(keys, "node", 1, n, encode_batch(URLS[:1]), 1) for n in range(1, 9)])
+            assert await inbox(client, crawl_name, 0) == URLS[3:6]
+            assert await inbox(client, crawl_name, 1) == URLS[:6], "its number is known: it goes on"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_whatever_part_of_a_pipeline_is_refused_all_arrives_once_and_in_order(
+    crawl_name: str, redis_url: str, forgets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands are refused, replies lost, numbers forgotten, and all of it is told again in between."""
+    monkeypatch.setattr(outbox_module, "BATCH_URLS_MAX", 1)
+
+    async def scenario(chance: random.Random) -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(f"{crawl_name}-{chance.random()}")
+            crawl = outbox._crawl
+            run_each = client.run_each
+            faults = True
+
+            async def partly(calls: list) -> list:
+                if not faults:
+                    return await run_each(calls)
+                kinds = [chance.choice(("taken", "taken", "refused")) for _ in calls]
+                sent = [call for call, kind in zip(calls, kinds, strict=True) if kind == "taken"]
+                replies = iter(await run_each(sent))
+                if chance.random() < 0.2:
+                    raise TransientStoreError("the reply was lost")
+                refused = RedisRefusedError("OOM")
+                return [next(replies) if kind == "taken" else refused for kind in kinds]
+
+            client.run_each = partly  # type: ignore[method-assign,assignment]
+            offered: list[list[QueuedUrl]] = [[], []]
+            for number in range(60):
+                if number == 30:
+                    outbox.tell_again()
+                offered[number % 2].append(URLS[number % 20])
+                outbox.offer(URLS[number % 20], number % 2)
+                if chance.random() < 0.4:
+                    with suppress(TransientStoreError):
+                        await outbox.flush(client)
+                if forgets and not number % 20 and not outbox.waiting:
+                    await client.command("DEL", PartitionKeys(crawl, 0).sender + "node")
+            faults = False
+            await outbox.flush(client)
+            assert outbox.waiting == 0
+            assert [await inbox(client, crawl, partition) for partition in (0, 1)] == offered
+
+    for seed in range(20):
+        asyncio.run(scenario(random.Random(seed)))
+
+
+def test_nothing_counts_as_sent_before_after_redis_forgot(crawl_name: str, redis_url: str) -> None:
+    """Pages are fetched again whose links were sent longer ago than is kept here: those must not be dropped."""
+
+    async def scenario() -> None:
+        async with connected(redis_url):
+            links = LinkGraph(str, pld_key, 1)
+            outbox = Outbox("node", crawl_name, 1000, ManualClock(), links)
+            assert not outbox.is_recent(5)
+            links.note("http://a.example/", ["http://b.example/"])
+            links.take(0)
+            outbox.tell_again()
+            assert not outbox.is_recent(5)
+            links.note("http://a.example/", ["http://b.example/"])
+            assert len(links.take(0)) == 16
 
     asyncio.run(scenario())
 
@@ -117,6 +234,55 @@ def test_large_waits_are_cut_into_bounded_batches(
             await outbox.flush(client)
             assert await client.command("XLEN", PartitionKeys(crawl_name, 0).inbox) == 3
             assert await inbox(client, crawl_name, 0) == URLS
+
+    asyncio.run(scenario())
+
+
+def test_large_requests_are_cut_into_batches_by_their_bytes(crawl_name: str, redis_url: str) -> None:
+    """Few of them fill a message; one that is larger goes alone. Nothing waits any more when all are sent."""
+    urls = [
+        URLS[0]._replace(body=bytes(2 * BATCH_BYTES_MAX)),
+        *[url._replace(body=bytes(BATCH_BYTES_MAX // 3)) for url in URLS[3:10]],
+    ]
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            for url in urls:
+                outbox.offer(url, 0)
+            await outbox.flush(client)
+            entries = await client.command("XRANGE", PartitionKeys(crawl_name, 0).inbox, "-", "+")
+            assert [len(decode_batch(dict(pairs_of(fields))[b"b"])) for _, fields in entries] == [1, 3, 3, 1]
+            assert await inbox(client, crawl_name, 0) == urls
+
+    asyncio.run(scenario())
+
+
+def test_large_requests_fill_the_outbox(crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes are bounded as its URLs are, whether they are in batches already or not."""
+    monkeypatch.setattr(outbox_module, "OUTBOX_BYTES_MAX", 10_000)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            outbox = new_outbox(crawl_name)
+            run_each = client.run_each
+
+            async def away(_: list) -> list:
+                raise TransientStoreError("away")
+
+            client.run_each = away  # type: ignore[method-assign,assignment]
+            seen = []
+            for url in URLS[:2]:
+                seen.append(outbox.is_full)
+                outbox.offer(url._replace(body=random.randbytes(5_000)), 0)
+                with suppress(TransientStoreError):
+                    await outbox.flush(client)
+            seen.append(outbox.is_full)
+            client.run_each = run_each  # type: ignore[method-assign]
+            await outbox.flush(client)
+            seen.append(outbox.is_full)
+            outbox.offer(URLS[0]._replace(body=bytes(10_000)), 0)
+            assert [*seen, outbox.is_full] == [False, False, True, False, True]
 
     asyncio.run(scenario())
 
@@ -192,7 +358,7 @@ def test_edges_travel_with_the_next_urls_of_their_partition(crawl_name: str, red
 
     async def scenario() -> None:
         async with connected(redis_url) as client:
-            links = LinkGraph(str, 1)
+            links = LinkGraph(str, pld_key, 1)
             outbox = Outbox("node", crawl_name, 1000, ManualClock(), links)
             links.note("http://a.example/", ["http://b.example/"])
             await outbox.flush(client)

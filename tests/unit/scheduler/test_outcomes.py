@@ -67,6 +67,7 @@ def test_layout_is_that_of_the_crawls_that_exist() -> None:
         "dropped:undecodable": 1204,
         "dropped:scheme": 1205,
         "dropped:ignored": 1206,
+        "dropped:poison": 1207,
     }
 
 

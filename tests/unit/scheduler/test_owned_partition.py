@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.exceptions import CorruptionError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
 from bigcrawl.scheduler.due_line import DueLine
+from bigcrawl.scheduler.outcomes import pack_outcome
 from bigcrawl.scheduler.owned_partition import OwnedPartition, pack_keys, unpack_keys
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import encode_batch
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queued_url import QueuedUrl
 
 HOT = 64
+LOSS_MS = 60_000
+_generations = itertools.count(1)
 
 
 class Owner:
@@ -47,6 +50,7 @@ class Owner:
             dead_token="",
             deadline_ms=0,
             delay_ms=0,
+            generation=next(_generations),
         )
         [claim] = await self.client.run([call])
         assert isinstance(claim, Claim)
@@ -55,13 +59,15 @@ class Owner:
     async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
         claim = await self.claim()
         disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
-        mine = OwnedPartition(self.keys, Identity("n", claim.epoch), disk, HOT, 1, DueLine())
+        who = Identity("n", claim.epoch, claim.generation)
+        mine = OwnedPartition(self.keys, who, disk, HOT, 1, DueLine(), LOSS_MS)
         await mine.bring_up(self.client, claim)
         return mine
 
     async def send(self, *urls: QueuedUrl) -> None:
         self.batches += 1
-        await self.client.run([scripts.append_batch(self.keys, "n", self.batches, encode_batch(urls), len(urls))])
+        session, number = self.batches, 1  # whatever Redis remembers of the one before
+        await self.client.run([scripts.append_batch(self.keys, "n", session, number, encode_batch(urls), len(urls))])
 
     async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
         """One step, committed and not yet told."""
@@ -149,15 +155,112 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
     asyncio.run(scenario())
 
 
-def test_missing_keys_of_an_admitted_batch_are_a_corruption(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """A manifest behind Redis whose difference is not known must not be guessed at."""
+def test_files_older_than_all_that_redis_remembers_cost_repeats_and_are_told(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A manifest behind Redis whose difference is not known: numbers go on above, and the partition works."""
 
     async def scenario() -> None:
         async with owner(tmp_path, crawl_name, redis_url) as o:
             await o.open()
             await o.client.command("HSET", o.keys.state, "admitted", "3")
-            with pytest.raises(CorruptionError, match="admit batch 1"):
-                await o.open()
+            mine = await o.open()
+            assert "up to 3000 URLs are fetched again" in caplog.text
+            await o.send(*urls_of("a.example", 5))
+            await o.step(mine)
+            assert (mine.disk.batch_number, await o.queued()) == (4, 5)
+            assert mine.disk.admitted >= 3_005
+
+    asyncio.run(scenario())
+
+
+async def rewound(o: Owner) -> None:
+    """A Redis that has forgotten all of the partition but who owned it."""
+    owner_, keys = (
+        await o.client.command("HGETALL", o.keys.owner),
+        await o.client.command("KEYS", o.keys.owner[:-5] + "*"),
+    )
+    await o.client.command("DEL", *keys)
+    await o.client.command("HSET", o.keys.owner, *owner_)
+
+
+async def aged(o: Owner, mine: OwnedPartition, monkeypatch: pytest.MonkeyPatch, *rounds_ms: int) -> None:
+    """Durable points at these times, each behind a step, in logs that are begun anew each time."""
+    monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 0)
+    for at, now_ms in enumerate(rounds_ms):
+        await o.send(*urls_of(f"h{at}.example", 4))
+        await o.step(mine)
+        mine.disk._log._first_bytes = 0
+        mine.make_durable(now_ms)
+        await o.client.run([mine.publish()])
+
+
+async def state_of(o: Owner, field: str) -> int:
+    return int(await o.client.command("HGET", o.keys.state, field) or 0)
+
+
+def test_redis_that_forgot_no_more_than_is_kept_gets_all_again(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it lost of the last BIGCRAWL_REDIS_LOSS_SECONDS is offered again, but for what has ended."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await aged(o, mine, monkeypatch, 0, 10_000, 20_000, 30_000, 40_000, 50_000)
+            outcome = pack_outcome(urls_of("h1.example", 1)[0].key, "status:200", 0)
+            await o.client.command("XADD", o.keys.inbox, "*", "o", outcome)
+            await o.step(mine)
+            await rewound(o)
+            again = await o.open()
+            assert await o.queued() == 6 * 4 - 1
+            assert again.hot == {"h0.example": 4, "h1.example": 3} | {f"h{i}.example": 4 for i in range(2, 6)}
+            assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (23, 0)
+            await o.send(*urls_of("late.example", 3))
+            await o.step(again)
+            assert await o.queued() == 6 * 4 - 1 + 3
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_more_than_is_kept_goes_on_and_forgotten_urls_are_new_again(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is gone is said and counted; whoever links to it brings it back; what is kept comes back by itself."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await aged(o, mine, monkeypatch, 0, 20_000, 90_000, 100_000, 110_000)
+            await rewound(o)
+            again = await o.open()
+            assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (12, 8)
+            assert "gone with it are 8 URLs" in caplog.text
+            assert await o.queued() == 12
+            await o.step(again)
+            await o.send(*urls_of("h0.example", 4), *urls_of("h2.example", 4))
+            await o.step(again)
+            assert await o.queued() == 12 + 4, "h0 is new again, h2 is not"
+            last = await o.open()
+            assert (last.disk.batch_number, await o.queued()) == (6, 16)
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_what_nobody_remembers_goes_on(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten times beyond what is kept not even keys are left: the crawl goes on with what there is."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await aged(o, mine, monkeypatch, 0, 700_000, 710_000, 720_000)
+            await rewound(o)
+            again = await o.open()
+            assert "and those of 1 older batches" in caplog.text
+            assert await o.queued() == 12
+            assert again.admitted == 4
 
     asyncio.run(scenario())
 

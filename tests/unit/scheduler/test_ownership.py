@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Claim
+from bigcrawl.scheduler import node as node_module
+from bigcrawl.scheduler.file_work import FileWork
 from bigcrawl.scheduler.ownership import (
     DURABLE_AT_ONCE,
     INBOX_ENTRIES_AT_ONCE,
@@ -19,9 +24,11 @@ from bigcrawl.scheduler.ownership import (
     LATE_MS,
     _shares_of,
 )
+from bigcrawl.scheduler.unhurried import UnhurriedFiles
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bigcrawl.scheduler.node import Node
@@ -35,7 +42,15 @@ async def steal(w: World, partition: int) -> None:
     keys = PartitionKeys(w.config.crawl.name, partition)
     await w.client.command("HSET", keys.owner, "lease_ms", 0)
     call = scripts.claim_partition(
-        keys, node="thief", token="", lease_ms=60_000, epoch_min=0, dead_token="", deadline_ms=0, delay_ms=0
+        keys,
+        node="thief",
+        token="",
+        lease_ms=60_000,
+        epoch_min=0,
+        dead_token="",
+        deadline_ms=0,
+        delay_ms=0,
+        generation=1,
     )
     [claim] = await w.client.run([call])
     assert isinstance(claim, Claim)
@@ -84,6 +99,137 @@ def test_lost_partition_is_dropped_and_the_others_step_on(tmp_path: Path, crawl_
             assert sorted(held.url for held in started) == sorted(kept)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner(
+    tmp_path: Path, crawl_name: str, redis_url: str, *, opened: bool
+) -> None:
+    """A node that was stopped between claim and opening comes late: it drops that claim, and opens the others."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            await offered(w, first)
+            await first.ownership.step_due(starved=True)
+            other = w.new_node()
+            other._record = first._record
+            reopen = first.ownership._opened
+
+            async def late(partition: int, claim: Claim) -> Any:
+                if partition == 1:
+                    await w.client.command("HSET", PartitionKeys(crawl_name, 1).owner, "lease_ms", 0)
+                    # That one is not opened by its new owner either, or it is, and the batches were admitted.
+                    await (other.ownership._claim([1]) if opened else steal(w, 1))
+                    await w.client.command("HSET", PartitionKeys(crawl_name, 1).state, "admitted", 0)
+                return await reopen(partition, claim)
+
+            first.ownership._opened = late  # type: ignore[method-assign]
+            await first.ownership.reclaim_all()
+            assert sorted(first.ownership.owned) == [0, 2, 3]
+            assert sorted(other.ownership.owned) == [1] * opened
+            assert not w.fatal
+
+    asyncio.run(scenario())
+
+
+def test_leases_are_renewed_while_many_partitions_are_opened(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are open, and those that are claimed and still to be opened, on a slow disk."""
+    monkeypatch.setattr(node_module, "WATCH_S", 0.01)
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = w.new_node()
+            owners = [PartitionKeys(crawl_name, partition).owner for partition in range(4)]
+            opened = node.ownership._opened
+
+            async def slow(partition: int, claim: Claim) -> Any:
+                if partition != 2:
+                    return await opened(partition, claim)
+                await w.client.commands([("HSET", owner, "lease_ms", 1) for owner in owners])
+                for _ in range(2_000):
+                    leases = await w.client.commands([("HGET", owner, "lease_ms") for owner in owners])
+                    if b"1" not in leases:
+                        return await opened(partition, claim)
+                    await asyncio.sleep(0.01)
+                raise AssertionError("a lease was not renewed")
+
+            node.ownership._opened = slow  # type: ignore[method-assign]
+            await asyncio.wait_for(node.join(), 60)
+            assert len(node.ownership.owned) == 4
+
+    asyncio.run(scenario())
+
+
+def test_node_whose_disk_hangs_leaves_its_partitions_to_others_and_rejoins(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """It says no more that it lives; what its thread writes in the end is read by nobody, and each URL comes once."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=30) as w:
+            node = await w.joined()
+            other = await w.joined()
+            await offered(w, node)
+            hangs, goes_on = threading.Event(), threading.Event()
+            write_at = node.ownership._files.write_at
+
+            def hanging(*args: Any, **kinds: Any) -> None:
+                hangs.set()
+                assert goes_on.wait(60)
+                write_at(*args, **kinds)
+
+            node.ownership._files.write_at = hanging  # type: ignore[method-assign]
+            folding = asyncio.create_task(node._fold())
+            assert await asyncio.to_thread(hangs.wait, 60)
+            w.clock.advance(29_000)
+            await node._beat()
+            assert node._room() > 0
+            beaten = await w.client.command("ZSCORE", CrawlKeys(crawl_name).beats, node.node_id)
+            w.clock.advance(2_000)
+            await node._beat()
+            assert node._room() == 0
+            assert await w.client.command("ZSCORE", CrawlKeys(crawl_name).beats, node.node_id) == beaten
+            # So much for a lease's time: it runs out by Redis' clock.
+            await w.client.command("ZADD", CrawlKeys(crawl_name).beats, 0, node.node_id)
+            for partition in range(4):
+                await w.client.command("HSET", PartitionKeys(crawl_name, partition).owner, "lease_ms", 0)
+            started = await w.take(other)
+            assert sorted(held.url for held in started) == sorted(PAGES)
+            assert sorted(other.ownership.owned) == [0, 1, 2, 3]
+            goes_on.set()
+            await folding
+            await node._beat()
+            assert not node.ownership.owned
+            await w.turn(other)
+            await w.turn(node)
+            assert not w.fatal
+            assert not await w.take(node)
+
+    asyncio.run(scenario())
+
+
+def test_long_work_that_gets_on_is_no_standstill() -> None:
+    """Each portion that is written is a sign of life; between two of them patience begins anew."""
+    clock = ManualClock()
+    work = FileWork(clock, 30_000)
+    files = UnhurriedFiles(lambda: False, work.note_sign)
+    seen = []
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(4):
+            clock.advance(20_000)
+            seen.append(work.stands_still)
+            yield b"portion"
+        clock.advance(31_000)
+        seen.append(work.stands_still)
+
+    with TemporaryDirectory() as directory:
+        work.run(lambda: files.write_new(f"{directory}/run", chunks()))
+    assert seen == [False] * 4 + [True]
+    assert not work.stands_still, "it has nothing to do"
 
 
 def test_extra_urls_have_the_less_of_memory_the_longer_the_node_is_behind(

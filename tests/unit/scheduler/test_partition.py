@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.exceptions import ContractError, CorruptionError, TransientStoreError
-from bigcrawl.scheduler.partition import Partition, PartitionLimits, Step
+from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
+from bigcrawl.scheduler.partition import ADMIT_URLS_MAX, Partition, PartitionLimits, Step
 from bigcrawl.scheduler.queued_url import UNCHECKED, encode_batch
 from tests.support.faulty_files import Fault, FaultyFiles
 from tests.support.partition_world import PartitionWorld, make_url
@@ -80,6 +81,19 @@ def test_room_bounds_what_is_admitted(directory: Path) -> None:
     assert step.batch
     assert [url.host for url in step.batch.urls] == [f"h{i}.example" for i in range(12)]
     assert partition.waiting == 18
+
+
+def test_bytes_bound_what_is_admitted(directory: Path) -> None:
+    """A batch is one message to Redis: of large requests it has fewer, and the rest follows in the next ones."""
+    partition = Partition.open(directory, 1, LIMITS)
+    batch = encode_batch([make_url(i, f"h{i}.example")._replace(body=bytes(6 << 20)) for i in range(8)])
+    step = partition.step([("1-0", batch)], 100, {})
+    assert step.batch
+    assert len(step.batch.urls) == 3
+    assert partition.waiting == 5
+    step = partition.step([], 100, {})
+    assert step.batch
+    assert len(step.batch.urls) == 3
 
 
 def test_hosts_over_their_room_are_parked(directory: Path) -> None:
@@ -223,10 +237,10 @@ def test_a_partition_exists_once_it_has_a_manifest(directory: Path) -> None:
 
 
 def test_an_epoch_is_used_once(directory: Path) -> None:
-    """The same epoch, or an earlier one, cannot be opened again."""
+    """The same epoch, or an earlier one, cannot be opened again: it is somebody else's."""
     Partition.open(directory, 5, LIMITS)
     for epoch in (4, 5):
-        with pytest.raises(ContractError, match="epoch"):
+        with pytest.raises(OwnershipLostError, match="epoch"):
             Partition.open(directory, epoch, LIMITS)
 
 
@@ -255,7 +269,7 @@ def test_a_durable_successor_ends_a_fenced_owner(directory: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == ["e2"]
     with pytest.raises(TransientStoreError):
         old.step([("1-0", encode_batch([make_url(1)]))], 5, {})
-    with pytest.raises(ContractError):
+    with pytest.raises(OwnershipLostError):
         Partition.open(directory, 1, LIMITS)
 
 
@@ -326,7 +340,7 @@ def test_a_half_written_record_is_passed_over(directory: Path) -> None:
         assert Partition.verify(directory) == []
         successor = Partition.open(directory, 2, LIMITS)
         assert (successor.manifest_number, successor.batch_number) == (committed + 1, 1)
-        (directory / "e2" / "MANIFEST").unlink()
+        shutil.rmtree(directory / "e2")
 
 
 @pytest.fixture
@@ -397,7 +411,7 @@ def test_after_a_power_cut_the_durable_manifest_is_fallen_back_to(directory: Pat
 
 
 def test_committed_batches_are_offered_until_forgotten(directory: Path) -> None:
-    """A batch that Redis does not know is yielded as it was, across epochs; a forgotten one is an error."""
+    """A batch that Redis does not know is yielded as it was, across epochs; of a forgotten one nothing is left."""
     partition = Partition.open(directory, 1, LIMITS)
     batches = []
     for number in range(1, 6):
@@ -409,8 +423,31 @@ def test_committed_batches_are_offered_until_forgotten(directory: Path) -> None:
     partition = Partition.open(directory, 2, LIMITS)
     assert list(partition.pending_batches(2)) == batches[2:]
     assert list(partition.pending_batches(5)) == []
-    with pytest.raises(ContractError, match="batch 2 was forgotten"):
-        list(partition.pending_batches(1))
+    assert list(partition.pending_batches(1)) == [(2, 0, []), *batches[2:]]
+
+
+def test_old_batches_are_kept_by_their_keys(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log that is begun anew has the keys of those whose text is not needed any more; the others are whole."""
+    monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 0)
+    partition = Partition.open(directory, 1, LIMITS)
+    batches = []
+    for number in range(1, 6):
+        entry = (f"{number}-0", encode_batch([make_url(100 * number + i, f"h{i}.example") for i in range(50)]))
+        batches.append(partition.step([entry], 50, {}).batch)
+    for upto in (2, 3):
+        partition.forget_text(upto)
+        partition._log._first_bytes = 0  # it has grown
+        partition.step([(f"{upto}0-0", encode_batch([make_url(upto)]))], 0, {})
+        partition.make_durable()
+        kept = list(partition.pending_batches(0))
+        assert [batch.has_text for batch in kept] == [False] * upto + [True] * (5 - upto)
+        assert kept[upto:] == batches[upto:]
+        for old, batch in zip(batches[:upto], kept, strict=False):
+            assert old is not None
+            assert batch == old.without_text()
+            assert [url.key for url in batch.urls] == [url.key for url in old.urls]
+        partition._check()
+    assert list(Partition.open(directory, 2, LIMITS).pending_batches(0)) == kept
 
 
 def test_batches_beyond_the_manifest_are_folded(directory: Path) -> None:
@@ -426,13 +463,15 @@ def test_batches_beyond_the_manifest_are_folded(directory: Path) -> None:
     assert partition.waiting == 0
 
 
-def test_a_missing_batch_cannot_be_folded(directory: Path) -> None:
-    """A gap between the manifest and what Redis knows would lose URLs, so it is an error."""
+def test_urls_of_a_batch_of_which_nothing_is_known_are_admitted_again(directory: Path) -> None:
+    """A gap between the manifest and what Redis knows costs repeats; no sequence number is given twice."""
     partition = Partition.open(directory, 1, LIMITS)
-    with pytest.raises(ContractError, match="behind Redis"):
-        partition.fold_admitted({2: [1]})
     partition.fold_admitted({})
-    assert partition.batch_number == 0
+    assert (partition.batch_number, partition.admitted) == (0, 0)
+    urls = [make_url(i) for i in range(3)]
+    partition.step([("1-0", encode_batch(urls))], 0, {})
+    partition.fold_admitted({2: [urls[1].key]}, upto=2)
+    assert partition.step([], 10, {}).batch == (3, 1 + ADMIT_URLS_MAX, [urls[0], urls[2]])
 
 
 # Durability.

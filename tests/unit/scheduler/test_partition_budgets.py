@@ -18,8 +18,8 @@ from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.inbox_entry import InboxEntry
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
-from bigcrawl.url.key import pld_key
 from tests.support.faulty_files import Fault, FaultyFiles
+from tests.support.keys import pld_key
 from tests.support.partition_world import PartitionWorld, SetBudgets, make_edges, make_runs_early, make_url, pld_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def open_with(directory: Path, budgets: SetBudgets | None, epoch: int = 1) -> Partition:
-    return Partition.open(directory, epoch, LIMITS, budgets=budgets, pld_of=pld_of)
+    return Partition.open(directory, epoch, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
 
 
 def admitted_by_pld(world: PartitionWorld, start: int = 0) -> Counter[str]:
@@ -53,8 +53,9 @@ def test_in_each_turn_a_pld_has_its_budget(directory: Path) -> None:
     world.step(partition, room=5 + 20 + 40)
     assert partition.turn.turn == 0
     assert admitted_by_pld(world) == {"farm.example": 5, "good.example": 20} | {f"s{i}.example": 5 for i in range(8)}
-    assert partition.waiting_by_turn == {0: 0, 1: 65, 2: 25, 3: 25, 4: 25}
-    assert partition.over_budget == 975
+    # From the seventeenth on, a new host takes two places of its PLD's turn, one for its robots.txt.
+    assert partition.waiting_by_turn == {0: 0, 1: 65, 2: 25, 3: 23, 4: 22}
+    assert partition.over_budget == 980
     world.step(partition, room=65)
     assert admitted_by_pld(world)["farm.example"] == 10
     partition._check()
@@ -226,7 +227,7 @@ class ByHost:
 def test_accounts_other_than_plds_have_budgets_and_totals(directory: Path) -> None:
     """Hosts of one PLD may count apart; a URL counts once in a total, is marked so, and what is beyond is held."""
     budgets = ByHost(7)
-    partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of)
+    partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
     world = PartitionWorld()
     world.offer(make_url(i, f"h{i % 3}.a.example") for i in range(60))
     world.step(partition, room=6)
@@ -350,7 +351,7 @@ def test_opening_reads_no_queue_and_a_step_little_of_one(directory: Path) -> Non
     world.offer(make_url(i, f"h{i % 50}.p{i % 70}.example") for i in range(20_000))
     world.step(partition, room=0)
     files = CountingReads()
-    partition = Partition.open(directory, 2, LIMITS, files, budgets=SetBudgets(5), pld_of=pld_of)
+    partition = Partition.open(directory, 2, LIMITS, files, budgets=SetBudgets(5), pld_of=pld_of, pld_key=pld_key)
     assert (partition.waiting, files.segment_bytes) == (20_000, 0)
     partition.step([], 10, {})
     assert 0 < files.segment_bytes < 40_000
@@ -361,7 +362,9 @@ def test_a_step_that_fails_changes_no_table_and_no_turn(directory: Path, monkeyp
     make_runs_early(monkeypatch, 10)
     for at in range(1, 30):
         files, world = FaultyFiles(), PartitionWorld()
-        partition = Partition.open(directory / str(at), 1, LIMITS, files, budgets=SetBudgets(2), pld_of=pld_of)
+        partition = Partition.open(
+            directory / str(at), 1, LIMITS, files, budgets=SetBudgets(2), pld_of=pld_of, pld_key=pld_key
+        )
         for number in range(3):
             links = make_edges((f"s{number}{i}.example", f"p{i}.example") for i in range(8))
             world.offer((make_url(100 * number + i, f"h.p{i % 9}.example", i % 2) for i in range(60)), links)
@@ -400,7 +403,7 @@ def test_damage_in_any_table_or_queue_is_found(directory: Path, monkeypatch: pyt
             path.write_bytes(sound[:place] + bytes([sound[place] ^ 4]) + sound[place + 1 :])
             assert [problem.path for problem in Partition.verify(directory)] == [str(path)], (name, place)
         path.write_bytes(sound)
-    assert kinds == {"run", "edge", "pld", "queue", "arrived"}
+    assert kinds == {"run", "edge", "pld", "host", "queue", "arrived"}
     assert Partition.verify(directory) == []
     (directory / "e1" / "arrived-1-0").unlink()
     with pytest.raises(CorruptionError, match="arrived-1-0"):

@@ -16,7 +16,7 @@ OPEN = Window(first=5, last=9, generation=3, is_rereading=False, quantum=1)
 
 
 def records_of(*rows: tuple[int, int, int]) -> np.ndarray:
-    return np.array([(7, *row) for row in rows], dtype=RECORD)
+    return np.array([(7, *row, 0) for row in rows], dtype=RECORD)
 
 
 def place_one(count: int, record: tuple[int, int, int], budget: int, window: Window = OPEN, *, reread: bool = False):
@@ -24,7 +24,7 @@ def place_one(count: int, record: tuple[int, int, int], budget: int, window: Win
     whose = np.zeros(count, dtype=np.intp)
     turns, tiers, after = place(whose, records_of(record), np.array([budget], dtype=np.uint32), window, reread=reread)
     assert after["in_degree"].tolist() == [7]
-    return turns.tolist(), tiers.tolist(), after[0].tolist()[1:]
+    return turns.tolist(), tiers.tolist(), after[0].tolist()[1:4]
 
 
 def test_each_turn_takes_a_budget_and_the_window_ends_it() -> None:
@@ -172,4 +172,4 @@ def test_many_at_once_are_as_one_at_a_time(batches: list[tuple[list[Row], int, b
             assert placed.tiers[passed].tolist() == [tier for turn, tier in expected if turn != OVER_BUDGET]
             records = placed.records
     for pld, record in model.records.items():
-        assert records[pld].tolist() == (0, *record)
+        assert records[pld].tolist() == (0, *record, 0)

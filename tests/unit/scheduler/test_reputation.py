@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scrapy import Request, Spider
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.in_degrees import InDegreeCounts
 from bigcrawl.scheduler.reputation import REFRESH_MS, Reputation
-from bigcrawl.url.key import partition_of, pld_key
-from tests.unit.scheduler.world import make_config, queued, world
+from bigcrawl.scheduler.scheduler import Scheduler
+from tests.support.keys import partition_of, pld_key
+from tests.unit.scheduler.world import QUIET, make_config, queued, world
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from bigcrawl.scheduler.held import HeldUrl
@@ -40,7 +46,7 @@ class Counting:
 
 def reputation(w: World, **settings: Any) -> Reputation:
     config = make_config(w.config.crawl.state_dir, w.config.crawl.name, w.config.crawl.redis_url, **settings)
-    made = Reputation(config, w.client, str)
+    made = Reputation(config, w.client, str, pld_key)
     made.begin()
     return made
 
@@ -122,7 +128,7 @@ def test_without_a_policy_nothing_is_published(tmp_path: Path, crawl_name: str, 
 def test_wrong_settings_are_refused_at_the_start(tmp_path: Path, settings: dict[str, Any]) -> None:
     """With what was meant."""
     with pytest.raises(ConfigError, match="did you mean"):
-        Reputation(make_config(tmp_path, "crawl", **settings), None, str)  # type: ignore[arg-type]
+        Reputation(make_config(tmp_path, "crawl", **settings), None, str, pld_key)  # type: ignore[arg-type]
 
 
 # --- in a node
@@ -188,6 +194,40 @@ def test_links_of_other_domains_raise_a_budget(tmp_path: Path, crawl_name: str, 
             assert node.ownership._reputation.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
 
     asyncio.run(scenario())
+
+
+def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An ordinary spider has in-degrees too; start requests and redirects, which no page links to, raise none."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, budget_policy="proportional", budget=2) as w:
+            crawler = get_crawler(Spider, {**QUIET, "BIGCRAWL_STATE_DIR": str(tmp_path)})
+            crawler.spider = Spider(name="test")
+            frontier = Scheduler.from_crawler(crawler)
+            node = frontier.node = await w.joined()
+            frontier._spider = crawler.spider
+            middleware = LinksMiddleware.from_crawler(crawler)
+            for i, target in enumerate(("http://WWW.A.example:80/", "http://b.a.example/", "http://www.a.example/")):
+                made = Request(target, method="POST" if i == 1 else "GET", dont_filter=i == 2)
+                pages = {f"http://site{i}.example{i}/": [made], "http://x.a.example/": [Request(target)]}
+                for page, requests in pages.items():
+                    async for request in middleware.process_spider_output(Response(page), _given(requests)):
+                        frontier.enqueue_request(request)
+            start, redirect = Request("http://www.a.example/start"), Request("http://www.a.example/moved")
+            frontier.note_start_request(start)
+            redirect.meta.update(redirect_times=1, redirect_urls=["http://site9.example9/"])
+            assert all(frontier.enqueue_request(request) for request in (start, redirect))
+            await offered(w, node)
+            mine = node.ownership.owned[partition_of(node.pld_of("a.example"), 4)]
+            degree = int(mine.disk.in_degrees(np.array([pld_key(node.pld_of("a.example"))], dtype=np.uint64))[0])
+            assert degree == 3
+
+    asyncio.run(scenario())
+
+
+async def _given(outputs: list[Request]) -> AsyncIterator[Request]:
+    for output in outputs:
+        yield output
 
 
 def test_bytes_of_a_site_are_limited(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

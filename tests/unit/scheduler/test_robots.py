@@ -12,7 +12,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler import robots as robots_module
-from bigcrawl.scheduler.doors import Doors
+from bigcrawl.scheduler.doors import Closed, Doors
 from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.paces import Paces
 from bigcrawl.scheduler.robots import ALONE_MAX, ENTRY_BYTES, Fetched, Robots
@@ -415,6 +415,28 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
             known = robots.known(f"http://{HOST}")
             assert known is not None
             assert not known.rules.is_allowed(f"http://{HOST}/x")
+
+    asyncio.run(scenario())
+
+
+def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A host whose name does not resolve, say: the file cannot be had, and the lent host is given back."""
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            w.web.answers |= {FILE: Fetched(301, location="http://gone.no.example/r")}
+            robots = rules_of(w)
+
+            async def closed(host: str, due_ms: int, url: str) -> None:
+                raise Closed(reason="unresolved")
+
+            robots._wait_at_doors = closed  # type: ignore[method-assign]
+            fetched = await robots._fetch_borrowed("http://gone.no.example/r")
+            assert fetched == Fetched(None)
+            record = PartitionKeys(crawl_name, 0).host + "gone.no.example"
+            assert await w.client.command("HEXISTS", record, "lent") == 0
 
     asyncio.run(scenario())
 

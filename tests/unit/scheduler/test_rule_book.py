@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.scheduler.budget_rules import parse_rules
 from bigcrawl.scheduler.rule_book import NO_LIMITS, Limits, RuleBook
 from bigcrawl.url.domain import PublicSuffixes
-from bigcrawl.url.key import pld_key
+from tests.support.keys import pld_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ SUFFIXES = PublicSuffixes.bundled()
 
 
 def book(written: Mapping[str, Mapping[str, object]]) -> RuleBook:
-    return RuleBook(parse_rules(written), SUFFIXES.pld)
+    return RuleBook(parse_rules(written), SUFFIXES.pld, pld_key)
 
 
 def told(limits: Limits) -> dict[str, tuple[int, str]]:

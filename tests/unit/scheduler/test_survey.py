@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Ended, Identity
-from bigcrawl.scheduler.survey import FinishCheck, id_order, survey
+from bigcrawl.scheduler.survey import FinishCheck, Survey, _add, id_order, survey
+from tests.unit.scheduler.test_speed import awaited
 from tests.unit.scheduler.world import connected
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import PartitionView
 
 LEASE_MS = 60_000
 
@@ -20,11 +23,20 @@ LEASE_MS = 60_000
 async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[PartitionKeys, Identity]:
     """Claim a partition, with nothing in it."""
     keys = PartitionKeys(crawl, partition)
-    times = {"lease_ms": LEASE_MS, "deadline_ms": 0, "delay_ms": 0}
-    call = scripts.claim_partition(keys, node="n", token="", epoch_min=0, dead_token="", **times)
+    call = scripts.claim_partition(
+        keys,
+        node="n",
+        token="",
+        dead_token="",
+        epoch_min=0,
+        generation=1,
+        lease_ms=LEASE_MS,
+        deadline_ms=0,
+        delay_ms=0,
+    )
     [claim] = await client.run([call])
     assert isinstance(claim, Claim)
-    return keys, Identity("n", claim.epoch)
+    return keys, Identity("n", claim.epoch, 1)
 
 
 async def admit(client: RedisClient, keys: PartitionKeys, who: Identity, *hosts: str) -> None:
@@ -43,7 +55,7 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
                 await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
                 ended = [Ended(0, 60_000, b"", "status:200", 12)]
                 await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, ended)])
-                await client.run([scripts.append_batch(keys, "n", 1, b"batch", 7)])
+                await client.run([scripts.append_batch(keys, "n", 1, 1, b"batch", 7)])
                 await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
             seen = await survey(client, crawl_name, 4)
             assert (seen.partitions, seen.owned, seen.owners["n"]) == (4, 2, 2)
@@ -53,6 +65,28 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
             assert not seen.is_empty
 
     asyncio.run(scenario())
+
+
+def test_every_figure_of_a_partition_is_summed() -> None:
+    """Two partitions with numbers of their own: each sum is of its own numbers."""
+    fields = ("hosts_ready", "hosts_waiting", "hosts_busy", "hosts_snoozed", "hosts_retired", "taken")
+    views = [
+        SimpleNamespace(
+            node="",
+            lease_left_ms=0,
+            inbox_id="1-0",
+            folded="1-0",
+            state={},
+            count=lambda name: 0,
+            **{name: factor * (index + 1) for index, name in enumerate(fields)},
+        )
+        for factor in (1, 10)
+    ]
+    seen = Survey(2)
+    for view in views:
+        _add(seen, cast("PartitionView", view))
+    found = [getattr(seen, {"taken": "urls_taken"}.get(name, name)) for name in fields]
+    assert found == [11, 22, 33, 44, 55, 66]
 
 
 def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: str, redis_url: str) -> None:
@@ -68,10 +102,27 @@ def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: 
             await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
             assert not await check.look(), "something came and went between the two looks"
             assert await check.look()
-            assert await check.is_said()
+            assert await check.is_said(await survey(client, crawl_name, 1))
             assert await FinishCheck(client, crawl_name, 1).look(), "another node believes it"
 
     asyncio.run(scenario())
+
+
+@awaited
+async def test_word_of_the_end_that_arrives_late_is_not_believed(crawl_name: str, redis_url: str) -> None:
+    """It was said of the crawl as it was; more has come and gone since, and has to be looked at twice."""
+    async with connected(redis_url) as client:
+        keys, who = await own(client, crawl_name)
+        check = FinishCheck(client, crawl_name, 1)
+        assert [await check.look() for _ in range(2)] == [False, True]
+        said = ("HSET", CrawlKeys(crawl_name).crawl, "finished")
+        word = await client.command("HGET", *said[1:])
+        await check.take_back()
+        await admit(client, keys, who, "a.example")
+        await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+        await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+        await client.command(*said, word)
+        assert not await FinishCheck(client, crawl_name, 1).look()
 
 
 def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: str) -> None:
@@ -81,7 +132,7 @@ def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: st
         async with connected(redis_url) as client:
             keys, who = await own(client, crawl_name)
             check = FinishCheck(client, crawl_name, 1)
-            await client.run([scripts.append_batch(keys, "n", 1, b"batch", 1)])
+            await client.run([scripts.append_batch(keys, "n", 1, 1, b"batch", 1)])
             assert [await check.look() for _ in range(3)] == [False] * 3
             [view] = await client.run([scripts.look_partition(keys)])
             state = {"folded": view.inbox_id, "folded_urls": 1, "waiting": 1}

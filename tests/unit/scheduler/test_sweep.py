@@ -10,12 +10,14 @@ from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.robots import Fetched
 from bigcrawl.scheduler.sweep import REST_MS
-from bigcrawl.url.key import url_key
+from tests.support.keys import url_key
 from tests.unit.scheduler.test_node import seed
 from tests.unit.scheduler.world import World, world
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from bigcrawl.scheduler.node import Node
 
@@ -69,6 +71,27 @@ def test_many_forbidden_urls_drain_in_a_few_takes(tmp_path: Path, crawl_name: st
             assert w.web.asked == [FILE]
             await w.turn(node, 8)
             assert node.finished
+
+    asyncio.run(scenario())
+
+
+def test_outcomes_of_a_sweep_are_waited_for(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in the inbox, and a step takes them up; where nothing was dropped there is nothing to take."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, robots="obey", host_delay=60) as w:
+            w.web.answers[FILE] = CLOSED
+            node = await w.joined()
+            monkeypatch.setattr(node.sweeper, "is_due", lambda host: False)
+            await seed(w, node, *(f"http://{HOST}/{where}/{number}" for where in ("ok", "no") for number in range(9)))
+            await run_out(w, node, 2)
+            mine = node.ownership.owned[0]
+            for drops in (True, False):
+                mine.outcomes_wait = False
+                _, dropped = await node.sweeper._sweep(0, HOST)
+                assert (dropped > 0, mine.outcomes_wait) == (drops, drops)
 
     asyncio.run(scenario())
 

@@ -15,7 +15,7 @@ from bigcrawl.scheduler import ownership
 from bigcrawl.scheduler.outcomes import pack_keys, pack_outcomes, read_outcome, rule_hash
 from bigcrawl.scheduler.robots import Fetched
 from bigcrawl.scheduler.survey import survey
-from bigcrawl.url.key import url_key
+from tests.support.keys import url_key
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def test_url_that_was_miscounted_does_not_hurry_outcomes(tmp_path: Path, crawl_n
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=60) as w:
             node = await begun(w, URL)
-            await w.client.run([scripts.append_batch(w.keys(node, "a.example"), "n", 1, b"damaged", 3)])
+            await w.client.run([scripts.append_batch(w.keys(node, "a.example"), "n", 1, 1, b"damaged", 3)])
             [held] = await w.take(node)
             mine = node.ownership.owned[0]
             assert mine.disk.rejected == 1
@@ -296,6 +296,27 @@ def test_redis_that_forgot_its_last_second_is_told_the_latest_outcomes(
             await told(w, node)
             assert name_of(node, URL) == "status:200"
             assert not await node._exchange.run(acknowledge=True, urls_max=0)
+
+    asyncio.run(scenario())
+
+
+def test_outcomes_are_looked_for_once_a_second(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of every partition with every fold, some hundred times a second; a node that is idle looks each time."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=60) as w:
+            node, mine = await with_one_ended(w)
+            looks: list[bool] = []
+            monkeypatch.setattr(mine, "wants_outcomes", lambda *_, idle: looks.append(idle))
+            for _ in range(30):
+                await node.ownership.step_due(starved=False, idle=False)
+                w.clock.advance(100)
+            assert len(looks) == 3
+            for _ in range(4):
+                await node.ownership.step_due(starved=True, idle=True)
+            assert len(looks) == 7
 
     asyncio.run(scenario())
 

@@ -21,8 +21,8 @@ from bigcrawl.scheduler.partition_reader import read_partition
 from bigcrawl.scheduler.queued_url import RANGES_SHIFT, TRAP_SHIFT, QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
 from bigcrawl.scheduler.traps import WINDOW, Standing, TrapRules, divided, standing_text, turned_text
-from bigcrawl.url.key import pld_key
 from bigcrawl.url.shape import CALENDAR, SESSION
+from tests.support.keys import pld_key
 from tests.support.partition_world import PartitionWorld, SetBudgets, make_runs_early, make_url, pld_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def opened(directory: Path, epoch: int = 1, limits: PartitionLimits = LIMITS) -> Partition:
-    return Partition.open(directory, epoch, limits, budgets=SetBudgets(BUDGET), pld_of=pld_of)
+    return Partition.open(directory, epoch, limits, budgets=SetBudgets(BUDGET), pld_of=pld_of, pld_key=pld_key)
 
 
 def marked(numbers: Iterable[int], host: str, marks: int = CALENDAR) -> list[QueuedUrl]:
@@ -162,14 +162,14 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
     """The operator knows the site; a rule for a host counts apart, and is not lowered either."""
     rules = parse_rules({"hand.example": {"budget": BUDGET}, "www.trap.example": {"budget": 7}})
     budget = read_config({"BIGCRAWL_BUDGET": BUDGET, "BIGCRAWL_BUDGET_POLICY": "fixed"}).budget
-    budgets = Budgets(Fixed(budget, EMPTY_COUNTS), RuleBook(rules, pld_of), lambda body: (body.decode(), 0))
-    partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of)
+    budgets = Budgets(Fixed(budget, EMPTY_COUNTS), RuleBook(rules, pld_of, pld_key), lambda body: (body.decode(), 0))
+    partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
     world = PartitionWorld()
     for at, host in enumerate(HOSTS):
         fold(world, partition, marked(range(at * 1000, at * 1000 + WINDOW), host))
     assert divisor(partition, "hand.example") == 5, "caught all the same, and told"
     later = [url for at, host in enumerate(HOSTS) for url in plain(range(9000 + at, 9000 + at + 1), host)]
-    work = Budgeting(partition._state.tables, partition._state.turns, budgets, pld_of, RULES)
+    work = Budgeting(partition._state.tables, partition._state.turns, budgets, pld_of, pld_key, RULES)
     plds = work._pld_keys(later)
     allowed = work._without_traps(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]

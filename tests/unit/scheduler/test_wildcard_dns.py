@@ -10,7 +10,7 @@ from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.scheduler import wildcard_dns as module
 from bigcrawl.scheduler.outcomes import WILDCARD, unpack_outcomes
 from bigcrawl.scheduler.wildcard_dns import WildcardDns
-from bigcrawl.url.key import pld_key
+from tests.support.keys import pld_key
 
 FARM = "farm.example"
 
@@ -33,7 +33,7 @@ def verdicts(dns: Dns, plds: list[str], hosts: int = 4) -> dict[str, int]:
     """Note look-ups of these PLDs one after another; what is told of each that something is told of."""
 
     async def scenario() -> dict[str, int]:
-        wildcards = WildcardDns(hosts, dns.lookup)
+        wildcards = WildcardDns(hosts, dns.lookup, pld_key)
         for pld in plds:
             wildcards.note(pld)
             await asyncio.sleep(0)
@@ -96,11 +96,11 @@ def test_questions_under_way_are_given_up_at_the_end() -> None:
             await asyncio.Event().wait()
             raise AssertionError("nothing sets it")
 
-        wildcards = WildcardDns(2, silent)
+        wildcards = WildcardDns(2, silent, pld_key)
         for _ in range(2):
             wildcards.note(FARM)
         await asyncio.sleep(0)
-        await asyncio.wait_for(wildcards.close(), 1)
+        await asyncio.wait_for(wildcards.close(), 60)
         assert not wildcards.has_verdicts
 
     asyncio.run(scenario())

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.config import read_config
+from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys
 from bigcrawl.scheduler.codec import links_encoder
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.robots import Fetched
-from bigcrawl.url.key import url_key
+from tests.support.keys import url_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from bigcrawl.config import Config
-    from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.scheduler.held import HeldUrl
     from bigcrawl.scheduler.queued_url import QueuedUrl
 
@@ -50,6 +51,9 @@ def queued(*urls: str) -> list[QueuedUrl]:
     """URLs as a batch of links brings them."""
     encode = links_encoder(Links(()), 0)
     return [encode(url_key(url), url) for url in urls]
+
+
+_open_worlds: list[World] = []
 
 
 class Web:
@@ -101,6 +105,7 @@ class World:
         self.fatal: list[BigcrawlError] = []
         self.clients: list[RedisClient] = []
         self.nodes: list[Node] = []
+        self._numbers = itertools.count(1)
         self.client = self.new_client()
 
     def new_client(self) -> RedisClient:
@@ -119,6 +124,7 @@ class World:
             may_take=lambda: True,
             may_acknowledge=may_acknowledge,
             on_fatal=self.fatal.append,
+            node_id=f"node{next(self._numbers)}",  # who owns what is the same in each run
         )
         self.nodes.append(node)
         return node
@@ -157,6 +163,10 @@ class World:
         return PartitionKeys(self.config.crawl.name, node.partition_of_host(host))
 
     async def close(self) -> None:
+        with suppress(BigcrawlError):  # the crawls of later tests on this Redis wait for no node of this one
+            await self.client.command(
+                "HDEL", CRAWLS, "", *(f"{self.config.crawl.name}/{node.node_id}" for node in self.nodes)
+            )
         for node in self.nodes:
             await node._gatekeeper.close()
             node._worker.shutdown(wait=True)
@@ -168,7 +178,12 @@ class World:
 @asynccontextmanager
 async def world(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
     made = World(tmp_path, crawl, redis_url, settings)
+    if not _open_worlds:  # nor for nodes of tests that ended otherwise
+        with suppress(BigcrawlError):
+            await made.client.command("DEL", CRAWLS)
+    _open_worlds.append(made)
     try:
         yield made
     finally:
+        _open_worlds.remove(made)
         await made.close()

@@ -54,7 +54,7 @@ class Origin:
 
     def ended(self) -> tuple[int, str]:
         """Wait for the first process, and return its status and what it said at last."""
-        _, said = self.process.communicate(timeout=20)
+        _, said = self.process.communicate(timeout=300)
         return self.process.returncode, said.decode()
 
 

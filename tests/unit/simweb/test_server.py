@@ -241,29 +241,34 @@ def test_web_is_told_what_was_asked_and_when(serve: Serve):
 
 
 class BusyWeb(ScriptedWeb):
-    """Spends 150 ms on `/slow`, and on nothing else."""
+    """Spends all its time on `/slow`, until it may go on."""
 
-    is_busy = threading.Event()
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        super().__init__(answers)
+        self.is_busy, self.may_go_on = threading.Event(), threading.Event()
 
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] | None = None
     ) -> Answer:
         if target == "/slow":
             self.is_busy.set()
-            time.sleep(0.15)
+            assert self.may_go_on.wait(60)
         return super().answer(host, target, port, at_ms=at_ms, conditions=conditions)
 
 
 def test_request_that_is_read_late_is_logged_as_it_arrived(serve: Serve):
     """A server without CPU for a moment is no reason to call clients impolite: the kernel knows when bytes came."""
-    served = serve(BusyWeb({"/slow": OK, "/first": OK, "/second": OK}))
+    web = BusyWeb({"/slow": OK, "/first": OK, "/second": OK})
+    served = serve(web)
     with connected(served.port) as busy, connected(served.port) as client:
         client.sendall(request("/first"))
         heard_head(client)
         heard_bytes(client, 4)
         busy.sendall(request("/slow"))
-        assert BusyWeb.is_busy.wait(10)
+        assert web.is_busy.wait(60)
         client.sendall(request("/second"))
+        time.sleep(0.15)
+        web.may_go_on.set()
         heard_head(client)
     slow, second = (line for line in served.stopped_log() if line.target in ("/slow", "/second"))
     assert slow.end_ms - slow.start_ms >= 150
@@ -278,16 +283,19 @@ def test_request_that_is_read_late_is_logged_as_it_arrived(serve: Serve):
 )
 def test_client_that_is_seen_to_go_late_went_when_it_did(serve: Serve, answer: Answer):
     """Nor is it for who comes back before the server has seen the leave."""
-    served = serve(BusyWeb({"/left": answer, "/slow": OK, "/next": OK}))
+    web = BusyWeb({"/left": answer, "/slow": OK, "/next": OK})
+    served = serve(web)
     with connected(served.port) as busy, connected(served.port) as back, connected(served.port) as client:
         client.sendall(request("/left"))
         if answer.body:
             heard_head(client)
         busy.sendall(request("/slow"))
-        assert BusyWeb.is_busy.wait(10)
+        assert web.is_busy.wait(60)
         time.sleep(0.05)
         client.close()
         back.sendall(request("/next"))
+        time.sleep(0.1)
+        web.may_go_on.set()
         heard_head(back)
     lines = {line.target: line for line in served.stopped_log()}
     assert lines["/left"].end_ms <= lines["/next"].start_ms < lines["/slow"].end_ms

@@ -1,17 +1,111 @@
+"""Keys: secret where the crawl has a secret, and for ever the same."""
+
 from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from bigcrawl.url.key import partition_of, pld_key, request_key, url_key, url_key_array, url_keys
+import bigcrawl
+from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS, SECRET_BYTES, Keys
+from tests.support.keys import KEYS, partition_of, pld_key, request_key, url_key
 
 URL = "http://example.com/"
+_64 = (1 << 64) - 1
+_C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
 
 
 def test_keys_stay_what_they_are() -> None:
     """Keys on disk were made by these functions, so their values may never change."""
-    assert url_key(URL) == 0xB1E83334AE87297A
-    assert request_key(URL, "POST", b"a=1") == 0x3124ECC85C81546D
-    assert partition_of("example.com", 256) == 146
+    assert PUBLIC_KEYS.of_url(URL) == 0xB1E83334AE87297A
+    assert PUBLIC_KEYS.of_request(URL, "POST", b"a=1") == 0x3124ECC85C81546D
+    assert PUBLIC_KEYS.partition_of("example.com", 256) == 146
+    keys = Keys(bytes(range(SECRET_BYTES)))
+    assert keys.of_url(URL) == 0x25BBAA61B7C4CA80
+    assert keys.of_request(URL, "POST", b"a=1") == 0xA7C2B7DC57315002
+    assert keys.partition_of("example.com", 256) == 112
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> (64 - bits)) & _64
+
+
+def _divided(value: int, by: int) -> int:
+    return value * pow(by, -1, 1 << 64) & _64
+
+
+def _unmixed(value: int) -> int:
+    """MurmurHash3's last mixing, backwards."""
+    value ^= value >> 33
+    value = _divided(value, 0xC4CEB9FE1A85EC53)
+    value ^= value >> 33
+    value = _divided(value, 0xFF51AFD7ED558CCD)
+    return value ^ value >> 33
+
+
+def forged_block(prefix: bytes, key: int) -> bytes:
+    """The 16 bytes behind a prefix of as many that give it a key under MurmurHash3 with the constant seed."""
+    h1 = h2 = HASH_SEED
+    k1, k2 = struct.unpack("<QQ", prefix)
+    h1 = (_rotated(h1 ^ _rotated(k1 * _C1 & _64, 31) * _C2 & _64, 27) + h2) * 5 + 0x52DCE729 & _64
+    h2 = (_rotated(h2 ^ _rotated(k2 * _C2 & _64, 33) * _C1 & _64, 31) + h1) * 5 + 0x38495AB5 & _64
+    last = _unmixed(key)  # of the first half, before the last mixing; the second one's is 0, which mixes to 0
+    wanted2 = -last & _64
+    wanted1 = last - wanted2 & _64
+    wanted1, wanted2 = wanted1 ^ 32, wanted2 ^ 32  # the length of both blocks
+    k1 = _rotated(_divided(wanted1 - 0x52DCE729 & _64, 5) - h2 & _64, 64 - 27) ^ h1
+    k2 = _rotated(_divided(wanted2 - 0x38495AB5 & _64, 5) - wanted1 & _64, 64 - 31) ^ h2
+    k1 = _divided(_rotated(_divided(k1, _C2), 64 - 31), _C1)
+    k2 = _divided(_rotated(_divided(k2, _C1), 64 - 33), _C2)
+    return struct.pack("<QQ", k1, k2)
+
+
+def test_nobody_can_make_a_request_with_the_key_of_anothers_url() -> None:
+    """With the constant seed the last 16 bytes of a request can be solved for; with a crawl's secret they cannot."""
+    victim, evil, form = "http://victim.example/important", "http://e/", b"?"
+    body = form + forged_block(f"POST {evil}\n".encode() + form, PUBLIC_KEYS.of_url(victim))
+    assert PUBLIC_KEYS.of_request(evil, "POST", body) == PUBLIC_KEYS.of_url(victim)
+    assert KEYS.of_request(evil, "POST", body) != KEYS.of_url(victim)
+
+
+def test_crawls_have_keys_of_their_own() -> None:
+    """What is found out of one crawl's keys says nothing of another's."""
+    other = Keys(b"another's secret"[:SECRET_BYTES])
+    assert len({keys.of_url(URL) for keys in (KEYS, other, PUBLIC_KEYS)}) == 3
+    assert len({keys.of_pld("example.com") for keys in (KEYS, other, PUBLIC_KEYS)}) == 3
+
+
+def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
+    """The rest of the package asks its crawl for keys: `PUBLIC_KEYS` is for crawls that have no secret."""
+    allowed = {
+        "url/key.py",
+        "scheduler/allowances.py",
+        "scheduler/blacklist.py",
+        "scheduler/budgeting.py",
+        "scheduler/dupefilter.py",
+    }
+    package = Path(bigcrawl.__file__).parent
+    found = {
+        str(path.relative_to(package)) for path in package.rglob("*.py") if "PUBLIC_KEYS" in path.read_text("utf-8")
+    }
+    assert found == allowed
+
+
+@pytest.mark.parametrize("seed", ["random", "0"])
+def test_marks_tell_urls_apart_and_are_no_secret_only_where_keys_take_their_place(seed: str) -> None:
+    """A process hashes text with a key of its own; one told not to has the crawl's keys for marks."""
+    program = (
+        "from bigcrawl.url.key import Keys; k = Keys(b'k' * 16); urls = ['http://a/', 'http://b/'];"
+        "marks = k.marks_of(urls).tolist(); assert marks == [k.mark_of(u) for u in urls] and len(set(marks)) == 2;"
+        "print(marks == [k.of_url(u) for u in urls])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(seed == "0")
 
 
 def test_a_get_without_body_has_its_urls_key() -> None:
@@ -46,20 +140,14 @@ def test_plds_spread_evenly_over_partitions() -> None:
     assert all(800 < count < 1_200 for count in counts)
 
 
-def test_many_keys_are_the_keys_of_each() -> None:
-    """A batch is hashed as its URLs are one by one: unsigned, with the crawl's seed, in order."""
-    urls = [f"http://h{i}.example/page-{i}.html" for i in range(200)]
-    keys = url_keys(urls)
-    assert keys == [url_key(url) for url in urls]
-    assert all(0 <= key < 1 << 64 for key in keys)
-    assert any(key >= 1 << 63 for key in keys)
-
-
-def test_keys_in_an_array_are_the_same() -> None:
-    """For DRUM: unsigned, in order, one for each URL, none for none."""
-    urls = [f"http://www.example.com/{i}" for i in range(100)] + ["http://xn--bcher-kva.example/\u00fc"]
-    assert url_key_array(urls).tolist() == url_keys(urls)
-    assert len(url_key_array([])) == 0
+@pytest.mark.parametrize("keys", [KEYS, PUBLIC_KEYS])
+def test_many_keys_are_the_keys_of_each(keys: Keys) -> None:
+    """A batch is hashed as its URLs are one by one: unsigned, in order, one for each URL, none for none."""
+    urls = [f"http://h{i}.example/page-{i}.html" for i in range(200)] + ["http://xn--bcher-kva.example/\u00fc"]
+    found = keys.of_urls(urls).tolist()
+    assert found == [keys.of_url(url) for url in urls]
+    assert any(key >= 1 << 63 for key in found)
+    assert len(keys.of_urls([])) == 0
 
 
 def test_partition_is_that_of_the_domains_key() -> None:

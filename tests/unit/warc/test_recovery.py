@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from isal import isal_zlib
 
+from bigcrawl.warc import recovery
 from bigcrawl.warc.files import lock_named
 from bigcrawl.warc.records import exchange_records
 from bigcrawl.warc.recovery import Recovered, recover, verify
@@ -70,6 +71,20 @@ def test_file_torn_at_any_byte_keeps_every_whole_record(tmp_path: Path) -> None:
             sound[found] = whole
         path.unlink()
     assert sorted(sound.values()) == [3, 4, 5]
+
+
+def test_record_that_ends_where_a_read_ends_costs_none_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is read in pieces; wherever these end, it is cut behind its last whole record."""
+    data = warc_bytes(tmp_path, 3)
+    ends = member_ends(data)
+    for piece in (ends[0], ends[1], ends[2]):
+        monkeypatch.setattr(recovery, "_CHUNK", piece)
+        abandon(tmp_path, data[:-1])
+        path = tmp_path / "c.warc.gz"
+        assert recover(tmp_path) == [Recovered(path, len(ends) - 1, ends[-2], len(data) - 1 - ends[-2])]
+        path.unlink()
 
 
 def test_file_without_a_whole_record_is_removed(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ class FailingFiles(OsFiles):
     """A disk with room for `room` more bytes (None: enough), and calls that fail when named."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.room: int | None = None
         self.failing: set[str] = set()
 
@@ -232,7 +233,7 @@ def test_file_taken_by_a_recovering_node_before_its_lock_is_not_written(tmp_path
 
 def test_sealing_may_run_elsewhere(tmp_path: Path) -> None:
     """A full file is handed to seal_in, and writing goes on in the next before it is sealed."""
-    waiting: list[Callable[[], None]] = []
+    waiting: list[Callable[[], bool]] = []
     writer = WarcWriter(tmp_path, "c", "n", bytes_max=1, seal_in=waiting.append)
     writer.write(exchange(0))
     writer.write(exchange(1))
@@ -268,7 +269,7 @@ print(refused)
 def test_kernel_that_refuses_bytes_in_mid_record_costs_nothing(tmp_path: Path) -> None:
     """With a real limit on the file's size, real partial writes are cut back and repeated whole."""
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, tmp_path], check=True, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", FULL_DISK, tmp_path], check=True, capture_output=True, text=True, timeout=300
     )
     assert int(done.stdout) >= 1
     (path,) = tmp_path.iterdir()

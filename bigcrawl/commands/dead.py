@@ -1,0 +1,122 @@
+"""What `scrapy frontier dead [--retry | --drop] [URL... | --all]` does: URLs that kill or hang whoever fetches them."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.dead_letters import DeadLetter, unpack_letter
+from bigcrawl.scheduler.outcomes import AGAIN, pack_outcomes
+from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.queued_url import encode_batch
+from bigcrawl.scheduler.survey import FinishCheck
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.config import Config
+
+Letters = dict[int, list[DeadLetter]]  # by partition
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what becomes of dead letters; `--all` is that of awaken."""
+    group = parser.add_argument_group("of dead").add_mutually_exclusive_group()
+    group.add_argument("--retry", action="store_true", help="queue dead letters once more, as they were")
+    group.add_argument("--drop", action="store_true", help="take dead letters off the list; they stay unfetched")
+
+
+def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """List dead letters, all or those of some URLs; queue them once more, or drop them.
+
+    A URL that is no dead letter makes the exit status 1.
+
+    Raises:
+        UrlError: one of the words is no URL; nothing was changed.
+        ConfigError: there is no such crawl, or URLs are named beside `--all`, or neither where something is to be done.
+        TransientStoreError: Redis does not answer; all or some may have been done.
+        LetterFormatError: a letter cannot be read.
+    """
+    acts = opts.retry or opts.drop
+    if acts and bool(words) == opts.all:
+        raise ConfigError("--retry and --drop want URLs, or --all for every dead letter; not both")
+    with server_of(config) as server:
+        letters, others = asyncio.run(_dead(config, server, words, retry=opts.retry, drop=opts.drop))
+    flat = sorted((letter for there in letters.values() for letter in there), key=lambda letter: letter.died_ms)
+    did = "queued again: " if opts.retry else "dropped: " if opts.drop else ""
+    lines = [did + _text(letter) for letter in flat] + [f"no dead letter: {url}" for url in others]
+    data = {
+        "dead": [_data(letter) for letter in flat],
+        "done": "retry" if opts.retry else "drop" if opts.drop else "",
+        "no_dead_letters": others,
+    }
+    return Answer(data, "\n".join(lines) or "there are no dead letters", 1 if others else 0)
+
+
+async def _dead(
+    config: Config, server: str, words: Sequence[str], *, retry: bool, drop: bool
+) -> tuple[Letters, list[str]]:
+    async with opened(config, server) as crawl:
+        places = [crawl.place_of(word) for word in words]
+        letters = await read_letters(
+            crawl, {place.partition for place in places} if places else range(crawl.partitions)
+        )
+        others: list[str] = []
+        if places:
+            asked = {place.key for place in places}
+            letters = {p: [letter for letter in there if letter.key in asked] for p, there in letters.items()}
+            found = {letter.key for there in letters.values() for letter in there}
+            others = [place.url for place in places if place.key not in found]
+        if retry:
+            await _queue(crawl, letters)
+        if retry or drop:
+            await unbury(crawl, {p: [letter.key for letter in there] for p, there in letters.items()})
+    return letters, others
+
+
+async def read_letters(crawl: OpenedCrawl, partitions: set[int] | range) -> Letters:
+    """All dead letters of some partitions."""
+    rows = await crawl.client.commands([("HGETALL", crawl.keys(partition).dead) for partition in partitions])
+    return {
+        partition: [unpack_letter(int(key), data) for key, data in pairs_of(row)]
+        for partition, row in zip(partitions, rows, strict=True)
+        if row
+    }
+
+
+async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
+    """Take the letters of some URLs, by partition, off the list, if they are on it."""
+    await crawl.client.run([scripts.unbury_urls(crawl.keys(p), there) for p, there in keys.items() if there])
+
+
+async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
+    """Queue the requests as they were; that they are is told before, so that it covers no later end of theirs."""
+    node = f"by-hand-{uuid.uuid4().hex[:8]}"
+    for partition, there in letters.items():
+        if there:
+            outcomes = pack_outcomes((letter.key, AGAIN, 0) for letter in there)
+            await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "o", outcomes)
+            batch = encode_batch([letter.queued for letter in there])
+            await crawl.client.run([scripts.append_batch(crawl.keys(partition), node, 1, 1, batch, len(there))])
+    if any(letters.values()):
+        await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
+
+
+def _data(letter: DeadLetter) -> dict[str, Any]:
+    return {"url": letter.url, "deaths": letter.deaths, "since": _since(letter)}
+
+
+def _text(letter: DeadLetter) -> str:
+    return f"{letter.url}  (at {letter.deaths} deaths, since {_since(letter)})"
+
+
+def _since(letter: DeadLetter) -> str:
+    return datetime.fromtimestamp(letter.died_ms // 1000, UTC).isoformat(sep=" ").replace("+00:00", "Z")

@@ -1,0 +1,25 @@
+-- bury_url: keep the letter of a URL that kills or hangs its nodes; the URL itself ends by exchange_urls, after this.
+-- KEYS[1] hash    owner      node, epoch, generation
+-- KEYS[2] hash    state      dead = letters kept
+-- KEYS[3] hash    dead       key of the URL -> letter
+-- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] key of the URL    ARGV[5] letter
+-- ARGV[6] letters to keep at most
+-- Returns: 1 when it is kept, 0 when there are too many; -1 when another node owns the partition, -3 when both
+--          sides were compared since the call was made.
+-- Guarantee: a URL has one letter, and dead is their number.
+-- Lost reply: repeated, it changes nothing.
+-- Late: refused, for the comparison after a lost reply raises the generation.
+-- Cost: O(1).
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
+if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
+  return -1
+end
+if owner[3] ~= ARGV[3] then
+  return -3
+end
+if redis.call('HEXISTS', KEYS[3], ARGV[4]) == 0 and redis.call('HLEN', KEYS[3]) >= tonumber(ARGV[6]) then
+  return 0
+end
+redis.call('HSET', KEYS[3], ARGV[4], ARGV[5])
+redis.call('HSET', KEYS[2], 'dead', redis.call('HLEN', KEYS[3]))
+return 1

@@ -1,0 +1,53 @@
+"""What a server must be for a crawl to keep its promises there: looked at once, when a node joins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.client import RedisClient
+
+_SECTIONS = ("memory", "persistence", "replication")
+
+
+async def look_at_needs(client: RedisClient) -> list[str]:
+    """Return what the server lacks, a sentence each with its remedy.
+
+    Raises:
+        ConfigError: a crawl would lose URLs there without anything going wrong.
+        TransientStoreError: Redis is away.
+    """
+    replies = await client.commands([("INFO", section) for section in _SECTIONS])
+    lines = b"\r\n".join(replies).decode("utf-8", "replace").splitlines()
+    return faults_of(dict(line.split(":", 1) for line in lines if ":" in line))
+
+
+def faults_of(info: dict[str, str]) -> list[str]:
+    """Return what INFO says is missing; raises as `look_at_needs`."""
+    policy = info.get("maxmemory_policy", "noeviction")
+    is_bounded = info.get("maxmemory", "0") != "0"
+    if info.get("role") == "slave" and info.get("slave_read_only", "1") == "0":
+        raise ConfigError(
+            "the Redis at BIGCRAWL_REDIS_URL is a replica that can be written: it forgets that whenever its master "
+            "sends it all data; give the master's address"
+        )
+    if policy.startswith("allkeys-") and is_bounded:
+        raise ConfigError(
+            f"the Redis at BIGCRAWL_REDIS_URL evicts any key when its memory is full (maxmemory-policy {policy}), and "
+            f"URLs with it; CONFIG SET maxmemory-policy noeviction, and the same in its configuration"
+        )
+    faults = []
+    if policy != "noeviction":
+        what = "hosts' delays" if policy.startswith("volatile-") else "URLs"
+        faults.append(
+            f"Redis would evict {what} when its memory is full (maxmemory-policy {policy}): "
+            f"CONFIG SET maxmemory-policy noeviction, and the same in its configuration"
+        )
+    if info.get("aof_enabled", "1") == "0":
+        faults.append(
+            "Redis keeps no AOF: when it ends, it forgets all since its last snapshot, and the crawl with it; "
+            "CONFIG SET appendonly yes, and the same in its configuration"
+        )
+    return faults

@@ -1,0 +1,69 @@
+"""Whether the thread that reads and writes partitions' files gets on: a lease says that its node does its work.
+
+A disk that hangs, NFS most of all, answers neither with success nor with an error. A node that waits for it still
+breathes, and would keep its partitions for ever while nobody folds them. So it stops saying that it lives, and others
+take over. A large merge is long, and shows a sign of life with every portion it writes. What a thread that hung
+writes when it wakes lies in the directory of an epoch that is over: nobody reads it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class FileWork:
+    """What the thread is at; `run` and `note_sign` are called in it, the rest on the loop."""
+
+    def __init__(self, clock: Clock, patience_ms: int) -> None:
+        self._clock = clock
+        self._patience_ms = patience_ms
+        self._sign_ms: int | None = None  # its last sign of life, monotonic; None while it has nothing to do
+        self._thread = 0
+        self._said = False
+
+    def __repr__(self) -> str:
+        return f"<FileWork stands_still={self.stands_still}>"
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do a piece of work."""
+        self._sign_ms, self._thread = self._clock.monotonic_ms(), threading.get_ident()
+        try:
+            return work()
+        finally:
+            self._sign_ms, self._thread = None, 0
+
+    def note_sign(self) -> None:
+        """The work gets on."""
+        if threading.get_ident() == self._thread:  # while a partition is opened, others write too
+            self._sign_ms = self._clock.monotonic_ms()
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether the work under way has not got on for too long."""
+        sign_ms = self._sign_ms
+        return sign_ms is not None and self._clock.monotonic_ms() - sign_ms >= self._patience_ms
+
+    def look(self) -> bool:
+        """As `stands_still`; say so once, and when it is over."""
+        stands_still = self.stands_still
+        if stands_still and not self._said:
+            logger.error(
+                "the state's disk has not answered for %(seconds)d s: this node takes nothing more, and leaves its "
+                "partitions to others until it does",
+                {"seconds": self._patience_ms // 1000},
+            )
+        elif self._said and not stands_still:
+            logger.info("the state's disk answers again: the node goes on")
+        self._said = stands_still
+        return stands_still

@@ -1,0 +1,161 @@
+"""Ends a process whose event loop stands still, and says where it stood.
+
+A node that hangs can be stopped by nobody: its signals wait for the loop, and the page that hangs it is taken again by
+whoever takes over. So the process ends, and what was in process is a suspect at the next start.
+
+Time is counted by those who would have to be running, not by a clock. A thread counts its own ticks, so that a process
+or a machine that was suspended has lost none, and leaves out what the loop's thread spent in the queue for a busy CPU.
+Where code in C keeps the interpreter's lock, that thread does not run either: then a timer of the kernel, which counts
+CPU time, is not wound up again, and its signal ends the process as soon as `faulthandler` has written the stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from types import FrameType
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.5
+BUSY_SHARE = 0.25  # of a tick that counts however busy the machine is
+LAST_WORDS_S = 3.0  # a log that nobody reads, or that the loop has locked, must not keep the process
+STOOD_STILL = 70
+"""Exit status of a process that was ended."""
+
+_AT_A_PROMPT = frozenset({"bdb", "pdb", "code", "scrapy.shell", "pydevd"})
+
+
+class Watchdog:
+    """Watches the loop of the thread that starts it."""
+
+    def __init__(
+        self, standstill_s: float, running_url: Callable[[], str], end: Callable[[int], object] = os._exit
+    ) -> None:
+        self._standstill_s = standstill_s
+        self._running_url = running_url
+        self._end = end
+        self._beats = 0
+        self._stopped = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._watched = self._watched_tid = 0
+        self._has_alarm = False
+
+    def __repr__(self) -> str:
+        return f"<Watchdog standstill_s={self._standstill_s} beats={self._beats}>"
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to watch; nothing where that is turned off, or a debugger is attached."""
+        if not self._standstill_s or _is_traced():
+            return
+        self._loop = loop
+        self._watched, self._watched_tid = threading.get_ident(), threading.get_native_id()
+        self._beat()
+        self._set_alarm()
+        threading.Thread(target=self._run, name="bigcrawl-watchdog", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._stopped.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._unset_alarm()
+
+    def _unset_alarm(self) -> None:
+        if self._has_alarm:
+            self._has_alarm = False
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            faulthandler.unregister(signal.SIGVTALRM)
+
+    def _beat(self) -> None:
+        self._beats += 1
+        assert self._loop is not None
+        self._timer = self._loop.call_later(TICK_S / 2, self._beat)
+
+    def _set_alarm(self) -> None:
+        """Have the kernel end the process when even the watchdog's thread does not run; not if the signal is in use."""
+        if signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL or sys.__stderr__ is None:
+            return
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            faulthandler.register(signal.SIGVTALRM, file=sys.__stderr__, all_threads=True, chain=True)
+            self._has_alarm = True
+            self._wind_up()
+
+    def _wind_up(self) -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, self._standstill_s)
+
+    def _run(self) -> None:
+        seen, waited_s, stood_s = -1, 0.0, 0.0
+        while not self._stopped.wait(TICK_S):
+            if self._loop is None or not self._loop.is_running():
+                self._unset_alarm()  # whoever runs it has ended it
+                return
+            if self._has_alarm:
+                self._wind_up()
+            beats, waited_before_s, waited_s = self._beats, waited_s, self._waited_s()
+            if beats != seen:
+                seen, stood_s = beats, 0.0
+                continue
+            stood_s += max(TICK_S * BUSY_SHARE, TICK_S - (waited_s - waited_before_s))
+            if stood_s >= self._standstill_s:
+                frame = sys._current_frames().get(self._watched)
+                if frame is None or _is_at_a_prompt(frame):
+                    stood_s = 0.0
+                    continue
+                self._say_and_end(frame)
+                return
+
+    def _waited_s(self) -> float:
+        """How long the loop's thread has waited for a CPU in its life; 0 where the kernel does not tell."""
+        try:
+            return int(Path(f"/proc/self/task/{self._watched_tid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):
+            return 0.0
+
+    def _say_and_end(self, frame: FrameType) -> None:
+        last_words = threading.Thread(target=self._say, args=(frame,), daemon=True)
+        last_words.start()
+        last_words.join(LAST_WORDS_S)
+        self._end(STOOD_STILL)
+
+    def _say(self, frame: FrameType) -> None:
+        logger.critical(
+            "the event loop has stood still for %(seconds)g s, in the page %(url)s as far as is known, and the process "
+            "ends; it stands here:\n%(stack)s",
+            {
+                "seconds": self._standstill_s,
+                "url": self._running_url() or "(none)",
+                "stack": "".join(traceback.format_stack(frame)),
+            },
+        )
+
+
+def _is_traced() -> bool:
+    """Whether a debugger is attached to this process."""
+    monitoring = getattr(sys, "monitoring", None)  # since Python 3.12
+    has_debugger = monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
+    return sys.gettrace() is not None or has_debugger
+
+
+def _is_at_a_prompt(frame: FrameType) -> bool:
+    """Whether somebody looks at the stopped process: a debugger, or `inspect_response`."""
+    at: FrameType | None = frame
+    while at is not None:
+        module = str(at.f_globals.get("__name__", ""))
+        if at.f_trace is not None or module in _AT_A_PROMPT or module.startswith("IPython."):
+            return True
+        at = at.f_back
+    return False

@@ -1,0 +1,51 @@
+"""First come, first served: in which order hosts that are due at once are taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.script_world import DELAY_MS, ScriptWorld
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.scripts import Exchanged
+    from tests.support.script_world import ScriptRunner
+
+
+def test_hosts_that_are_due_at_once_are_taken_in_the_order_they_came(world: ScriptWorld) -> None:
+    """Not by their names: of a batch, of what ended together, and of what a dead node held."""
+    hosts = [f"{name}.example" for name in "qhzbmaxc"]
+    world.admit(*hosts, *hosts, *hosts)
+    assert _hosts(world.take(5)) == hosts[:5]
+    assert _hosts(world.take(5)) == hosts[5:]
+    world.acknowledge(4, 2, 3, 1, 8, 7, 6, 5)
+    world.advance(DELAY_MS)
+    again = [hosts[seq - 1] for seq in (4, 2, 3, 1, 8, 7, 6, 5)]
+    assert _hosts(world.take()) == again
+    world.claim("b", dead_token="token-a")  # noqa: S106 - it proves a death
+    world.advance(DELAY_MS)
+    assert _hosts(world.take()) == [host for host in hosts if host in again]
+    world.check()
+
+
+def test_hosts_that_a_doubt_puts_off_keep_their_order(world: ScriptWorld) -> None:
+    """All wait for the delay from now, and then as they would have."""
+    world.admit("z.example", "a.example")
+    world.advance(1)
+    world.admit("b.example")
+    world.reconcile()
+    world.advance(DELAY_MS + 1)
+    assert _hosts(world.take()) == ["z.example", "a.example", "b.example"]
+
+
+def test_connections_of_hosts_come_in_the_order_of_the_hosts(runner: ScriptRunner, crawl_name: str) -> None:
+    """A host with two connections is due again after its delay, behind those taken before it."""
+    world = ScriptWorld(runner, crawl_name, connections=2)
+    world.claim()
+    world.admit("z.example", "a.example", "z.example", "a.example")
+    assert _hosts(world.take()) == ["z.example", "a.example"]
+    world.advance(DELAY_MS)
+    assert _hosts(world.take()) == ["z.example", "a.example"]
+
+
+def _hosts(taken: Exchanged) -> list[str]:
+    return [url.host for url in taken.urls]

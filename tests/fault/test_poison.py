@@ -1,0 +1,35 @@
+"""A crawl whose pages kill its process, under somebody who starts it again each time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.plain_project import NotedSite
+from tests.support.poison import DEATHS_MAX, IN_PROCESS_MAX, SETTINGS, PoisonedCrawl, urls_of, visits_of
+from tests.support.processes import no_strays_below
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
+
+
+def test_crawl_gets_past_urls_that_kill_hang_and_abort(tmp_path: Path) -> None:
+    """Under a supervisor it ends: everything fetched, and what died each time at most three times is a dead letter."""
+    with no_strays_below(tmp_path), NotedSite() as site:
+        urls = urls_of(site, "kill", "loop", "abort")
+        poison = sorted(url for url in urls if "page" not in url)
+        with PoisonedCrawl(tmp_path / "crawl", urls, dict(SETTINGS)) as crawl:
+            starts_again = crawl.supervise(3 * DEATHS_MAX + 1, timeout_s=300)
+            visits = visits_of(site)
+            assert set(visits) == set(urls), "everything was fetched"
+            assert crawl.dead() == poison
+            assert max(visits[url] for url in poison) <= DEATHS_MAX
+            assert visits.total() - len(urls) <= starts_again * IN_PROCESS_MAX
+            assert crawl.asked("explain", poison[0])["outcome"]["name"] == "dropped:poison"
+            assert "3 URLs are dead letters" in crawl.log.read_text()
+            logs = "".join((crawl.directory / f"log{start}.txt").read_text() for start in range(1, crawl.starts))
+            [loop] = [url for url in poison if url.endswith("loop")]
+            assert f"in the page {loop}" in logs, "the watchdog names it"

@@ -1,0 +1,137 @@
+"""Faults of every kind at random, in crawls of three nodes whose answer is known: a thousand of them.
+
+    BIGCRAWL_TEST_FAULTS=40 make test-fault TESTS=tests/fault/test_random_faults.py     # two minutes
+    BIGCRAWL_TEST_FAULT_KINDS=kill,lost BIGCRAWL_TEST_SEED=7 ...                        # these kinds, these moments
+
+What happens when follows from the seed, the machine's own timing apart. A crawl that fails prints its story.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.simweb.checker import Rules, check
+from bigcrawl.warc.recovery import recover
+from tests.support.crawls import SimulatedWeb
+from tests.support.everything import stored
+from tests.support.faults.kinds import KINDS, strike
+from tests.support.faults.world import DEADLINE_S, DELAY_MS, World
+from tests.support.processes import no_strays_below
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.simweb.checker import Exchange, Report
+    from bigcrawl.simweb.findings import Gap
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(4 * 3600)]
+
+FAULTS = int(os.environ.get("BIGCRAWL_TEST_FAULTS", "1000"))
+SECONDS_MAX = float(os.environ.get("BIGCRAWL_TEST_FAULT_SECONDS", "7200"))
+SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1"))
+NAMES = sorted(os.environ.get("BIGCRAWL_TEST_FAULT_KINDS", ",".join(KINDS)).split(","))
+GAP_S = 1.5  # between two faults, in the mean
+STILL_S = 120.0  # far longer than any rest of a host, with all that is taken over after a lease
+
+
+def test_random_faults_lose_nothing_and_break_no_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Coverage 1, polite throughout, repeats within their bounds, each page stored; no node ends by itself."""
+    met: Counter[str] = Counter()
+    began_s, number = time.monotonic(), 0
+    while met.total() < FAULTS and time.monotonic() - began_s < SECONDS_MAX:
+        seed = SEED + number
+        directory = tmp_path / f"seed{seed}"
+        with (
+            no_strays_below(directory),
+            SimulatedWeb(directory / "web", hosts=40, pages=40, seed=seed) as web,
+            World(directory, web, seed) as world,
+        ):
+            here = suffer(world, random.Random(seed), FAULTS - met.total())
+            problems = world.problems + wrong(world)
+        met += here
+        with capsys.disabled():
+            print(f"\nseed {seed}: {here.total()} faults, {met.total()} in all: {dict(here)}", end="")  # noqa: T201
+        assert not problems, "\n".join([f"seed {seed}", *problems, *world.said])
+        number += 1
+    assert met.total() >= FAULTS, f"only {met.total()} faults within {SECONDS_MAX:g} s"
+
+
+def suffer(world: World, rng: random.Random, most: int) -> Counter[str]:
+    """Let faults happen until the crawl is over, or there were enough of them, and let it end."""
+    weights = [KINDS[name].weight for name in NAMES]
+    met: Counter[str] = Counter()
+    while met.total() < most and not world.is_finished():
+        world.live(rng.expovariate(1 / GAP_S))
+        [name] = rng.choices(NAMES, weights)
+        if not world.is_finished() and strike(world, name, rng):
+            met[name] += 1
+    world.mend_all()
+    world.wait_for_end(STILL_S)
+    return met
+
+
+def wrong(world: World) -> list[str]:
+    """What the server's log, the nodes' logs and the WARC files say against the crawl."""
+    report = held_to_the_rules(world)
+    allowed = world.repeats.allowed(world.web.exchanges(), world.web.saved.port)
+    more: Counter[str] = Counter()
+    for again in report.refetched:
+        more[again.url] += again.times - 1
+    for retried in report.over_retried:
+        more[retried.url] += retried.retries - retried.allowed
+    world.say(f"{more.total()} fetched again, {allowed.total()} might have been")
+    problems = [f"fetched again though it may not be: {dict(over)}"] if (over := more - allowed) else []
+    if report.kinds - {"refetched", "over_retried"}:
+        problems.append(str(replace(report, refetched=(), over_retried=())))
+    return problems + tracebacks(world) + unstored(world)
+
+
+def held_to_the_rules(world: World) -> Report:
+    web = world.web
+    rules = Rules(
+        expected=web.expected(),
+        port=web.saved.port,
+        host_delay_ms=DELAY_MS,
+        host_delays_ms=web.web.crawl_delays_ms(),
+        retries=2,
+        allows=web.web.allows,
+    )
+    report = check([given_up(each, world.asleep_ms) for each in web.exchanges()], rules)
+    return replace(report, host_too_soon=tuple(gap for gap in report.host_too_soon if not was_untold(gap)))
+
+
+def was_untold(gap: Gap) -> bool:
+    """Whether the host's Crawl-delay was known to nobody: the node died that had asked for its robots.txt."""
+    return gap.gap_ms >= DELAY_MS and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
+
+
+def given_up(each: Exchange, asleep_ms: list[tuple[int, int]]) -> Exchange:
+    """A node that is stopped cannot close its connections; others leave its hosts alone for the fetch deadline."""
+    if not any(each.start_ms <= began_ms < each.end_ms for began_ms, _ in asleep_ms):
+        return each
+    return replace(each, end_ms=min(each.end_ms, each.start_ms + DEADLINE_S * 1000))
+
+
+def tracebacks(world: World) -> list[str]:
+    """Unhandled exceptions in any log of any node, the first of each."""
+    found = []
+    for node in world.nodes:
+        for log in sorted(node.crawl.directory.glob("log*.txt")):
+            before, mark, after = log.read_text(errors="replace").partition("Traceback")
+            if mark:
+                found.append(f"{log}: ...{before[-300:]}{mark}{after[:3000]}")
+    return found
+
+
+def unstored(world: World) -> list[str]:
+    """Pages that count as fetched and are in no WARC file."""
+    recover(world.directory / "warc")
+    missing = world.web.expected().keys() - stored(world.directory / "warc").keys()
+    return [f"not in any WARC file: {sorted(missing)[:10]}, {len(missing)} in all"] if missing else []

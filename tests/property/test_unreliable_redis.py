@@ -1,0 +1,123 @@
+"""The protocol under faults of the network and of Redis' memory: nothing lost, nothing twice but within its bound.
+
+Any command of any pipeline is refused, any reply lost, any request late, any suffix of Redis forgotten, any node
+killed or stopped for longer than its lease. What must hold is told in `frontier_trial`: the crawl ends by itself,
+every page was fetched, no host was asked too soon or twice at a time, and no page was fetched more often than excused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from tests.property.frontier_trial import TURN_MS, LeapingLoop, Trial
+from tests.support.unreliable_redis import Fault, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+SETTINGS = settings(max_examples=8, stateful_step_count=12, deadline=None, derandomize=True)
+NODES_MAX = 3
+REWINDS_MS = (0, 500, 1_000, 2_000, 8_000, 30_000)
+_numbers = itertools.count(1)
+_faults = st.builds(Plan, st.sampled_from(Fault), st.integers(1, 15))
+
+
+class UnreliableMachine(RuleBasedStateMachine):
+    """Drives a trial."""
+
+    def __init__(self, redis_url: str) -> None:
+        super().__init__()
+        self.loop = LeapingLoop()
+        self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-trial-"))
+        self.trial = self.do(_made(self.directory, f"trial{next(_numbers)}", redis_url))
+
+    def do(self, work: Awaitable[Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+    def node(self, number: int) -> Any:
+        return self.trial.nodes[number % len(self.trial.nodes)]
+
+    @initialize()
+    def begin(self) -> None:
+        self.do(self.trial.begin())
+
+    # --- work
+
+    @rule(turns=st.integers(1, 6))
+    def time_passes(self, turns: int) -> None:
+        for _ in range(turns):
+            self.do(self.trial.turn_all())
+
+    @precondition(lambda self: self.trial.nodes)
+    @rule(number=st.integers(0, NODES_MAX), ends=st.integers(1, 4), again=st.booleans(), turns=st.integers(1, 4))
+    def pages_come(self, number: int, ends: int, again: bool, turns: int) -> None:
+        for _ in range(turns):
+            node = self.node(number)
+            for _ in range(ends):
+                self.trial.end_one(node, again=again)
+            self.do(self.trial.turn_all())
+
+    # --- faults
+
+    @rule(plans=st.lists(st.none() | _faults, min_size=1, max_size=8))
+    def the_network_is_unwell(self, plans: list[Plan | None]) -> None:
+        self.trial.network.plans.extend(plans)
+
+    @rule()
+    def a_late_request_arrives(self) -> None:
+        self.trial.network.deliver()
+
+    @rule(by_ms=st.sampled_from(REWINDS_MS))
+    def redis_forgets(self, by_ms: int) -> None:
+        self.trial.rewind(by_ms)
+
+    @precondition(lambda self: len(self.trial.nodes) < NODES_MAX)
+    @rule()
+    def a_node_starts(self) -> None:
+        self.do(self.trial.start_node())
+
+    @precondition(lambda self: self.trial.nodes)
+    @rule(number=st.integers(0, NODES_MAX))
+    def a_node_is_killed(self, number: int) -> None:
+        self.do(self.trial.kill(self.node(number)))
+
+    @precondition(lambda self: self.trial.nodes)
+    @rule(number=st.integers(0, NODES_MAX), turns=st.integers(1, 40))
+    def a_node_is_stopped(self, number: int, turns: int) -> None:
+        """SIGSTOP for as long as the others take for so many turns, which may be longer than its lease."""
+        node = self.node(number)
+        others = [other for other in self.trial.nodes if other is not node]
+        for _ in range(turns):
+            self.do(self.trial.pass_time(TURN_MS))
+            for other in others:
+                self.do(self.trial.turn_node(other))
+                self.trial.end_one(other)
+
+    def teardown(self) -> None:
+        try:
+            self.do(self.trial.settle())
+        except AssertionError as error:
+            error.add_note("\n".join(self.trial.network.struck))
+            raise
+        finally:
+            self.do(self.trial.close())
+            self.loop.close()
+            shutil.rmtree(self.directory)
+
+
+async def _made(directory: Path, crawl: str, redis_url: str) -> Trial:
+    return Trial(directory, crawl, redis_url)
+
+
+def test_nothing_is_lost_and_nothing_comes_twice_but_within_its_bound(redis_url: str) -> None:
+    """Random faults of all kinds."""
+    run_state_machine_as_test(partial(UnreliableMachine, redis_url), settings=SETTINGS)  # type: ignore[arg-type]

@@ -1,0 +1,106 @@
+"""Searches for inputs that cost too much: recipes are changed, and those that cost most for their size go on.
+
+A recipe is first tried small. What is among the dearest there, or grows faster than its size, is tried as large as it
+may become; what is beyond the bounds then is made as simple as it can be, and told.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tests.support.costs.corpus import BOMBS, WORDS
+from tests.support.costs.genomes import changed, crossed, grown, simpler
+from tests.support.costs.targets import BYTES_MAX
+
+if TYPE_CHECKING:
+    import random
+
+    from tests.support.costs.genomes import Genome
+    from tests.support.costs.measure import Cost, Measure
+
+CPU_S: Final = 0.5
+MEMORY_MB: Final = 200
+MARGIN: Final = 3
+"""CPU costs more on a machine that is busy, or slow; what this is for costs a hundred times as much."""
+
+KEPT: Final = 24
+SMALL_BYTES: Final = 32 << 10
+SIMPLER_TRIES: Final = 60
+
+
+class Found(NamedTuple):
+    """An input beyond the bounds."""
+
+    target: str
+    genome: Genome
+    size: int
+    cost: Cost
+
+    def __str__(self) -> str:
+        pieces = ", ".join(f"{piece.unit!r} share {piece.share}" for piece in self.genome)
+        cost = f"{self.cost.cpu_s:.2f} s of CPU and {self.cost.memory_mb:.0f} MiB {self.cost.fault}"
+        return f"{self.target} of {self.size} bytes costs {cost}: {pieces}"
+
+
+def is_too_dear(cost: Cost) -> bool:
+    return cost.cpu_s > MARGIN * CPU_S or cost.memory_mb > MEMORY_MB
+
+
+def check(measure: Measure, genome: Genome) -> Found | None:
+    """Try an input as large as it may become."""
+    size = BYTES_MAX[measure.target]
+    cost = measure.cost(grown(genome, size))
+    return Found(measure.target, genome, size, cost) if is_too_dear(cost) else None
+
+
+def search(measure: Measure, dice: random.Random, seconds: float) -> tuple[Found | None, int]:
+    """Search for so long; return what is beyond the bounds, as simple as possible, and how many inputs were run."""
+    words, size_max = WORDS[measure.target], BYTES_MAX[measure.target]
+    small = min(SMALL_BYTES, size_max // 4)
+    known = [(_rate(measure.cost(grown(genome, small))), genome) for genome in BOMBS[measure.target]]
+    kept = sorted(known, key=lambda one: one[0], reverse=True)
+    runs = len(kept)
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        parent = dice.choice(kept)[1]
+        genome = changed(crossed(parent, dice.choice(kept)[1], dice) if not dice.randrange(4) else parent, words, dice)
+        cost = measure.cost(grown(genome, small))
+        runs += 1
+        rate = _rate(cost)
+        if any(rate == other for other, _ in kept) or (len(kept) >= KEPT and rate <= kept[-1][0]):
+            continue
+        kept = sorted([*kept, (rate, genome)], key=lambda one: one[0], reverse=True)[:KEPT]
+        larger = measure.cost(grown(genome, min(size_max, 8 * small)))
+        runs += 1
+        if _rate(larger) > 12 * rate or rate >= kept[len(kept) // 3][0] or is_too_dear(larger):
+            runs += 1
+            if found := check(measure, genome):
+                return simplest(measure, found), runs
+    return None, runs
+
+
+def simplest(measure: Measure, found: Found) -> Found:
+    """The recipe without what it does not need, and the smallest size, by halves, at which it is too dear."""
+    tries = SIMPLER_TRIES
+    is_simpler = True
+    while is_simpler and tries > 0:
+        is_simpler = False
+        for genome in simpler(found.genome):
+            tries -= 1
+            cost = measure.cost(grown(genome, found.size))
+            if is_too_dear(cost):
+                found, is_simpler = found._replace(genome=genome, cost=cost), True
+                break
+    while found.size > 1_000:
+        size = found.size // 2
+        cost = measure.cost(grown(found.genome, size))
+        if not is_too_dear(cost):
+            break
+        found = found._replace(size=size, cost=cost)
+    return found
+
+
+def _rate(cost: Cost) -> float:
+    """One number for both: shares of what is allowed."""
+    return cost.cpu_s / CPU_S + max(0.0, cost.memory_mb) / MEMORY_MB

@@ -1,0 +1,202 @@
+"""Inputs from outside, each through the code that meets it in a crawl; a target takes bytes and never fails."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request, Spider
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Headers, HtmlResponse, Response, TextResponse
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.config import read_config
+from bigcrawl.downloads.reception import Reception
+from bigcrawl.downloads.signalling import Signalling
+from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.links import Links
+from bigcrawl.middlewares.compression import CompressionMiddleware
+from bigcrawl.middlewares.links import LinksMiddleware
+from bigcrawl.middlewares.page_wishes import PageWishes
+from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
+from bigcrawl.politeness.backoff_policy import retry_after_ms
+from bigcrawl.politeness.robots_policy import Rules, decide, kept_ms
+from bigcrawl.scheduler.budget_rules import parse_rules
+from bigcrawl.scheduler.codec import encode_request
+from bigcrawl.scheduler.link_graph import LinkGraph
+from bigcrawl.scheduler.outbox import Outbox
+from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.scheduler.scheduler import Scheduler
+from bigcrawl.spiders.broad import BroadSpider
+from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of, join
+from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.shape import Shapes
+from tests.support.keys import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+PAGE: Final = "http://site.example/dir/page.html"
+KB: Final = 1 << 10
+
+BYTES_MAX: Final = {
+    "page": 6 << 20,
+    "page_of_requests": 6 << 20,
+    "robots": 500 * KB + 8 * KB,
+    "head": 64 * KB,
+    "redirect": 64 * KB,
+    "url": 8 * KB,
+    "sitemap": 16 << 20,
+    "body": 16 << 20,
+}
+"""How large each input may become: what the settings let in by default; of pages, more than is read for links."""
+
+
+class Desk:
+    """A crawler with what stands between it and the network, made once; its frontier keeps nothing."""
+
+    def __init__(self) -> None:
+        self.crawler = get_crawler(Spider, {"BIGCRAWL_WARC_DIR": "", "DOWNLOAD_MAXSIZE": 16 << 20})
+        self.crawler.spider = self.spider = self.crawler._create_spider("any")
+        self.broad = BroadSpider(seeds="http://a.example/", sitemaps="1")
+        self.scheduler = Scheduler.from_crawler(self.crawler)
+        self.suffixes = PublicSuffixes.bundled()
+        self.links = LinksMiddleware.from_crawler(self.crawler)
+        self.refreshes = MetaRefreshMiddleware.from_crawler(self.crawler)
+        self.redirects = RedirectMiddleware.from_crawler(self.crawler)
+        self.cookies = CookiesMiddleware.from_crawler(get_crawler(Spider, {"COOKIES_ENABLED": True}))
+        self.compression = CompressionMiddleware.from_crawler(self.crawler)
+        self.config = read_config(self.crawler.settings)
+        self.shapes = Shapes(self.config.traps)
+        self.rules = RuleBook(parse_rules({"re:/calendar/[0-9]+": {"budget": 1}}), self.suffixes.pld, KEYS.of_pld)
+        self.signalling = Signalling(self.crawler)
+        self.empty()
+
+    def empty(self) -> None:
+        """Forget what the last input left behind, as a flush to Redis does."""
+        outbox = Outbox("node", "crawl", 200_000, SystemClock())
+        graph = LinkGraph(self.suffixes.pld, KEYS.of_pld, 256)
+
+        def offer(url: Any) -> None:
+            outbox.offer(url, KEYS.partition_of(self.suffixes.pld(url.host), 256))
+
+        node = SimpleNamespace(outbox=outbox, keys=KEYS, link_graph=graph, offer=offer, is_crowded=False)
+        self.scheduler.node = node  # type: ignore[assignment]
+
+
+def page(desk: Desk, data: bytes) -> None:
+    """An HTML page of a spider that follows all its links."""
+    response = _html(data)
+    answer = desk.refreshes.process_response(Request(PAGE), response)
+    if isinstance(answer, Response):
+        _run(desk.links.process_spider_output(answer, _given(lambda: Links.from_page(response))))
+
+
+def page_of_requests(desk: Desk, data: bytes) -> None:
+    """An HTML page of a spider that yields a plain Request."""
+    response = _html(data)
+    _run(desk.links.process_spider_output(response, _given(lambda: Request("http://b.example/"))))
+
+
+def robots(desk: Desk, data: bytes) -> None:
+    """The path of a URL, a line end, and a robots.txt."""
+    path, _, body = data.partition(b"\n")
+    verdict = decide(200, body, "bigcrawl")
+    rules = Rules.from_bytes(verdict.rules.to_bytes())
+    for written in (path.decode("latin-1"), "a", "a" * 8_000):
+        with suppress(UrlError):
+            rules.forbidding_line(canonicalize(f"http://a.example/{written}"))
+    for sitemap in verdict.sitemaps:
+        join("http://a.example/robots.txt", sitemap)
+
+
+def head(desk: Desk, data: bytes) -> None:
+    """The head of an answer, line by line, and all that looks into headers."""
+    request = Request(PAGE)
+    reception = Reception(request, desk.signalling, desk.spider, 1 << 24, 0, desk.config.limits)
+    for line in (b"HTTP/1.1 200 OK", *data.split(b"\n"), b""):
+        if reception.header(line + b"\r\n") is not None:
+            break
+    if reception.error is not None:
+        return
+    reception.body(b"<html>")
+    response = reception.response("127.0.0.1", None).replace(request=request)
+    wishes = PageWishes("bigcrawl", response)
+    wishes.fields()
+    desk.cookies.process_response(request, response)
+    value = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
+    retry_after_ms(value, value, 0, 1_000)
+    kept_ms(b", ".join(response.headers.getlist(b"Cache-Control")).decode("latin-1"), value)
+    if isinstance(response, TextResponse):
+        assert isinstance(response.text, str)
+
+
+def redirect(desk: Desk, data: bytes) -> None:
+    """The Location of a redirect, as far as the frontier."""
+    request = Request(PAGE)
+    location = data.replace(b"\r", b"").replace(b"\n", b"")
+    response = Response(PAGE, 302, headers={"Location": location}, request=request)
+    answer = desk.redirects.process_response(request, response)
+    join(PAGE, location.decode("latin-1"))
+    if isinstance(answer, Request):
+        with suppress(UrlError, RequestNotStorableError):
+            encode_request(
+                *(answer, desk.spider),
+                key_of=KEYS.of_request,
+                checked=True,
+                url_bytes_max=8_192,
+                marks=desk.shapes.marks,
+            )
+
+
+def url(desk: Desk, data: bytes) -> None:
+    """A URL of any spelling: canonical form, host, pay-level domain, shape, rules."""
+    for written in (data.decode("latin-1"), data.decode("utf-8", "replace")):
+        for spelled in (written, f"http://{written}"):
+            with suppress(UrlError):
+                canonical = canonicalize(spelled)
+                authority_of(canonical)
+                desk.shapes.marks(canonical)
+                desk.suffixes.pld(host_of(canonical))
+                desk.rules.for_url(host_of(canonical), canonical)
+
+
+def sitemap(desk: Desk, data: bytes) -> None:
+    """A sitemap, packed or not."""
+    response = Response("http://site.example/sitemap.xml", body=data, request=Request("http://site.example/"))
+    _run(desk.links.process_spider_output(response, desk.broad.parse_sitemap(response)))
+
+
+def body(desk: Desk, data: bytes) -> None:
+    """The names of encodings, a line end, and a body that is packed so."""
+    encodings, _, packed = data.partition(b"\n")
+    request = Request(PAGE)
+    headers = {"Content-Type": "text/html", "Content-Encoding": encodings}
+    with suppress(IgnoreRequest):
+        desk.compression.process_response(request, Response(PAGE, body=packed, headers=headers, request=request))
+
+
+TARGETS: Final[dict[str, Callable[[Desk, bytes], None]]] = {
+    function.__name__: function for function in (page, page_of_requests, robots, head, redirect, url, sitemap, body)
+}
+
+
+def _html(data: bytes) -> HtmlResponse:
+    request = Request(PAGE)
+    return HtmlResponse(PAGE, headers=Headers({"Content-Type": "text/html"}), body=data, request=request)
+
+
+async def _given(make: Callable[[], object]) -> AsyncIterator[Any]:
+    yield make()
+
+
+def _run(outputs: AsyncIterator[Any]) -> None:
+    async def all_of_them() -> None:
+        async for _ in outputs:
+            pass
+
+    asyncio.run(all_of_them())

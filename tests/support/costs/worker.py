@@ -1,0 +1,69 @@
+"""The process that runs inputs: `python -m tests.support.costs.worker TARGET`.
+
+On standard input, four bytes of length and the input; for each a line of JSON on standard output: seconds of CPU, and
+MiB of memory at the highest above those before. Beyond its bounds of either the process is killed, or says so.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import resource
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from tests.support.costs.targets import TARGETS, Desk
+
+CPU_S_MAX: Final = 12
+MEMORY_MB_MAX: Final = 3 << 10
+READY: Final = b"ready\n"
+LENGTH: Final = struct.Struct("<I")
+
+
+def main(name: str, source: BinaryIO, sink: BinaryIO) -> None:
+    logging.disable(logging.CRITICAL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MB_MAX << 20, MEMORY_MB_MAX << 20))
+    target, desk = TARGETS[name], Desk()
+    target(desk, b"")  # what is imported and compiled with the first input is not its fault
+    sink.write(READY)
+    sink.flush()
+    while length := source.read(LENGTH.size):
+        data = source.read(*LENGTH.unpack(length))
+        gc.collect()
+        before_mb = _reset_peak()
+        began = time.process_time()
+        limit = int(began) + CPU_S_MAX
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+        fault = ""
+        try:
+            target(desk, data)
+        except MemoryError:
+            fault = "MemoryError"
+        except Exception as error:  # noqa: BLE001 - what fails is not expensive, and others look for it
+            fault = type(error).__name__
+        took = time.process_time() - began
+        desk.empty()
+        answer = {"cpu_s": took, "memory_mb": _peak_mb() - before_mb, "fault": fault}
+        sink.write(json.dumps(answer).encode() + b"\n")
+        sink.flush()
+
+
+def _reset_peak() -> float:
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak_mb()
+
+
+def _peak_mb() -> float:
+    """The most memory that was resident since it was reset, in MiB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("Linux tells of a process' memory")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.stdin.buffer, sys.stdout.buffer)

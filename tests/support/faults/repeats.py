@@ -1,0 +1,64 @@
+"""Which URLs may be fetched again because of faults: the documented bounds, as a count a URL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.codec import decode_body, unpack_member
+from bigcrawl.url.canonical import canonicalize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import redis
+
+    from bigcrawl.simweb.checker import Exchange
+
+# README P2: what ended in the last second before the one that Redis forgot.
+MORE_MS = 1_000
+
+
+class Repeats:
+    """What was in process when a node met its fault, and what ended in the time that Redis forgot."""
+
+    def __init__(self, client: redis.Redis, crawl: str, partitions: int) -> None:
+        self._client = client
+        self._keys = [PartitionKeys(crawl, partition) for partition in range(partitions)]
+        self._urls: Counter[str] = Counter()
+        self._forgotten_ms: list[tuple[int, int]] = []
+
+    def of_node(self, name: str) -> int:
+        """A node stops or dies now: what Redis holds as taken by it may be fetched once more; returns how many."""
+        pipeline = self._client.pipeline(transaction=False)
+        for keys in self._keys:
+            pipeline.hget(keys.owner, "node")
+            pipeline.hvals(keys.taken)
+        replies = pipeline.execute()
+        found = [
+            _url_of(record)
+            for owner, records in zip(replies[::2], replies[1::2], strict=True)
+            if owner and owner.decode().startswith(f"{name}-")
+            for record in records
+        ]
+        self._urls.update(url for url in found if url)
+        return len(found)
+
+    def of_time(self, start_ms: int, end_ms: int) -> None:
+        """Redis forgot all from `start_ms` on; by `end_ms` nodes had heard of it."""
+        self._forgotten_ms.append((start_ms - MORE_MS, end_ms))
+
+    def allowed(self, exchanges: Iterable[Exchange], port: int) -> Counter[str]:
+        """How often each URL may be fetched beyond once."""
+        allowed = Counter(self._urls)
+        for each in exchanges:
+            times = sum(start_ms <= each.end_ms <= end_ms for start_ms, end_ms in self._forgotten_ms)
+            if times:
+                allowed[f"http://{each.host}:{port}{each.target}"] += times
+        return allowed
+
+
+def _url_of(record: bytes) -> str:
+    member = record.split(b"\n", 3)[3]
+    return canonicalize(decode_body(unpack_member(member).body)[0]) if member else ""

@@ -1,0 +1,218 @@
+"""What faults happen to: a crawl of three nodes, the network between each and Redis, their disks, and Redis."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import signal
+import subprocess
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+from bigcrawl.redisdb.keys import CrawlKeys
+from tests.support.crawls import Crawl
+from tests.support.faults import disk
+from tests.support.faults.link import FaultyLink
+from tests.support.faults.repeats import Repeats
+from tests.support.redis_server import PrivateRedis
+from tests.support.verdicts import pause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.crawls import SimulatedWeb
+
+NODES, PARTITIONS = 3, 24
+LEASE_S = 10
+# The web's slowest answer takes less; hosts of a node that is stopped for longer than its lease wait for it.
+DEADLINE_S = 6
+DELAY_MS = 150
+REST_S = 1.0  # before the same node, or Redis, meets its next fault
+STOP_S = 30  # SIGTERM: a node that has the machine for itself takes ten
+
+_NAME = "faults"
+_CRAWL = CrawlKeys(_NAME).crawl
+
+SETTINGS: dict[str, Any] = {
+    "BIGCRAWL_PARTITIONS": PARTITIONS,
+    "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
+    "BIGCRAWL_STEP_SECONDS": 0.5,
+    "BIGCRAWL_DURABLE_SECONDS": 1,
+    "BIGCRAWL_LEASE_SECONDS": LEASE_S,
+    "BIGCRAWL_FETCH_DEADLINE": DEADLINE_S,
+    "DOWNLOAD_TIMEOUT": DEADLINE_S,
+    "EXTENSIONS": json.dumps({"tests.support.faults.disk.FaultyDisk": 0}),
+}
+
+
+class Node:
+    """One of the nodes: its process, started again whenever it has died, its link to Redis, and its disk."""
+
+    def __init__(self, name: str, directory: Path, seeds: list[str], link: FaultyLink) -> None:
+        self.name = name
+        self.link = link
+        self.word = directory / f"{name}.disk"
+        settings = {
+            **SETTINGS,
+            "BIGCRAWL_NODE": name,
+            "BIGCRAWL_STATE_DIR": directory / "state",
+            "BIGCRAWL_WARC_DIR": directory / "warc",
+            "BIGCRAWL_REDIS_URL": link.url,
+            "FAULTY_DISK": self.word,
+        }
+        self.crawl = Crawl(directory / name, seeds, settings, name=_NAME)
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name} starts={self.crawl.starts} status={self.status}>"
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status; None while it runs."""
+        assert self.crawl.process is not None
+        return self.crawl.process.poll()
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.crawl.process is not None
+        self.crawl.process.send_signal(number)
+
+    def last_words(self) -> str:
+        return self.crawl.log.read_text(errors="replace")[-3_000:]
+
+
+class World:
+    """The crawl, and the moments at which what was broken is mended. One thread does everything."""
+
+    def __init__(self, directory: Path, web: SimulatedWeb, seed: int) -> None:
+        self.directory = directory
+        self.web = web
+        self._stack = ExitStack()
+        self.server = self._stack.enter_context(PrivateRedis())
+        self.repeats = Repeats(self.server.client, _NAME, PARTITIONS)
+        self.nodes = [self._node(f"n{number}", seed * NODES + number) for number in range(NODES)]
+        self.asleep_ms: list[tuple[int, int]] = []
+        self.problems: list[str] = []
+        self.said: list[str] = []
+        self._busy: set[str] = set()
+        self._later: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = itertools.count()
+        self._began_s = time.monotonic()
+        self._crawl_since_s = 0.0
+
+    def __enter__(self) -> Self:
+        for node in self.nodes:
+            node.crawl.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for node in self.nodes:
+            if node.status is None:
+                node.crawl.kill()
+        self._stack.close()
+
+    def _node(self, name: str, seed: int) -> Node:
+        link = self._stack.enter_context(FaultyLink(self.server.socket_path, seed))
+        return Node(name, self.directory, self.web.seeds, link)
+
+    def say(self, text: str) -> None:
+        """A line of the run's story, with the time."""
+        self.said.append(f"{time.monotonic() - self._began_s:8.2f}  {int(time.time() * 1000)}  {text}")
+
+    def is_free(self, victim: str) -> bool:
+        return victim not in self._busy
+
+    def occupy(self, victim: str) -> None:
+        """It has its fault, and no other until `release`."""
+        self._busy.add(victim)
+
+    def release(self, victim: str) -> None:
+        self.later(REST_S, lambda: self._busy.discard(victim))
+
+    def later(self, seconds: float, *acts: Callable[[], object]) -> None:
+        for act in acts:
+            heapq.heappush(self._later, (time.monotonic() + seconds, next(self._numbers), act))
+
+    def live(self, seconds: float) -> None:
+        """Let time pass; what is due is mended, and nodes that ended unasked are noted and started again."""
+        until_s = time.monotonic() + seconds
+        while (now_s := time.monotonic()) < until_s and not self.is_finished():
+            while self._later and self._later[0][0] <= now_s:
+                heapq.heappop(self._later)[2]()
+            self._look_after()
+            if not self._crawl_since_s and self.server.client.exists(_CRAWL):
+                self._crawl_since_s = time.monotonic()
+            pause(min(0.05, max(0.0, until_s - now_s)))
+
+    def mend_all(self) -> None:
+        """Mend now what would be later."""
+        while self._later:
+            heapq.heappop(self._later)[2]()
+
+    def is_finished(self) -> bool:
+        """Whether the crawl says so."""
+        return bool(self.server.client.hget(_CRAWL, "finished"))
+
+    def crawl_age_s(self) -> float:
+        """For how long Redis has known the crawl."""
+        return time.monotonic() - self._crawl_since_s if self._crawl_since_s else 0.0
+
+    def wait_for_end(self, still_s: float, poll_s: float = 0.5) -> None:
+        """Let the crawl end by itself; a problem if nothing was fetched for so long, or a node does not end."""
+        fetched, since_s = 0, time.monotonic()
+        while not self.is_finished():
+            self.live(poll_s)
+            if (now := self.web.log.stat().st_size) != fetched:
+                fetched, since_s = now, time.monotonic()
+            if time.monotonic() - since_s > still_s:
+                self.problems.append(f"nothing was fetched for {still_s:g} s and the crawl is not finished")
+                return
+        for node in self.nodes:
+            assert node.crawl.process is not None
+            try:
+                status = node.crawl.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.problems.append(f"{node.name} has not ended a minute after the crawl was finished")
+            else:
+                self._judge(node, status)
+
+    def start(self, node: Node) -> None:
+        node.crawl.start()
+        self.say(f"{node.name} started")
+
+    def kill(self, node: Node) -> None:
+        node.crawl.kill()
+        taken = self.repeats.of_node(node.name)
+        self.say(f"{node.name} killed, {taken} in process")
+
+    def terminate(self, node: Node) -> None:
+        """SIGTERM; what fetches are given up is fetched again."""
+        self.repeats.of_node(node.name)
+        node.crawl.terminate()
+        try:
+            status = node.crawl.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.problems.append(f"{node.name} has not ended {STOP_S} s after SIGTERM: {node.last_words()}")
+            node.crawl.kill()
+        else:
+            self._judge(node, status)
+        taken = self.repeats.of_node(node.name)
+        self.say(f"{node.name} ended, {taken} in process")
+
+    def _look_after(self) -> None:
+        for node in self.nodes:
+            if node.status is None or not self.is_free(node.name) or self.is_finished():
+                continue
+            self.problems.append(f"{node.name} ended unasked with {node.status}: {node.last_words()}")
+            self.say(f"{node.name} ended unasked with {node.status}")
+            self.repeats.of_node(node.name)
+            self.start(node)
+
+    def _judge(self, node: Node, status: int) -> None:
+        # Before Scrapy has its signal handlers SIGTERM ends the interpreter itself.
+        if status not in (0, -signal.SIGTERM):
+            self.problems.append(f"{node.name} ended with {status}: {node.last_words()}")
+
+    def mend_disk(self, node: Node) -> None:
+        disk.say(node.word, "")

@@ -1,0 +1,121 @@
+"""The pipeline of a crawl whose scheduler acknowledges pages: what it calls safe, and what a bad disk does."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider, signals
+from scrapy.http import TextResponse
+from scrapy.utils.test import get_crawler
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.pipelines import warc
+from bigcrawl.pipelines.warc import HANGING_MS, WarcPipeline
+from tests.support.processes import wait_until
+from tests.unit.warc.medium import Medium
+from tests.unit.warc.reading import read_checked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+class Desk:
+    """A pipeline, its disk and its clock; the engine is what the pipeline may pause."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        frontier = SimpleNamespace(config=SimpleNamespace(crawl=SimpleNamespace(warc_sync_s=0.001)))
+        monkeypatch.setattr(warc, "frontier_of", lambda crawler: frontier)
+        self.disk, self.clock = Medium(), ManualClock(1_700_000_000_000)
+        self.directory = directory
+        crawler = get_crawler(Spider)
+        self.engine = SimpleNamespace(paused=False, pause=lambda: None, unpause=lambda: None)
+        crawler.engine = self.engine  # type: ignore[assignment]
+        self.pipeline = WarcPipeline(crawler, directory, self.clock, retry_seconds=0.001)
+        self.pipeline._writer._files = self.disk
+        crawler.signals.connect(self.pipeline.response_downloaded, signal=signals.response_downloaded)
+        self.pipeline.open_spider()
+
+    def store(self, number: int) -> None:
+        url = f"http://a.example/{number}"
+        self.pipeline.response_downloaded(TextResponse(url, body=b"page"), Request(url))
+
+    async def until(self, is_so: Any) -> None:
+        while not is_so():  # noqa: ASYNC110 - a thread makes it so
+            await asyncio.sleep(0.001)
+
+    def stored(self) -> list[str]:
+        """URLs in the files that are closed, in order."""
+        records = [record for path in sorted(self.directory.glob("*.gz")) for record in read_checked(path)]
+        return [record.headers["WARC-Target-URI"] for record in records if record.type == "response"]
+
+
+def test_page_is_safe_when_it_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted as it comes; safe behind the sync that began after it."""
+
+    async def scenario() -> None:
+        at = Desk(tmp_path, monkeypatch)
+        at.disk.may_sync.clear()
+        at.store(0)
+        assert at.disk.is_syncing.wait(60)
+        at.store(1)
+        assert (at.pipeline.pages, at.pipeline.safe_pages) == (2, 0)
+        assert at.pipeline.is_flushed(), "it goes on taking pages"
+        at.disk.may_sync.set()
+        await at.until(lambda: at.pipeline.safe_pages == 2)
+        await at.pipeline.close_spider()
+        assert at.stored() == ["http://a.example/0", "http://a.example/1"]
+
+    asyncio.run(scenario())
+
+
+def test_disk_that_hangs_is_told_once_and_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line while it lasts; the end waits for its bound and leaves the file for the next start."""
+    monkeypatch.setattr(warc, "DISK_AT_CLOSE_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        at = Desk(tmp_path, monkeypatch)
+        at.disk.may_sync.clear()
+        at.store(0)
+        assert at.disk.is_syncing.wait(60)
+        at.clock.advance(HANGING_MS + 1)
+        for _ in range(3):
+            assert at.pipeline.is_flushed()
+        assert at.pipeline.safe_pages == 0
+        await at.pipeline.close_spider()
+        assert at.pipeline.safe_pages == 0
+        at.disk.may_sync.set()
+        wait_until(lambda: not list(tmp_path.glob("*.open")), "the disk comes back")
+
+    asyncio.run(scenario())
+    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [line for line in said if "has not answered for 10 s" in line] == said[:1]
+    assert "does not take what was written last" in said[1]
+
+
+def test_pages_of_a_sync_that_failed_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux has given them up, and the next sync would succeed without them."""
+
+    async def scenario() -> None:
+        at = Desk(tmp_path, monkeypatch)
+        at.store(0)
+        await at.until(lambda: at.pipeline.safe_pages == 1)
+        at.disk.error = OSError(errno.EIO, "Input/output error")
+        for number in (1, 2):
+            at.store(number)
+        await at.until(lambda: at.pipeline._disk.error is not None)
+        at.store(3)
+        assert not at.pipeline.is_flushed(), "nothing is fetched until they are written"
+        assert (at.pipeline.pages, at.pipeline.safe_pages) == (4, 1)
+        await at.until(at.pipeline.is_flushed)
+        await at.until(lambda: at.pipeline.safe_pages == 4)
+        await at.pipeline.close_spider()
+        assert sorted(at.stored()) == [f"http://a.example/{number}" for number in range(4)]
+
+    asyncio.run(scenario())

@@ -1,0 +1,126 @@
+"""What counts as safe is on the medium: power cuts at random, a disk that hangs, a disk that fails."""
+
+from __future__ import annotations
+
+import errno
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.warc.group_commit import GroupCommit
+from bigcrawl.warc.recovery import recover
+from bigcrawl.warc.segments import WarcWriter
+from tests.support.processes import wait_until
+from tests.unit.warc.medium import Lost, Medium
+from tests.unit.warc.reading import exchange, numbers_of, read_checked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Store:
+    """A writer and its group commit, as the pipeline ties them."""
+
+    def __init__(self, directory: Path, *, bytes_max: int = 1 << 30, interval_s: float | None = 0.0) -> None:
+        self.disk = Medium()
+        self.clock = ManualClock(1_700_000_000_000)
+        self.commit = GroupCommit(lambda: self.writer.syncing(), interval_s, self.clock)  # noqa: PLW0108 - made below
+        self.writer = WarcWriter(directory, "c", "n", bytes_max=bytes_max, files=self.disk, seal_in=self.commit.submit)
+
+    def write(self, number: int) -> None:
+        self.writer.write(exchange(number))
+        self.commit.note_written()
+
+    def end(self) -> bool:
+        self.disk.may_sync.set()
+        self.commit.submit(self.writer.close)
+        return self.commit.end(60)
+
+
+def found(directory: Path) -> list[int]:
+    """The exchanges in the files of a directory, after recovery."""
+    recover(directory)
+    return sorted(number for path in directory.glob("*.gz") for number in numbers_of(read_checked(path)))
+
+
+@pytest.mark.parametrize("lost", Lost)
+@pytest.mark.parametrize("bytes_max", [1 << 30, 3_000], ids=["one file", "many files"])
+def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, bytes_max: int) -> None:
+    """Whenever the power goes, while syncs and the closing of full files are under way."""
+    moments = random.Random(bytes_max)
+    directory = tmp_path / "warc"
+    directory.mkdir()
+    store = Store(directory, bytes_max=bytes_max)
+    cuts = []
+    for number in range(200):
+        store.write(number)
+        if moments.random() < 0.1:
+            wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
+            safe, medium = store.commit.safe, tmp_path / f"cut{number}"
+            store.disk.cut_power(directory, medium, lost)
+            cuts.append((safe, medium))
+    assert store.end()
+    assert store.commit.safe == 200
+    assert found(directory) == list(range(200))
+    assert len(cuts) > 10
+    for safe, medium in cuts:
+        assert set(range(safe)) <= set(found(medium))
+
+
+def test_one_sync_is_for_all_that_was_written_before_it(tmp_path: Path) -> None:
+    """While one is under way, others gather; two syncs make a hundred pages safe."""
+    store = Store(tmp_path)
+    store.disk.may_sync.clear()
+    for number in range(100):
+        store.write(number)
+        assert store.disk.is_syncing.wait(60)
+    assert store.commit.safe == 0
+    store.disk.may_sync.set()
+    wait_until(lambda: store.commit.safe == 100, "all are safe")
+    assert store.disk.syncs == 2
+    assert store.end()
+
+
+def test_nothing_is_synced_where_nothing_is_asked_for(tmp_path: Path) -> None:
+    """Then what the kernel has counts as safe; closing syncs it."""
+    store = Store(tmp_path, interval_s=None)
+    store.write(0)
+    assert store.commit.safe == 1
+    assert store.end()
+    assert found(tmp_path) == [0]
+
+
+def test_disk_that_hangs_makes_nothing_safe_and_keeps_nobody(tmp_path: Path) -> None:
+    """It is seen to be late; an end that has waited long enough says so and leaves the file to recovery."""
+    store = Store(tmp_path)
+    store.disk.may_sync.clear()
+    store.write(0)
+    assert store.disk.is_syncing.wait(60)
+    store.clock.advance(12_000)
+    assert store.commit.late_ms == 12_000
+    assert store.commit.safe == 0
+    store.commit.submit(store.writer.close)
+    assert not store.commit.end(0.01)
+    store.disk.may_sync.set()
+    wait_until(lambda: not list(tmp_path.glob("*.open")), "the file is closed when the disk comes back")
+    assert found(tmp_path) == [0]
+
+
+@pytest.mark.parametrize("bytes_max", [1 << 30, 1], ids=["in a sync", "in closing a full file"])
+def test_disk_that_fails_makes_nothing_safe_until_it_is_written_again(tmp_path: Path, bytes_max: int) -> None:
+    """The next sync would succeed without the pages that the kernel has given up."""
+    store = Store(tmp_path, bytes_max=bytes_max)
+    store.disk.error = OSError(errno.EIO, "Input/output error")
+    store.write(0)
+    wait_until(lambda: store.commit.error is not None, "the error is seen")
+    store.write(1)
+    store.commit.begin_again()
+    store.writer.give_up_file()
+    assert (store.commit.written, store.commit.safe) == (0, 0)
+    for number in range(2):
+        store.write(number)
+    wait_until(lambda: store.commit.safe == 2, "both are safe")
+    assert store.end()
+    assert set(found(tmp_path)) == {0, 1}
