@@ -85,6 +85,7 @@ PUMP_URLS = 32  # ended URLs that are worth a round trip
 PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
 PUMP_IDLE_S = 0.25
 WATCH_S = 1.0
+BEAT_S = 1.0
 BEAT_FED_S = 2.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
 FOLD_S = 0.1  # between two looks for partitions whose step is due
@@ -586,7 +587,7 @@ class Node:
         if self._is_idle():
             return WATCH_IDLE_S
         # A look at each partition costs as much as several pages: with enough to fetch there is no haste.
-        return WATCH_S if self._is_starved() else max(WATCH_S, min(BEAT_FED_S, self.config.frontier.lease_ms / 8000))
+        return BEAT_S if self._is_starved() else max(BEAT_S, min(BEAT_FED_S, self.config.frontier.lease_ms / 8000))
 
     async def _say_alive(self) -> None:
         await self._heartbeat()
@@ -603,7 +604,7 @@ class Node:
 
     async def _keep_saying_alive(self) -> None:
         while True:
-            await asyncio.sleep(WATCH_S)
+            await asyncio.sleep(BEAT_S)
             if not self.ownership.file_work.look():
                 with suppress(BigcrawlError):  # the work meets the same error, and says so
                     await self._say_alive()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GROUP_MS, RULED_MS = 300, 600
-ARRIVAL_MS = 30  # by which one request may be longer under way than the next one
+ARRIVAL_MS = GROUP_MS // 2  # by which a request may be longer under way than the next one, on a machine that is busy
 
 
 def test_two_nodes_keep_groups_and_delays_by_hand(tmp_path: Path) -> None:
@@ -47,6 +47,7 @@ def test_two_nodes_keep_groups_and_delays_by_hand(tmp_path: Path) -> None:
         gaps = sorted((later[0] - earlier[0], earlier[1], later[1]) for earlier, later in pairs)
         assert len(gaps) > 50
         assert gaps[0][0] >= GROUP_MS - ARRIVAL_MS, gaps[:5]
+        assert gaps[len(gaps) // 2][0] >= GROUP_MS, gaps[:5]
         of_ruled = sorted((x.start_ms, x.end_ms) for x in web.exchanges() if x.host == ruled)
         rests = [later[0] - earlier[1] for earlier, later in pairwise(of_ruled)]
         assert len(rests) > 5

@@ -137,7 +137,7 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are open, and those that are claimed and still to be opened, on a slow disk."""
-    monkeypatch.setattr(node_module, "WATCH_S", 0.01)
+    monkeypatch.setattr(node_module, "BEAT_S", 0.01)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
