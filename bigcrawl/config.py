@@ -273,7 +273,7 @@ def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:
         priority_bias=value["BIGCRAWL_PRIORITY_BIAS"],
         host_records=value["BIGCRAWL_HOST_RECORDS"],
         robots_bytes=value["BIGCRAWL_ROBOTS_BYTES"],
-        in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 2 * concurrency,
+        in_process_max=value["BIGCRAWL_IN_PROCESS_MAX"] or 3 * concurrency,
         lease_ms=_ms(value["BIGCRAWL_LEASE_SECONDS"]),
         start_wait_ms=_ms(value["BIGCRAWL_START_WAIT"]),
         deaths_max=value["BIGCRAWL_DEATHS_MAX"],

@@ -637,7 +637,7 @@ SETTINGS: tuple[Setting, ...] = (
         "BIGCRAWL_IN_PROCESS_MAX",
         0,
         int,
-        "URLs a node may hold taken and not acknowledged: what a kill repeats at most. 0: twice CONCURRENT_REQUESTS.",
+        "URLs a node may hold taken and not acknowledged: what a kill repeats. 0: three times CONCURRENT_REQUESTS.",
         "URLs",
         0,
         100_000,

@@ -248,24 +248,24 @@ class _Found:
         self._read(text, _chosen(tags), links_max)
 
     def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
-        looks = _LOOKS_A_LINK * links_max
         references = self.references
-        for name, href, written in tags_of(text, looks):
+        for name, href, written in tags_of(text, _LOOKS_A_LINK * links_max):
             if name not in chosen:
                 continue
-            if href is not None:
-                reference: str | None = href
-            else:
-                attributes = attributes_of(written)
-                reference = attributes.get("href") if name == "a" else self._other(name, attributes)
-                if reference and NOFOLLOW in attributes.get("rel", "").lower().split():
-                    self.nofollow.append(reference)
-                    reference = None
+            reference = self._reference(name, attributes_of(written)) if href is None else href
             if reference:
                 references.append(reference)
             if len(references) + len(self.nofollow) >= links_max:
                 self.has_more = True
                 break
+
+    def _reference(self, tag: str, attributes: Mapping[str, str]) -> str | None:
+        """What a tag refers to, if robots may follow it."""
+        reference = attributes.get("href") if tag == "a" else self._other(tag, attributes)
+        if reference and NOFOLLOW in attributes.get("rel", "").lower().split():
+            self.nofollow.append(reference)
+            return None
+        return reference
 
     @property
     def is_anything(self) -> bool:

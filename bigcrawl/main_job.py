@@ -36,7 +36,7 @@ SIMWEB_SETTINGS = {
 }
 SIMWEB_DELAY_S = 0.25
 RUNNING, KILLS = "running", "kills"  # marks in the crawl's directory
-IN_PROCESS_MAX = 128  # the default: what a kill repeats at most
+IN_PROCESS_MAX = 192  # the default: what a kill repeats at most
 
 
 def main() -> int:

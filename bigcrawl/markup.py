@@ -54,9 +54,12 @@ _SKIPPED: Final = "|".join(
         r"(?![a-zA-Z/!?])(?:[^<]*+<(?![a-zA-Z/!?]))*+",
     )
 )
-# Of most links the reference at once: all attributes are plain, and none of those that are skipped is one of two.
+# Of most links the reference at once: all attributes are plain, what is skipped holds no reference, and `rel` does
+# not say nofollow.
 _HREF: Final = _in_any_case("href")
-_OTHER: Final = rf"[^>\"'=]*+(?<![{_BLANK}])(?<!{_HREF})(?<!{_in_any_case('rel')})=\"[^\">]*+\""
+_REL: Final = _in_any_case("rel")
+_HARMLESS: Final = r"=\"(?:[^\">&nN]++|[nN](?![oO][fF]))*+\""
+_OTHER: Final = rf"[^>\"'=]*+(?:(?<![{_BLANK}])(?<!{_HREF})(?<!{_REL})=\"[^\">]*+\"|(?<=[{_BLANK}]{_REL}){_HARMLESS})"
 _LINK: Final = (
     rf"[aA](?=[{_BLANK}])(?:{_OTHER})*+[^>\"'=]*+(?<=[{_BLANK}]{_HREF})=\"([^\">&]*+)\"(?:{_OTHER})*+[^>\"'=]*+>"
 )
@@ -88,11 +91,11 @@ def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
             looks_max -= 1
             if looks_max < 0:
                 break
-            href, name, attributes, is_closed = found.groups()
-            if href is not None:
+            if (href := found[1]) is not None:
                 if not templates:
                     yield "a", href, ""
                 continue
+            _, name, attributes, is_closed = found.groups()
             if not is_closed:
                 break  # the page ends, maybe within a tag
             name = name.lower()

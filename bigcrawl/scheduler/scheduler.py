@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.reactor import is_reactor_installed
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
@@ -37,7 +38,7 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder
 from bigcrawl.scheduler.engine_probe import EngineProbe
-from bigcrawl.scheduler.garbage import tame_memory
+from bigcrawl.scheduler.garbage import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.outcome import UNDER_LEASE, UrlRefusedError, error_outcome
@@ -126,6 +127,8 @@ class Scheduler(BaseScheduler):
             self.fail(error)  # and `ExitStatus` closes the spider as soon as that can be done
             return
         tame_memory()
+        if is_reactor_installed():
+            untrack_async_generators()
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, self._running_url)
         self._watchdog.start(asyncio.get_running_loop())
         self._look_out()

