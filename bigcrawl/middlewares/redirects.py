@@ -6,10 +6,12 @@ answer goes on to the spider as one that redirects nowhere does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
+from scrapy.http import HtmlResponse
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -32,17 +34,31 @@ class RedirectMiddleware(ScrapyRedirect):
             return _led_nowhere(self.crawler, response)
 
 
+HEAD_BYTES: Final = 16 << 10  # of a page: Scrapy looks for a refresh in its first 4,096 characters
+_names_refresh = re.compile(rb"r\0?+e\0?+f\0?+r\0?+e\0?+s\0?+h", re.IGNORECASE).search
+
+
 class MetaRefreshMiddleware(ScrapyMetaRefresh):
-    """Follows the refresh that a page asks for."""
+    """Follows the refresh that a page asks for.
+
+    Scrapy's turns the whole page into text to look at its first characters, and where that is no UTF-8, guesses its
+    encoding: up to a second for a page of 6 MB. Here only the begin of a page that may ask for a refresh is looked at.
+    """
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
         """Return the request for where it leads, or the page itself."""
+        head = response.body[:HEAD_BYTES]
+        if not isinstance(response, HtmlResponse) or not _names_refresh(head):
+            return response
+        # No character is cut in two. `replace` would ask for the encoding of the whole page.
+        begin = HtmlResponse(response.url, response.status, response.headers, head[: head.rfind(b">") + 1])
         try:
-            return super().process_response(request, response)
+            answer = super().process_response(request, begin)
         except ValueError:
             return _led_nowhere(self.crawler, response)
+        return response if answer is begin else answer
 
 
 def _led_nowhere(crawler: Crawler, response: Response) -> Response:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CPU_S: Final = 0.5
 MEMORY_MB: Final = 200
-MARGIN: Final = 3
-"""CPU costs more on a machine that is busy, or slow; what this is for costs a hundred times as much."""
+LOOKS: Final = 4
+"""How often an input is tried before it is called too dear: on a busy machine one look may cost a multiple."""
 
 KEPT: Final = 24
 SMALL_BYTES: Final = 32 << 10
@@ -44,13 +44,23 @@ class Found(NamedTuple):
 
 
 def is_too_dear(cost: Cost) -> bool:
-    return cost.cpu_s > MARGIN * CPU_S or cost.memory_mb > MEMORY_MB
+    return cost.cpu_s > CPU_S or cost.memory_mb > MEMORY_MB
+
+
+def lowest_cost(measure: Measure, data: bytes) -> Cost:
+    """What an input costs; where one look finds too much, the cheapest of several."""
+    lowest = measure.cost(data)
+    for _ in range(LOOKS - 1):
+        if not is_too_dear(lowest):
+            break
+        lowest = min(lowest, measure.cost(data), key=_rate)
+    return lowest
 
 
 def check(measure: Measure, genome: Genome) -> Found | None:
     """Try an input as large as it may become."""
     size = BYTES_MAX[measure.target]
-    cost = measure.cost(grown(genome, size))
+    cost = lowest_cost(measure, grown(genome, size))
     return Found(measure.target, genome, size, cost) if is_too_dear(cost) else None
 
 
@@ -88,13 +98,13 @@ def simplest(measure: Measure, found: Found) -> Found:
         is_simpler = False
         for genome in simpler(found.genome):
             tries -= 1
-            cost = measure.cost(grown(genome, found.size))
+            cost = lowest_cost(measure, grown(genome, found.size))
             if is_too_dear(cost):
                 found, is_simpler = found._replace(genome=genome, cost=cost), True
                 break
     while found.size > 1_000:
         size = found.size // 2
-        cost = measure.cost(grown(found.genome, size))
+        cost = lowest_cost(measure, grown(found.genome, size))
         if not is_too_dear(cost):
             break
         found = found._replace(size=size, cost=cost)

@@ -53,3 +53,21 @@ def test_page_that_redirects_nowhere_is_as_it_was() -> None:
     """An answer of 200 is not looked at, whatever its header says."""
     page = Response(URL, headers={"Location": "/next"})
     assert RedirectMiddleware.from_crawler(new_crawler()).process_response(Request(URL), page) is page
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+def test_refresh_is_found_in_any_encoding(encoding: str) -> None:
+    """Its place is the begin of the page; characters before and after it are of more than one byte."""
+    text = '<title>caf\u00e9</title><meta http-equiv=Refresh content="0;url=/next">' + "\u00e9" * 20_000
+    page = HtmlResponse(URL, body=text.encode(encoding), headers={"Content-Type": f"text/html; charset={encoding}"})
+    result = MetaRefreshMiddleware.from_crawler(new_crawler()).process_response(Request(URL), page)
+    assert isinstance(result, Request)
+    assert result.url == "http://a.example/next"
+
+
+@pytest.mark.parametrize("refresh", [b"", b"<meta http-equiv=refresh content=60>"])
+def test_page_is_not_turned_into_text_for_a_refresh(refresh: bytes) -> None:
+    """To guess the encoding of a large page takes a second."""
+    page = HtmlResponse(URL, body=refresh + b"<p>\xc3" + b"d" * 100_000)
+    assert MetaRefreshMiddleware.from_crawler(new_crawler()).process_response(Request(URL), page) is page
+    assert page._cached_ubody is None
