@@ -150,6 +150,19 @@ def test_decisions_are_numbered_pages_that_say_what_they_cost() -> None:
         assert f"(decisions/{page.name})" in text_of(DOCS / "architecture.md"), f"{page.name} is not listed"
 
 
+def test_the_changelog_says_of_each_change_what_kind_it_is() -> None:
+    """Below a release stand the kinds of Keep a Changelog, each once and in its order, and every change in one."""
+    kinds = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+    releases = re.split(r"^## .+\n", text_of(PROJECT / "CHANGELOG.md"), flags=re.MULTILINE)[1:]
+    assert releases
+    for release in releases:
+        opening, *sections = re.split(r"^### ", release, flags=re.MULTILINE)
+        assert "\n- " not in opening
+        found = [section.partition("\n")[0] for section in sections]
+        assert found == [kind for kind in kinds if kind in found]
+        assert all("\n- " in section for section in sections)
+
+
 def test_messages_that_are_explained_are_said() -> None:
     """Each message that the troubleshooting table quotes is said somewhere in the code."""
     source = "\n".join(path.read_text("utf-8") for path in sorted((PROJECT / "bigcrawl").rglob("*.py")))
