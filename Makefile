@@ -5,6 +5,7 @@
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
 #   make check        what every change must pass: ruff, mypy, the tests
+#   make docs         the reference pages, written from the tables of settings, stats, keys and commands
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
@@ -76,6 +77,10 @@ check-system: $(STAMP)
 test-hostile: $(STAMP)
 	@scripts/install_system
 	@BIGCRAWL_TEST_HOSTS=350 $(PY) -m pytest -q -m system $(PYTEST_ARGS) tests/system/test_hostile.py
+
+.PHONY: docs
+docs: $(STAMP)
+	@$(PY) -m scripts.write_docs
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
