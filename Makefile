@@ -6,6 +6,7 @@
 #   make test         the tests: no root, nothing but this machine
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
+#   make site         docs/ as a site in build/site; a link that leads nowhere is an error
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
@@ -78,9 +79,13 @@ test-hostile: $(STAMP)
 	@scripts/install_system
 	@BIGCRAWL_TEST_HOSTS=350 $(PY) -m pytest -q -m system $(PYTEST_ARGS) tests/system/test_hostile.py
 
-.PHONY: docs
+.PHONY: docs site
 docs: $(STAMP)
 	@$(PY) -m scripts.write_docs
+
+site: docs
+	@$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
+	@echo build/site/index.html
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
