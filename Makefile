@@ -7,6 +7,9 @@
 #   make check        what every change must pass: ruff, mypy, the tests
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
 #   make site         docs/ as a site in build/site; a link that leads nowhere is an error
+#   make dist         source archive and wheel in dist/, each tried in an empty environment
+#   make unused       what nothing in the package uses; pyproject.toml says what may stay, and why
+#   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
@@ -86,6 +89,24 @@ docs: $(STAMP)
 site: docs
 	@$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo build/site/index.html
+
+.PHONY: unused coverage
+unused: $(STAMP)
+	@$(PY) -m vulture
+
+coverage: $(STAMP)
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(PY) -m coverage run -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS) || touch build/coverage/failed
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage html --quiet
+	@$(PY) -m coverage report --format=total | sed 's/$$/ % of lines and branches: build\/coverage\/html\/index.html/'
+	@test ! -e build/coverage/failed
+
+.PHONY: dist
+dist: $(STAMP)
+	@rm -rf dist build/lib
+	@$(PY) -m build --outdir dist . >/dev/null
+	@scripts/try_dist $(PYTHON) dist/*
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)

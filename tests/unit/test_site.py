@@ -12,8 +12,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def build(docs: Path, out: Path) -> subprocess.CompletedProcess[str]:
     """What `make site` runs; a second build reads what has changed."""
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", out / "doctrees"]
-    return subprocess.run([*command, docs, out / "site"], capture_output=True, text=True, check=False, cwd=PROJECT)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    places = [str(path) for path in ("-d", out / "doctrees", docs, out / "site")]
+    return subprocess.run([*command, *places], capture_output=True, text=True, check=False, cwd=PROJECT)
 
 
 def test_site_is_built_without_a_warning_and_a_wrong_link_is_one(tmp_path: Path) -> None:
