@@ -4,9 +4,10 @@
 #                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
-#   make check        what every change must pass: ruff, mypy, the tests
+#   make check        what every change must pass: ruff, mypy, nothing unused, the tests
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
 #   make site         docs/ as a site in build/site; a link that leads nowhere is an error
+#   make test-scrapy  unit tests and those of other people's spiders with the lowest and the latest Scrapy
 #   make dist         source archive and wheel in dist/, each tried in an empty environment
 #   make unused       what nothing in the package uses; pyproject.toml says what may stay, and why
 #   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
@@ -69,7 +70,7 @@ lint: $(STAMP)
 	@$(PY) -m ruff format --quiet --check . || { echo "run: $(PY) -m ruff format ." >&2; exit 1; }
 	@$(PY) -m mypy --no-error-summary
 
-check: lint test
+check: lint unused test
 
 check-system: $(STAMP)
 	@scripts/install_system
@@ -89,6 +90,11 @@ docs: $(STAMP)
 site: docs
 	@$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo build/site/index.html
+
+SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/test_examples.py
+.PHONY: test-scrapy
+test-scrapy:
+	@scripts/test_scrapy $(PYTHON) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
 
 .PHONY: unused coverage
 unused: $(STAMP)

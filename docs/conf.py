@@ -22,7 +22,7 @@ html_show_sourcelink = False
 CONTENTS = {
     "Guides": ("budgets", "robots", "crowds", "alone", "drum", "simweb"),
     "Operate": ("operations", "commands"),
-    "Reference": ("settings", "stats", "redis-keys", "file-formats", "glossary"),
+    "Reference": ("settings", "stats", "redis-keys", "file-formats", "imports", "glossary"),
     "Design": ("architecture", "life-of-a-url"),
     "Results": ("performance", "drum-cost", "spam"),
 }

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from scrapy.utils.misc import load_object
 
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.stats import SCRAPY_STATS
@@ -109,6 +110,20 @@ def test_the_changelog_says_of_each_change_what_kind_it_is() -> None:
         found = [section.partition("\n")[0] for section in sections]
         assert found == [kind for kind in kinds if kind in found]
         assert all("\n- " in section for section in sections)
+
+
+def test_what_may_be_imported_can_be_and_guides_use_nothing_else() -> None:
+    """Each name of docs/imports.md is there; what the guides have a reader name in code is one of them."""
+    listed = set(re.findall(r"`(bigcrawl\.[\w.]+)`", text_of(DOCS / "imports.md")))
+    assert len(listed) > 10
+    for name in listed:
+        load_object(name)
+    for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in ("alone", "budgets", "drum", "simweb"))):
+        text = text_of(page)
+        named = set(re.findall(r'"(bigcrawl\.[\w.]+\.[A-Z]\w+)"', text))
+        for module, names in re.findall(r"^from (bigcrawl[\w.]*) import (.+)$", text, re.MULTILINE):
+            named |= {f"{module}.{name.strip()}" for name in names.split(",")}
+        assert named <= listed, page
 
 
 def test_messages_that_are_explained_are_said() -> None:
