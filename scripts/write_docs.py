@@ -70,12 +70,14 @@ def with_sections(page: str, wanted: dict[str, str], is_ours: re.Pattern[str], w
         written: finds what was written before, and is not prose.
 
     Raises:
-        PageError: the page has a section of ours that is not wanted; its prose would be lost.
+        PageError: the page has a section of ours that is not wanted, or one twice; its prose would be lost.
     """
     start, *parts = re.split(r"^(?=###? )", page, flags=re.MULTILINE)
     prose, others = dict.fromkeys(wanted, ""), []
     for part in parts:
         heading, _, text = part.partition("\n")
+        if heading in wanted and prose[heading]:
+            raise PageError(f"{heading!r} has two sections: make one of them")
         if heading in wanted:
             prose[heading] = written.sub("", text).strip()
         elif is_ours.match(heading):

@@ -8,6 +8,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -93,6 +94,16 @@ def test_wheel_says_licence_and_who_wrote_it(built: Path) -> None:
     assert said["Description-Content-Type"] == "text/markdown"
     assert "Framework :: Scrapy" in said.get_all("Classifier", [])
     assert "bigcrawl/py.typed" in names
+
+
+def test_readme_asks_for_what_the_metadata_asks_for() -> None:
+    """The lowest Python and Scrapy of the README are those that pip holds to."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    (scrapy,) = (wanted for wanted in project["dependencies"] if wanted.startswith("scrapy>="))
+    python, lowest = project["requires-python"].removeprefix(">="), scrapy.removeprefix("scrapy>=")
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    assert f"Python {python} or later, Scrapy {lowest} or later" in readme
+    assert f"Programming Language :: Python :: {python}" in project["classifiers"]
 
 
 def test_version_is_said_once(built: Path) -> None:

@@ -51,6 +51,12 @@ def test_facts_are_written_anew_and_prose_stays() -> None:
     assert with_sections(once, wanted, OURS, FACTS) == once
 
 
+def test_a_section_that_is_there_twice_is_told() -> None:
+    """A merge may leave two sections of one setting: neither is thrown away."""
+    with pytest.raises(PageError, match="BIG_A"):
+        with_sections("# T\n\n### BIG_A\n\nOne.\n\n### BIG_A\n\nOther.\n", {"### BIG_A": ""}, OURS, NOTHING)
+
+
 def test_a_block_is_there_once() -> None:
     """A page that lacks a block, or has it twice, is an error that names it."""
     marks = "<!-- begin: x -->\nold\n<!-- end -->\n"
