@@ -4,7 +4,13 @@
 #                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
-#   make check        what every change must pass: ruff, mypy, the tests
+#   make check        what every change must pass: ruff, mypy, nothing unused, the tests
+#   make docs         the reference pages, written from the tables of settings, stats, keys and commands
+#   make site         docs/ as a site in build/site; a link that leads nowhere is an error
+#   make test-scrapy  unit tests and those of other people's spiders with the lowest and the latest Scrapy
+#   make dist         source archive and wheel in dist/, each tried in an empty environment
+#   make unused       what nothing in the package uses; pyproject.toml says what may stay, and why
+#   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
@@ -64,7 +70,7 @@ lint: $(STAMP)
 	@$(PY) -m ruff format --quiet --check . || { echo "run: $(PY) -m ruff format ." >&2; exit 1; }
 	@$(PY) -m mypy --no-error-summary
 
-check: lint test
+check: lint unused test
 
 check-system: $(STAMP)
 	@scripts/install_system
@@ -76,6 +82,37 @@ check-system: $(STAMP)
 test-hostile: $(STAMP)
 	@scripts/install_system
 	@BIGCRAWL_TEST_HOSTS=350 $(PY) -m pytest -q -m system $(PYTEST_ARGS) tests/system/test_hostile.py
+
+.PHONY: docs site
+docs: $(STAMP)
+	@$(PY) -m scripts.write_docs
+
+site: docs
+	@$(PY) -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
+	@echo build/site/index.html
+
+SCRAPY_TESTS := tests/unit tests/integration/scrapy_compat tests/integration/test_examples.py
+.PHONY: test-scrapy
+test-scrapy:
+	@scripts/test_scrapy $(PYTHON) $(WORKERS) $(PYTEST_ARGS) $(or $(TESTS),$(SCRAPY_TESTS))
+
+.PHONY: unused coverage
+unused: $(STAMP)
+	@$(PY) -m vulture
+
+coverage: $(STAMP)
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(PY) -m coverage run -m pytest -q $(WORKERS) $(PYTEST_ARGS) $(TESTS) || touch build/coverage/failed
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage html --quiet
+	@$(PY) -m coverage report --format=total | sed 's/$$/ % of lines and branches: build\/coverage\/html\/index.html/'
+	@test ! -e build/coverage/failed
+
+.PHONY: dist
+dist: $(STAMP)
+	@rm -rf dist build/lib
+	@$(PY) -m build --outdir dist . >/dev/null
+	@scripts/try_dist $(PYTHON) dist/*
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)

@@ -1,10 +1,11 @@
-"""THE table of BIGCRAWL_* settings; `docs/settings.md` is checked against it.
+"""THE table of BIGCRAWL_* settings; `make docs` writes `docs/settings.md` from it.
 
 To add one: put a row into the group of its component (groups stand in the order in which a URL meets
-them), with type, unit, bounds and a meaning that a user can act on; read it in `config.py`; document
-it in `docs/settings.md`. `fixed` settings are stored in the crawl record: a different value stops the
-start. So does one of an `alike` setting, where a live node of the crawl has another: it breaks a promise
-unless all nodes keep it. Settings are seconds, as Scrapy's are; the code inside uses integer milliseconds.
+them), with type, unit, bounds and a meaning that a user can act on; read it in `config.py`; run `make docs`,
+and say on the page, below its heading, when to change it. `fixed` settings are stored in the crawl record: a
+different value stops the start. So does one of an `alike` setting, where a live node of the crawl has another:
+it breaks a promise unless all nodes keep it. Settings are seconds, as Scrapy's are; the code inside uses integer
+milliseconds.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ class Setting:
     has_file: bool = False
 
 
-SETTINGS: tuple[Setting, ...] = (
-    # --- the crawl and where its state lives
+# A text opens a group; it is the group's title on the page.
+TABLE: tuple[Setting | str, ...] = (
+    "The crawl and where its state lives",
     Setting(
         "BIGCRAWL_CRAWL",
         "crawl",
@@ -108,7 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="pages",
         low=0,
     ),
-    # --- discovered, sent, merged
+    "Discovered, sent, merged",
     Setting("BIGCRAWL_URL_BYTES_MAX", 8192, int, "Longer URLs are dropped and counted.", "bytes", 64, 65_536),
     Setting(
         "BIGCRAWL_OUTBOX_URLS_MAX",
@@ -148,7 +150,7 @@ SETTINGS: tuple[Setting, ...] = (
         2,
         3_600,
     ),
-    # --- budgets
+    "Budgets",
     Setting(
         "BIGCRAWL_BUDGET_POLICY",
         "star",
@@ -194,7 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Limits set by hand for hosts, pay-level domains and patterns: budget, pages, bytes, depth.",
         alike=True,
     ),
-    # --- traps
+    "Traps",
     Setting(
         "BIGCRAWL_TRAPS",
         True,
@@ -274,7 +276,7 @@ SETTINGS: tuple[Setting, ...] = (
         2,
         1_000_000,
     ),
-    # --- the hot set in Redis
+    "The hot set in Redis",
     Setting(
         "BIGCRAWL_HOT_URLS",
         50_000,
@@ -321,7 +323,7 @@ SETTINGS: tuple[Setting, ...] = (
         1 << 20,
         1 << 33,
     ),
-    # --- politeness
+    "Politeness",
     Setting(
         "BIGCRAWL_HOST_DELAY",
         1.0,
@@ -545,7 +547,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Addresses and networks to fetch from although they are closed otherwise, such as 10.1.0.0/16.",
         alike=True,
     ),
-    # --- names
+    "Names",
     Setting(
         "BIGCRAWL_DNS",
         "here",
@@ -614,7 +616,7 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         1_000_000,
     ),
-    # --- identity
+    "Identity",
     Setting(
         "BIGCRAWL_CONTACT",
         None,
@@ -622,7 +624,7 @@ SETTINGS: tuple[Setting, ...] = (
         "A web page or mail address by which whoever is crawled can reach you. Unset: the one in USER_AGENT. Without "
         "either, no public address is fetched from.",
     ),
-    # --- fetching
+    "Fetching",
     Setting(
         "BIGCRAWL_FETCHES_MIN",
         4,
@@ -661,7 +663,7 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         3_600,
     ),
-    # --- limits of an answer; how large and how long it may be is Scrapy's DOWNLOAD_MAXSIZE and DOWNLOAD_TIMEOUT
+    "Limits of an answer",  # how large and how long it may be is Scrapy's DOWNLOAD_MAXSIZE and DOWNLOAD_TIMEOUT
     Setting(
         "BIGCRAWL_TRUNCATE",
         True,
@@ -752,7 +754,7 @@ SETTINGS: tuple[Setting, ...] = (
         1,
         86_400,
     ),
-    # --- nodes
+    "Nodes",
     Setting(
         "BIGCRAWL_LEASE_SECONDS",
         30.0,
@@ -805,4 +807,19 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
+SETTINGS: tuple[Setting, ...] = tuple(row for row in TABLE if isinstance(row, Setting))
 BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
+
+# The first ones to look at: who asks, where things are, how fast and how far. They open the page.
+MATTER_MOST = (
+    "BIGCRAWL_CONTACT",
+    "BIGCRAWL_CRAWL",
+    "BIGCRAWL_STATE_DIR",
+    "BIGCRAWL_WARC_DIR",
+    "BIGCRAWL_REDIS_URL",
+    "BIGCRAWL_MAX_PAGES",
+    "BIGCRAWL_HOST_DELAY",
+    "BIGCRAWL_SERVER_DELAY",
+    "BIGCRAWL_BUDGET_POLICY",
+    "BIGCRAWL_HOT_URLS",
+)

@@ -1,4 +1,4 @@
-"""THE table of what bigcrawl counts; `docs/stats.md` and the code are checked against it.
+"""THE table of what bigcrawl counts; the code is checked against it, and `make docs` writes `docs/stats.md` from it.
 
 Two kinds of places hold counts:
 
@@ -7,7 +7,7 @@ Two kinds of places hold counts:
                      progress line and the summary: what the whole crawl has done, over all nodes and resumes
 
 To add one: put a row here, in the order in which a URL meets the code, with its unit and a meaning that names
-what is counted and what is not; then count; then document it in `docs/stats.md`. A `{placeholder}` in a key
+what is counted and what is not; then count; then run `make docs`. A `{placeholder}` in a key
 stands for the values that the row lists; an empty list means that they cannot be listed (`{code}`).
 
 Kinds: `counter` only grows; `gauge` is a state that comes and goes; `mark` is no quantity at all.

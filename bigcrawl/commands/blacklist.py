@@ -30,7 +30,7 @@ _VERBS = ("add", "remove", "list")
 
 
 def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Change the list if asked to, then tell it; removing what is not on it makes the exit status 1.
+    """Tell the blacklist, and change it if asked to; removing what is not on it makes the exit status 1.
 
     Raises:
         ConfigError: no such crawl, or an entry that is none; nothing was changed.

@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Change the rule if options ask for it, then tell how things are.
+    """Tell how much of a site passes, and what limits it; change the rule set by hand if options ask for it.
 
     Raises:
         ConfigError: no such crawl, no such name, or a value that is no limit.

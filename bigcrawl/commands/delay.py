@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Change the rule if options ask for it, then tell how things are.
+    """Tell the delays of a host or a pay-level domain; change the rule set by hand if options ask for it.
 
     Raises:
         ConfigError: no such crawl, no such name, or a value that is no delay.

@@ -78,7 +78,7 @@ class Found(NamedTuple):
 
 
 def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Answer for the URL that is the one word.
+    """Tell all that the crawl knows of a URL.
 
     Raises:
         UrlError: it is none.

@@ -1,6 +1,7 @@
 """`scrapy frontier ACTION`: questions to a crawl from outside, and changes by hand; nothing stops for them.
 
-To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md. An action fetches
+To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md; `make docs` tells it by
+the first line of its function's docstring. An action fetches
 nothing. What it cannot do is one line on the error output, with what and remedy, and exit status 1.
 
 Every `scrapy` command of a machine that has bigcrawl imports this module, to list it: an action's module is imported

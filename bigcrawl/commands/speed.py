@@ -27,7 +27,7 @@ _WHERE = "scrapy frontier speed"
 
 
 def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Set the plan if one is given, then tell what is in force.
+    """Tell the speed that is in force; set another plan if one is given.
 
     Raises:
         ConfigError: no such crawl, or a text that is no plan; nothing was changed.

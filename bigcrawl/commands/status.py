@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Say how the crawl stands; raises as `read_status`."""
+    """Say how the crawl stands.
+
+    Raises:
+        as `read_status`.
+    """
     found = asyncio.run(read_status(config))
     return Answer(found, status_text(found))
 

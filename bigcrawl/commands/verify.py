@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Say which files are damaged, and make the exit status 1 if any are; raises as `damage_of`."""
+    """Read all files of the crawl and say which are damaged; the exit status is 1 if any are.
+
+    Raises:
+        as `damage_of`.
+    """
     damaged = list(damage_of(config))
     text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
     return Answer({"damaged": damaged}, text, 1 if damaged else 0)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     KeyArray = npt.NDArray[np.uint64]
-    CrcArray = npt.NDArray[np.uint32]
     CountArray = npt.NDArray[np.int64]
     ValueArray = npt.NDArray[Any]  # of the dtype of the bucket's kind
     Buffer = bytes | bytearray | memoryview | mmap.mmap

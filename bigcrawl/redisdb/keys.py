@@ -2,7 +2,7 @@
 
 Partition keys share one hash tag, so that a script's keys live on one node of a Redis Cluster:
 
-    bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, wanted_by
+    bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
     bigcrawl:{<crawl>:p<id>}:inbox       stream  not merged yet: URLs (b), edges (e), outcomes (o), keys to forget (f)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day
@@ -36,7 +36,8 @@ Crawl keys share the crawl's tag; gates and the clock stand above all crawls, ga
     bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom
     bigcrawl:{clock}:crawls              hash    node of any crawl -> until when it lives, and whether it holds hosts
 
-To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else.
+To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else. Then run
+`make docs`, and say on docs/redis-keys.md, below its heading, what its fields are.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ step is over, which is also what a crash leaves.
      2 canonical     `url.canonical`, `url.key`, `codec`         a `QueuedUrl`
      3 routed        `outbox`                                    inbox: a Redis stream a partition
      4 seen?         `partition`, `bigcrawl.drum`                } committed by the manifest: URLSeen,
-     5 budgeted      (nothing yet but the host's room)           } front queues, parked queues, and
-     6 prioritised   `front_queues`, `parked_queues`             } the admit batch chosen from them
+     5 budgeted      `budgeting`, `placement`, `turns`           } turns, over-budget and parked queues,
+     6 prioritised   `front_queues`, `parked_queues`             } and the admit batch chosen from them
      7 host queue    `admission`, `owned_partition`              back queue: a zset a host, in Redis
      8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
      9 taken         `exchange`, `held`                          taken: in Redis, and held by the node
@@ -22,9 +22,8 @@ step is over, which is also what a crash leaves.
     13 parsed        } when Scrapy is done                       links in 3, page in a WARC file
     14 acknowledged  } with all of it                            gone; a key in URLSeen, a counter
 
-Four loops of a node carry it (`node`): *pump*, every few milliseconds, for 3, 9 and 12 to 14; *fold*, for
-4 to 7, with its files in a worker thread; *beat* and *watch*, once a second, for leases and ownership. What
-Scrapy's engine touches (`scheduler`, `handout`, `outbox`) is memory only.
+The loops of a node carry it; the docstring of `node` has them. What Scrapy's engine touches (`scheduler`, `handout`,
+`outbox`) is memory only.
 
 **Transition by transition.**
 
@@ -32,7 +31,7 @@ Scrapy's engine touches (`scheduler`, `handout`, `outbox`) is memory only.
 ordinary Requests. `middlewares.links` takes the batches; Requests come through `Scheduler.enqueue_request`.
 Either way `codec` makes a `QueuedUrl` of each: the 64-bit key of its canonical form, its host, a priority,
 and a body that the frontier never looks into. What cannot be crawled or stored ends here, counted
-(`bigcrawl/dropped/...`). A retry, or a redirect of a URL to itself, is recognised here (`tries`) and does not go
+(`bigcrawl/dropped/{reason}`). A retry, or a redirect of a URL to itself, is recognised here (`tries`) and does not go
 on: it becomes the next try of the URL in process (see 12).
 
 *Canonical to inbox (2 to 3).* The PLD of the host, by the crawl's own copy of the public-suffix list, gives
@@ -41,12 +40,13 @@ numbered batches; a number is taken once, so a repeat after a lost reply is harm
 full, or owners have not merged what was sent (`unfolded`), the spider middleware makes spiders wait: nothing is ever
 refused or dropped for want of room.
 
-*Inbox to committed step (3 to 6).* The owner (`ownership`, `owned_partition`) reads new inbox entries and
-hands them to `partition`, which is a fold over them: look all keys up in DRUM and add the new ones; append
-new URLs to the front queue of their priority; choose what is to become hot. The step is committed by one
-record appended to the manifest (`manifest_log`), which names all of it: the last entry read, the runs and
-fresh keys, the queues' segments and heads, and the admit batch with its number. A crash before the record is
-whole leaves bytes that nothing refers to; a crash after it leaves a batch to offer again.
+*Inbox to committed step (3 to 6).* The owner (`ownership`, `owned_partition`) reads new inbox entries and hands
+them to `partition`, which is a fold over them: look all keys up in DRUM and add the new ones; find the budget
+of each new URL's PLD (`budgeting`), which says in which turn the URL may go (`placement`); append it to the
+queue of that turn and its priority, or to the over-budget queue (`turns`); choose what is to become hot. The
+step is committed by one record appended to the manifest (`manifest_log`), which names all of it: the last entry
+read, the runs and fresh keys, the queues' segments and heads, and the admit batch with its number. A crash
+before the record is whole leaves bytes that nothing refers to; a crash after it leaves a batch to offer again.
 
 *Front queue to back queue (6 to 7).* `admission` chooses: hosts that run low first, then the front queues
 by a biased selector, then hosts with much. A URL whose host has its share in Redis is parked on disk behind
@@ -63,13 +63,12 @@ in the node (`held`). Whenever a reply was lost or Redis lost its memory, the tw
 node's side wins (`reconciliation`). A node takes no more than BIGCRAWL_IN_PROCESS_MAX; that is what
 its death repeats.
 
-*Taken to handed out (9 to 11).* `gatekeeper` asks five questions, most often answered from memory. Are the
-authority's robots rules known? If not, robots.txt is fetched in this URL's place and the URL returns to its
-queue, so that the fetch is as polite as any (`robots`). Do they allow it? Is its address one we connect to,
-and when does that server's gate open (`doors`)? While other crawls live on the Redis: is the host ours
-(`shared_hosts`)? Is it time? Then it waits in the buffer of `handout` for
-Scrapy's engine, which fetches it as any request. A URL that must wait longer than a second goes back; none
-that waits holds a fetch slot.
+*Taken to handed out (9 to 11).* `gatekeeper` asks whether the URL may be fetched, and when: its docstring has
+the questions in their order, most often answered from memory. While its authority's robots rules are not known,
+robots.txt is fetched in the URL's place and the URL returns to its queue, so that the fetch is as polite as any
+(`robots`). `doors` has the address and the gates, `shared_hosts` the hosts that other crawls fetch too. A URL
+that passes waits in the buffer of `handout` for Scrapy's engine, which fetches it as any request. A URL that
+must wait longer than a second goes back; none that waits holds a fetch slot.
 
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook that says that a request is finished;
 the pump looks which requests have left the engine, item pipelines included (`engine_probe`). Such a URL

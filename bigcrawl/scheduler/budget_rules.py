@@ -32,7 +32,7 @@ from bigcrawl.scheduler.budget import BUDGET_LARGEST
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 URL_PATTERN: Final = "re:"
 BELOW: Final = "*."
@@ -128,21 +128,6 @@ def parse_rule(limits: Mapping[str, object], where: str) -> Rule:
                 f"{where}: {limit} is {value!r}; must be a whole number from 0 to {highest:,} {unit}, e.g. 500"
             )
     return Rule(*(limits.get(limit) for limit in _LIMITS))  # type: ignore[arg-type]
-
-
-def parse_words(words: Iterable[str], where: str) -> Rule:
-    """Return the rule that a command line gives: `budget=500 pages=100000`.
-
-    Raises:
-        ConfigError: as `parse_rule`, and for a word without "=".
-    """
-    limits: dict[str, object] = {}
-    for word in words:
-        limit, equals, value = word.partition("=")
-        if not equals or limit in limits:
-            raise ConfigError(f"{where} has {word!r}; must be limits, each once, e.g. budget=500 pages=100000")
-        limits[limit] = int(value) if value.isascii() and value.isdigit() and len(value) < 20 else value
-    return parse_rule(limits, where)
 
 
 def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], list[str]]:

@@ -37,7 +37,7 @@ STORE_RETRY_MS = 1_000
 
 
 class Outlet(Protocol):
-    """Where a URL goes from here; the node implements it."""
+    """Where a URL goes from here; `handout.Handout`, in a node."""
 
     def admit(self, held: HeldUrl) -> None:
         """It may be fetched now."""

@@ -1,11 +1,14 @@
 """One node of a crawl: the loops that carry URLs between Scrapy, Redis and the partitions (steps 3 to 14).
 
-    pump   every few ms: flush the outbox, acknowledge what ended, take what is due; two round trips
-    fold   steps of owned partitions, their files in a worker thread
+    pump   when a batch is worth it: flush the outbox; acknowledge what ended and take what is due, in one call
+    fold   ten times a second: steps of the owned partitions that are due, their files in a worker thread
     beat   about once a second: heartbeat, how the owned partitions stand, their leases; waits for no file
-    watch  about once a second: who should own what, is the crawl finished?
-    steer  a few times a second: what was said to the running crawl, and permits to start fetches
+    watch  about once a second: who should own what, hosts that are snoozed, budgets, is the crawl finished?
+    steer  a few times a second: what was said to the running crawl, the speed it may have, fetches at a time
     tidy   once a minute: memory that is free goes back to the system
+
+This table is the one place that lists them. A batch is worth a round trip when 32 URLs have ended, 100 ms have passed,
+or the engine has nothing to do (docs/decisions/0015).
 
 `offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
 survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line in

@@ -1,7 +1,7 @@
 """The whole crawl at a glance, and whether it is finished.
 
 The crawl is finished when two passes over all partitions see everything empty and every counter that only
-grows unchanged between them, with no start requests under way (DESIGN: the crawl is finished when ...).
+grows unchanged between them, with no start requests under way.
 Links of a page are in the inboxes before the page is acknowledged, so what is not there while nothing is
 taken is nowhere.
 """

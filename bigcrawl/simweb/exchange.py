@@ -52,11 +52,6 @@ class Exchange:
         return self.fault not in _WHOLE
 
     @property
-    def is_aborted(self) -> bool:
-        """Whether the client left an answer that it could have had."""
-        return self.status == ABORTED_STATUS and not self.is_faulty
-
-    @property
     def is_failure(self) -> bool:
         """Whether asking again may help: 429, 5xx, or an answer that could not be received."""
         return self.status == _TOO_MANY_REQUESTS or self.status >= 500 or self.is_faulty

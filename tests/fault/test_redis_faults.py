@@ -1,4 +1,4 @@
-"""Redis stopped, cut back and away while a node lives (DESIGN §10)."""
+"""Redis stopped, cut back and away while a node lives."""
 
 from __future__ import annotations
 

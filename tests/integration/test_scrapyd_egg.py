@@ -35,7 +35,7 @@ CRAWL_S_MAX = 300
 def egg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The egg of a copy of the project."""
     source = tmp_path_factory.mktemp("project")
-    for name in ("pyproject.toml", "setup.py", "scrapy.cfg", "README.md"):
+    for name in ("pyproject.toml", "setup.py", "scrapy.cfg", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, source)
     shutil.copytree(PROJECT / "bigcrawl", source / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
     init = source / "bigcrawl" / "__init__.py"

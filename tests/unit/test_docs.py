@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from scrapy.utils.misc import load_object
 
-from bigcrawl.default_settings import BY_NAME, SETTINGS, Setting
-from bigcrawl.redisdb import keys
+from bigcrawl.default_settings import BY_NAME
 from bigcrawl.stats import SCRAPY_STATS
+from scripts import write_docs
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
@@ -31,49 +32,10 @@ def text_of(page: Path) -> str:
     return page.read_text("utf-8")
 
 
-def number(value: float) -> str:
-    return f"{value:,.10g}"
-
-
-def setting_facts(setting: Setting) -> str:
-    """The line that stands below a setting's heading."""
-    if setting.default is None:
-        default = "unset"
-    elif setting.type in (int, float):
-        default = f"`{setting.default:g}`" if setting.type is float else f"`{setting.default}`"
-    else:
-        default = f"`{setting.default}`"
-    facts = [f"Default {default}{' ' + setting.unit if setting.unit else ''}"]
-    if setting.low is not None and setting.high is not None:
-        facts.append(f"from {number(setting.low)} to {number(setting.high)}")
-    elif setting.low is not None:
-        facts.append(f"at least {number(setting.low)}")
-    if setting.choices:
-        facts.append("one of " + ", ".join(f"`{choice}`" for choice in setting.choices))
-    if setting.fixed:
-        facts.append("fixed for the crawl's life")
-    if setting.alike:
-        facts.append("the same on all nodes")
-    return "; ".join(facts) + "."
-
-
-def documented_settings() -> list[tuple[str, str, str]]:
-    """(name, line of facts, explanation) of each setting on its page."""
-    sections = re.split(r"^#+ ", text_of(DOCS / "settings.md"), flags=re.MULTILINE)
-    found = []
-    for section in sections:
-        heading, _, rest = section.partition("\n")
-        if heading.startswith("BIGCRAWL_"):
-            facts, _, explanation = rest.strip().partition("\n")
-            found.append((heading, facts, explanation.strip()))
-    return found
-
-
-def test_every_setting_is_explained_with_its_default_unit_and_bounds() -> None:
-    """docs/settings.md has the table's settings in the table's order, each with the same facts and a text."""
-    found = documented_settings()
-    assert [(name, facts) for name, facts, _ in found] == [(row.name, setting_facts(row)) for row in SETTINGS]
-    assert all(len(explanation) > 60 for _, _, explanation in found)
+@pytest.mark.parametrize("name", write_docs.PAGES)
+def test_what_is_written_from_tables_is_current(name: str) -> None:
+    """`make docs` would leave the page as it is: what the tables, docstrings and commands say stands there."""
+    assert write_docs.rewritten(name) == text_of(DOCS / name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
@@ -81,19 +43,6 @@ def test_a_setting_that_is_named_exists(page: Path) -> None:
     """No page speaks of a BIGCRAWL_ setting that would be refused."""
     named = set(re.findall(r"\bBIGCRAWL_[A-Z_]+[A-Z]\b", text_of(page)))
     assert named - set(BY_NAME) == set()
-
-
-def key_rows() -> list[tuple[str, str]]:
-    """(pattern, type) of each key in the docstring of redisdb/keys.py."""
-    rows = re.findall(r"^ {4}(bigcrawl:\S+) +(\w+)  ", keys.__doc__ or "", re.MULTILINE)
-    assert len(rows) > 10
-    return rows
-
-
-def test_every_redis_key_is_documented_with_its_type() -> None:
-    """docs/redis-keys.md has a heading, with its type, for each pattern of redisdb/keys.py, and no others."""
-    headings = re.findall(r"^### `(bigcrawl:[^`]+)` \((\w+)\)$", text_of(DOCS / "redis-keys.md"), re.MULTILINE)
-    assert headings == key_rows()
 
 
 def test_the_commands_of_the_readme_exist() -> None:
@@ -140,14 +89,47 @@ def test_a_module_that_is_named_exists(page: Path) -> None:
 
 
 def test_decisions_are_numbered_pages_that_say_what_they_cost() -> None:
-    """Numbers have no gaps; each page has context, choice, cost, and what would change our mind."""
+    """No number is there twice; each page has context, choice, cost, and what would change our mind."""
     pages = sorted((DOCS / "decisions").glob("*.md"))
-    assert [page.name[:4] for page in pages] == [f"{n:04d}" for n in range(1, len(pages) + 1)]
+    assert len({page.name[:4] for page in pages}) == len(pages)
     for page in pages:
+        assert text_of(page).startswith(f"# {page.name[:4]} "), page.name
         sections = re.findall(r"^## (.+)$", text_of(page), re.MULTILINE)
         assert sections == ["Context", "Choice", "Cost", "What would change our mind"], page.name
         assert len(text_of(page).splitlines()) <= 60, f"{page.name} is longer than a page"
-        assert f"(decisions/{page.name})" in text_of(DOCS / "architecture.md"), f"{page.name} is not listed"
+
+
+def test_the_changelog_says_of_each_change_what_kind_it_is() -> None:
+    """Below a release stand the kinds of Keep a Changelog, each once and in its order, and every change in one."""
+    kinds = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+    releases = re.split(r"^## .+\n", text_of(PROJECT / "CHANGELOG.md"), flags=re.MULTILINE)[1:]
+    assert releases
+    for release in releases:
+        opening, *sections = re.split(r"^### ", release, flags=re.MULTILINE)
+        assert "\n- " not in opening
+        found = [section.partition("\n")[0] for section in sections]
+        assert found == [kind for kind in kinds if kind in found]
+        assert all("\n- " in section for section in sections)
+
+
+def test_the_index_leads_to_every_page() -> None:
+    """Each page of docs/ is linked on docs/index.md, by what somebody wants who needs it."""
+    linked = {target.partition("#")[0] for target in LINK.findall(text_of(DOCS / "index.md"))}
+    assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} == linked
+
+
+def test_what_may_be_imported_can_be_and_guides_use_nothing_else() -> None:
+    """Each name of docs/imports.md is there; what the guides have a reader name in code is one of them."""
+    listed = set(re.findall(r"`(bigcrawl\.[\w.]+)`", text_of(DOCS / "imports.md")))
+    assert len(listed) > 10
+    for name in listed:
+        load_object(name)
+    for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in ("alone", "budgets", "drum", "simweb"))):
+        text = text_of(page)
+        named = set(re.findall(r'"(bigcrawl\.[\w.]+\.[A-Z]\w+)"', text))
+        for module, names in re.findall(r"^from (bigcrawl[\w.]*) import (.+)$", text, re.MULTILINE):
+            named |= {f"{module}.{name.strip()}" for name in names.split(",")}
+        assert named <= listed, page
 
 
 def test_messages_that_are_explained_are_said() -> None:

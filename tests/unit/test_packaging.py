@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import configparser
+import email
 import importlib.util
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -22,7 +24,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     One process builds both, since its start costs more than the builds.
     """
     source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "setup.py", "README.md"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, source)
     shutil.copytree(PROJECT / "bigcrawl", source / "bigcrawl", ignore=shutil.ignore_patterns("__pycache__"))
     out = tmp_path_factory.mktemp("built")
@@ -76,6 +78,32 @@ def test_wheel_brings_the_frontier_command(built: Path) -> None:
         entry_points.read_string(wheel.read(path).decode())
         module, _, _ = entry_points["scrapy.commands"]["frontier"].partition(":")
         assert f"{module.replace('.', '/')}.py" in wheel.namelist()
+
+
+def test_wheel_says_licence_and_who_wrote_it(built: Path) -> None:
+    """The metadata has all that an index shows, the licence's text travels along, and the types are for users too."""
+    with archive(built, ".whl") as wheel:
+        names = wheel.namelist()
+        (path,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        said = email.message_from_bytes(wheel.read(path))
+        (licence,) = (wheel.read(name).decode() for name in names if name.endswith("licenses/LICENSE"))
+    assert said["License-Expression"] == "BSD-3-Clause"
+    assert "bigcrawl developers" in licence
+    assert said["Author"] == "bigcrawl developers"
+    assert said["Keywords"]
+    assert said["Description-Content-Type"] == "text/markdown"
+    assert "Framework :: Scrapy" in said.get_all("Classifier", [])
+    assert "bigcrawl/py.typed" in names
+
+
+def test_readme_asks_for_what_the_metadata_asks_for() -> None:
+    """The lowest Python and Scrapy of the README are those that pip holds to."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+    (scrapy,) = (wanted for wanted in project["dependencies"] if wanted.startswith("scrapy>="))
+    python, lowest = project["requires-python"].removeprefix(">="), scrapy.removeprefix("scrapy>=")
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    assert f"Python {python} or later, Scrapy {lowest} or later" in readme
+    assert f"Programming Language :: Python :: {python}" in project["classifiers"]
 
 
 def test_version_is_said_once(built: Path) -> None:

@@ -1,4 +1,4 @@
-"""The table of stats against the code that counts and the page that explains; sources are read, not run."""
+"""The table of stats against the code that counts; sources are read, not run."""
 
 from __future__ import annotations
 
@@ -168,17 +168,3 @@ def test_a_row_says_all_there_is_to_say() -> None:
         assert re.fullmatch(r"[a-z_/]+(:?\{[a-z]+\})?", stat.key), stat.key
         assert all(value and meaning for value, meaning in stat.values), stat.key
         assert bool(stat.values) <= ("{" in stat.key), stat.key
-
-
-def documented_rows() -> list[str]:
-    text = (PROJECT / "docs" / "stats.md").read_text("utf-8")
-    return [line for line in text.splitlines() if line.startswith("| `")]
-
-
-def test_the_page_is_the_table() -> None:
-    """docs/stats.md has the table's rows, in its order, and no others."""
-    expected = []
-    for table in (SCRAPY_STATS, CRAWL_COUNTERS):
-        expected += [f"| `{s.key}` | {s.kind} | {s.unit} | {s.meaning} | {s.set_by} |" for s in table]
-        expected += [f"| `{value}` | {meaning} |" for stat in table for value, meaning in stat.values]
-    assert documented_rows() == expected

@@ -101,6 +101,5 @@ redis.call('DEL', KEYS[4], KEYS[5])
 local lease_ms = now + tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'generation', ARGV[9])
 redis.call('HSET', KEYS[1], 'lease_ms', lease_ms, 'token', ARGV[3])
-redis.call('HDEL', KEYS[1], 'wanted_by')
 local deaths = redis.call('HGETALL', KEYS[9])
 return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0'), deaths}

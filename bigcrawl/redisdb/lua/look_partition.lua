@@ -1,5 +1,5 @@
 -- look_partition: tell how a partition stands and, when its owner asks, renew the lease.
--- KEYS[1] hash    owner      node, epoch, lease_ms, token, wanted_by
+-- KEYS[1] hash    owner      node, epoch, lease_ms, token
 -- KEYS[2] hash    state
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken

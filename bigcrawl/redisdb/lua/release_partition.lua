@@ -18,5 +18,5 @@ end
 if redis.call('HLEN', KEYS[2]) > 0 then
   return -1
 end
-redis.call('HDEL', KEYS[1], 'node', 'lease_ms', 'token', 'wanted_by')
+redis.call('HDEL', KEYS[1], 'node', 'lease_ms', 'token')
 return 1

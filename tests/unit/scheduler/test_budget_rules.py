@@ -13,7 +13,6 @@ from bigcrawl.scheduler.budget_rules import (
     merge_rules,
     parse_name,
     parse_rules,
-    parse_words,
     read_live_rules,
 )
 
@@ -101,22 +100,6 @@ def test_an_unknown_limit_is_refused_with_the_one_that_was_meant() -> None:
 def test_one_name_has_one_rule() -> None:
     """Two spellings of a host are one host: which of the rules counts is not guessed."""
     assert "has 'a.test' twice" in refusal({"a.test": {"budget": 5}, "A.test": {"pages": 5}})
-
-
-def test_a_command_line_gives_a_rule() -> None:
-    """`budget=500 bytes=1000` is read; anything else is refused as in the settings."""
-    assert parse_words(["budget=500", "bytes=1000"], "a.test") == Rule(budget=500, fetched_bytes=1000)
-    assert parse_words([], "a.test") == Rule()
-    for words in (
-        ["budget"],
-        ["budget=5", "budget=6"],
-        ["budget=x"],
-        ["budget=-5"],
-        ["budget="],
-        ["pages=" + "9" * 30],
-    ):
-        with pytest.raises(ConfigError, match=r"^a\.test"):
-            parse_words(words, "a.test")
 
 
 def test_what_redis_holds_is_read_again() -> None:

@@ -1,4 +1,4 @@
-"""The five questions: every URL gets exactly one answer, now or later, and its host the right rest."""
+"""What the gatekeeper asks: every URL gets exactly one answer, now or later, and its host the right rest."""
 
 from __future__ import annotations
 

@@ -1,0 +1,162 @@
+"""The examples do what they say, on a server of this machine; they are run as their README says."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EXAMPLES = REPOSITORY / "examples"
+CRAWL_S_MAX = 300
+LOCAL = {
+    "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 1,
+    "BIGCRAWL_HOST_DELAY": 0,
+    "BIGCRAWL_SERVER_DELAY": 0,
+    "BIGCRAWL_PARTITIONS": 8,
+}
+
+BEES = "bees and honey, " * 5
+SITE = {
+    # What the focused spider meets: each page leads to ten more.
+    "index.html": "<a href=/beehive.html>b</a> <a href=/cars.html>c</a>",
+    "beehive.html": BEES + "".join(f"<a href=/bee{n}.html>{n}</a>" for n in range(10)),
+    "cars.html": "cars " + "".join(f"<a href=/car{n}.html>{n}</a>" for n in range(10)),
+    **{f"bee{n}.html": BEES for n in range(10)},
+    **{f"car{n}.html": "cars" for n in range(10)},
+    "page/1.html": "<a href=/page/2.html>next</a> <a href=/author/x.html>X</a>",
+    "page/2.html": "<a href=/page/1.html>back</a> <a href=/author/y.html>Y</a> <a href=/other.html>no</a>",
+    "author/x.html": "<h1>X. Ample</h1>",
+    "author/y.html": "<h1>Why</h1>",
+    "album/index.html": "<link rel=stylesheet href=a.css><img src=i.png><a href=gone.html>g</a><a href=b.html>b</a>",
+    "album/b.html": "<a href=http://127.0.0.9/>away</a>",
+    "album/a.css": "p {}",
+    "album/i.png": "png",
+}
+
+
+class Site:
+    """Some files on loopback, and which of them were asked for."""
+
+    def __init__(self, directory: Path) -> None:
+        for name, text in SITE.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(SimpleHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_request(self, *_: object) -> None:
+                asked.append(self.path)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=directory))
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    served = Site(tmp_path / "site")
+    thread = threading.Thread(target=served.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield served
+    served.server.shutdown()
+    served.server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The examples where their crawls may leave what they leave."""
+    return shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def crawl(project: Path, spider: str, *words: str, **settings: object) -> list[dict[str, str]]:
+    """Run `scrapy crawl`, to its end and without an error; the items."""
+    command = [sys.executable, "-m", "scrapy", "crawl", spider, *words, "-O", "items.csv"]
+    command += [word for name, value in {**LOCAL, **settings}.items() for word in ("-s", f"{name}={value}")]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    done = subprocess.run(
+        command,
+        cwd=project,
+        env={**environment, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=CRAWL_S_MAX,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "] ERROR: " not in done.stderr, done.stderr
+    with (project / "items.csv").open() as items:
+        return list(csv.DictReader(items))
+
+
+def test_focused_crawl_fetches_what_the_topic_leads_to_first(project: Path, site: Site, redis_url: str) -> None:
+    """Pages of the topic are the items, and what they lead to is asked for before what other pages lead to."""
+    words = ("-a", f"seeds={site.url}/index.html", "-a", "topic=bees honey")
+    items = crawl(project, "focused", *words, BIGCRAWL_REDIS_URL=redis_url, CONCURRENT_REQUESTS=1)
+    assert len(items) == 11
+    assert {int(item["found"]) for item in items} == {10}
+    last = {kind: max(i for i, path in enumerate(site.asked) if path.startswith(kind)) for kind in ("/bee", "/car")}
+    assert last["/bee"] < last["/car"]
+    assert sorted(site.asked) == sorted({"/robots.txt", *(f"/{name}" for name in SITE if "/" not in name)})
+
+
+def test_moved_spider_gives_what_it_gave_on_scrapys_scheduler(project: Path, site: Site, redis_url: str) -> None:
+    """With the add-on and without it the items are the same, and so are the pages."""
+    words = ("-a", f"start={site.url}/page/1.html")
+    items = crawl(project, "moved", *words, BIGCRAWL_REDIS_URL=redis_url)
+    pages = sorted(path for path in site.asked if path != "/robots.txt")
+    site.asked.clear()
+    assert sorted(item["author"] for item in items) == ["Why", "X. Ample"]
+    before = crawl(project, "moved", *words, ADDONS="{}")
+    assert sorted(map(str, items)) == sorted(map(str, before))
+    assert pages == sorted(set(site.asked))
+
+
+def test_archive_holds_the_site_and_what_it_is_shown_with(project: Path, site: Site, redis_url: str) -> None:
+    """Each page, image and style sheet of the host is stored once, and so is the answer that a page is not there."""
+    crawl(project, "archive", "-a", f"site={site.url}/album/index.html", BIGCRAWL_REDIS_URL=redis_url)
+    stored = {}
+    for path in (project / "warc").glob("*.warc.gz"):
+        with path.open("rb") as warc:
+            for record in ArchiveIterator(warc):
+                if record.rec_type == "response":
+                    uri = record.rec_headers.get_header("WARC-Target-URI").removeprefix(site.url)
+                    assert uri not in stored
+                    stored[uri] = record.http_headers.get_statuscode(), record.content_stream().read()
+    assert stored.pop("/robots.txt", ("404",))[0] == "404"
+    assert {uri: status for uri, (status, _) in stored.items()} == {
+        **{f"/{name}": "200" for name in SITE if name.startswith("album/")},
+        "/album/gone.html": "404",
+    }
+    assert stored["/album/i.png"][1] == b"png"
+
+
+def test_every_example_is_run_here_and_told() -> None:
+    """A spider of the examples stands in their README, with a command, and has a test in this file."""
+    spiders = [path.stem for path in (EXAMPLES / "crawls" / "spiders").glob("[a-z]*.py")]
+    told, here = (EXAMPLES / "README.md").read_text("utf-8"), Path(__file__).read_text("utf-8")
+    assert len(spiders) == 3
+    for spider in spiders:
+        assert f"\nscrapy crawl {spider} " in told
+        assert f'crawl(project, "{spider}"' in here
