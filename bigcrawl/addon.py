@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
+from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
 from scrapy.utils.misc import load_object
 
 from bigcrawl import __version__
@@ -30,6 +31,7 @@ from bigcrawl.default_settings import BY_NAME
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
+from bigcrawl.extensions.feeds import FeedExporter
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
@@ -58,10 +60,13 @@ logger = logging.getLogger(__name__)
 DOWNLOAD_MAXSIZE = 16 << 20
 """With Scrapy's own, a GiB, 64 endless bodies would need more memory than most machines have."""
 
-_OURS = {
-    HttpCompressionMiddleware: CompressionMiddleware,
-    ScrapyMetaRefresh: MetaRefreshMiddleware,
-    ScrapyRedirect: RedirectMiddleware,
+_OURS: dict[str, dict[type, type]] = {
+    "DOWNLOADER_MIDDLEWARES": {
+        HttpCompressionMiddleware: CompressionMiddleware,
+        ScrapyMetaRefresh: MetaRefreshMiddleware,
+        ScrapyRedirect: RedirectMiddleware,
+    },
+    "EXTENSIONS": {ScrapyFeedExporter: FeedExporter},
 }
 _TAKEN_OVER = {"DOWNLOAD_DELAY": 0, "AUTOTHROTTLE_ENABLED": False, "ROBOTSTXT_OBEY": False}
 
@@ -113,7 +118,7 @@ class Addon:
             for scheme in ("http", "https"):
                 settings["DOWNLOAD_HANDLERS"].setdefault(scheme, "bigcrawl.downloads.http.HttpDownloadHandler")
         settings.set("DOWNLOAD_MAXSIZE", DOWNLOAD_MAXSIZE, "addon")
-        _replace_middlewares(settings)
+        _replace_components(settings)
         _identify(settings, config.politeness)
         settings.set("CONCURRENT_REQUESTS", 64, "addon")
         settings.set("CONCURRENT_ITEMS", 1, "addon")
@@ -121,6 +126,7 @@ class Addon:
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
+        _speak_of_feeds(settings)
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
         self._take_over(settings)
 
@@ -152,12 +158,26 @@ class Addon:
         settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
 
 
-def _replace_middlewares(settings: BaseSettings) -> None:
-    """Put ours, which hostile answers do not upset, in the places of Scrapy's that the project leaves as they are."""
-    chosen = {load_object(component) for component in settings.getdict("DOWNLOADER_MIDDLEWARES")}
-    for scrapys in _OURS.keys() - chosen:
-        with suppress(KeyError):
-            settings.replace_in_component_priority_dict("DOWNLOADER_MIDDLEWARES_BASE", scrapys, _OURS[scrapys])
+def _replace_components(settings: BaseSettings) -> None:
+    """Put ours, which keep the promises, in the places of Scrapy's that the project leaves as they are."""
+    for name, ours in _OURS.items():
+        chosen = {load_object(component) for component in settings.getdict(name)}
+        for scrapys in ours.keys() - chosen:
+            with suppress(KeyError):
+                settings.replace_in_component_priority_dict(f"{name}_BASE", scrapys, ours[scrapys])
+
+
+def _speak_of_feeds(settings: BaseSettings) -> None:
+    """Say which feed exporter of the project's own cannot keep items."""
+    for component, order in settings.getdict("EXTENSIONS").items():
+        own = load_object(component)
+        is_exporter = isinstance(own, type) and issubclass(own, ScrapyFeedExporter)
+        if order is not None and is_exporter and not issubclass(own, FeedExporter):
+            logger.warning(
+                "feeds are written by %(own)s: kill -9 loses items of pages that count as fetched; derive it from "
+                "%(ours)s, see docs/items.md",
+                {"own": own.__name__, "ours": f"{FeedExporter.__module__}.{FeedExporter.__name__}"},
+            )
 
 
 def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:

@@ -44,6 +44,7 @@ class CrawlConfig:
     partitions: int
     private_suffixes: bool
     close_when_empty: bool
+    is_fresh: bool
     pages_max: int
 
     @property
@@ -257,6 +258,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],
         close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
+        is_fresh=value["BIGCRAWL_FRESH"],
         pages_max=value["BIGCRAWL_MAX_PAGES"],
     )
 

@@ -103,6 +103,12 @@ TABLE: tuple[Setting | str, ...] = (
         choices=("until-empty", "forever"),
     ),
     Setting(
+        "BIGCRAWL_FRESH",
+        False,
+        bool,
+        "Begin the crawl anew: what an earlier run knew is deleted at the start. Pages and feeds stay.",
+    ),
+    Setting(
         "BIGCRAWL_MAX_PAGES",
         0,
         int,

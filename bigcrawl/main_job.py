@@ -21,6 +21,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.membership import MAY_REPEAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 STATE = Path("state")
 WARC = Path("warc")
 SIMWEB_NAME = "simweb"
+WEB = STATE / "simweb-web"  # the small web's own: what it serves, and its log
 SIMWEB_SETTINGS = {
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": "1",
     "BIGCRAWL_HOST_DELAY": "0.25",
@@ -35,8 +37,6 @@ SIMWEB_SETTINGS = {
     "BIGCRAWL_PROGRESS_SECONDS": "5",
 }
 SIMWEB_DELAY_S = 0.25
-RUNNING, KILLS = "running", "kills"  # marks in the crawl's directory
-IN_PROCESS_MAX = 192  # the default: what a kill repeats at most
 
 
 def main() -> int:
@@ -66,16 +66,14 @@ def crawl_name(seeds: str) -> str:
 def _crawl_seeds(seeds: str, contact: str, arguments: list[str], *, fresh: bool) -> int:
     if "://" not in seeds and not Path(seeds).expanduser().is_file():
         raise ConfigError(f"SEEDS={seeds!r} is neither URLs nor a file")
-    name = crawl_name(seeds)
-    if fresh:
-        _forget(name)
-    return _scrapy(seeds, name, {"BIGCRAWL_CONTACT": contact} if contact else {}, arguments)
+    settings = {"BIGCRAWL_CONTACT": contact} if contact else {}
+    return _scrapy(seeds, crawl_name(seeds), settings, arguments, fresh=fresh)
 
 
 def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
     if fresh:
-        _forget(SIMWEB_NAME)
-    directory = (STATE / SIMWEB_NAME).absolute()
+        _forget_web()
+    directory = WEB.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "access.log"
     with _served(directory, log):
@@ -83,10 +81,15 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
         text = _simweb("seeds", "--state", str(directory))
         if not seeds.exists() or seeds.read_text() != text:  # a file written anew is a new set of seeds
             seeds.write_text(text)
-        kills = _note_kill(directory)
-        status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments)
-        (directory / RUNNING).unlink()
-    return status or _check(directory, log, kills)
+        status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments, fresh=fresh)
+    return status or _check(directory, log)
+
+
+def _forget_web() -> None:
+    """Remove the small web's log with the rest of it, unless somebody is crawling it."""
+    if not EmbeddedServer((STATE / SIMWEB_NAME / "redis").absolute()).stop_if_unused():
+        raise ConfigError(f"crawl {SIMWEB_NAME} is running: stop it before FRESH=1")
+    shutil.rmtree(WEB, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -109,41 +112,30 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
         server.stdout.close()
 
 
-def _note_kill(directory: Path) -> int:
-    """Count the runs of this crawl that were killed: those that left their mark behind. Leaves this run's."""
-    counter, running = directory / KILLS, directory / RUNNING
-    kills = int(counter.read_text()) if counter.exists() else 0
-    if running.exists():
-        kills += 1
-        counter.write_text(str(kills))
-    running.touch()
-    return kills
-
-
-def _check(directory: Path, log: Path, kills: int) -> int:
+def _check(directory: Path, log: Path) -> int:
     """Hold the access log to the known answer; a crawl that was stopped may miss pages, and nothing else."""
+    is_finished, may_repeat = asyncio.run(_asked(SIMWEB_NAME))
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
-    arguments += ["--repeats", str(kills * IN_PROCESS_MAX)]
-    if not is_finished(SIMWEB_NAME):
+    arguments += ["--repeats", str(may_repeat)]
+    if not is_finished:
         arguments.append("--unfinished")
-    print("checking the server's own log against the known answer:")
+    killed = f"; nodes were killed, with {may_repeat} URLs in process at most" if may_repeat else ""
+    print(f"checking the server's own log against the known answer{killed}:")
     return subprocess.run([sys.executable, "-m", "bigcrawl.simweb", "check", *arguments], check=False).returncode
 
 
-def is_finished(name: str) -> bool:
-    """Ask a crawl's embedded server, started for the question, whether the crawl came to its end."""
+async def _asked(name: str) -> tuple[bool, int]:
+    """Whether a crawl came to its end, and how many URLs its nodes had in process that died.
+
+    Its embedded server is started for the question.
+    """
     server = EmbeddedServer((STATE / name / "redis").absolute())
     client = RedisClient(server.start())
-
-    async def ask() -> bool:
-        try:
-            return bool(await client.command("HGET", CrawlKeys(name).crawl, "finished"))
-        finally:
-            await client.close()
-
     try:
-        return asyncio.run(ask())
+        finished, may_repeat = await client.command("HMGET", CrawlKeys(name).crawl, "finished", MAY_REPEAT)
+        return bool(finished), max(0, int(may_repeat or 0))
     finally:
+        await client.close()
         server.leave()
 
 
@@ -152,10 +144,12 @@ def _simweb(*arguments: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str]) -> int:
+def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str], *, fresh: bool) -> int:
     """Run `scrapy crawl broad`; Ctrl-C reaches it as it reaches us, and we wait for its clean end."""
     chosen = {"BIGCRAWL_CRAWL": name, "BIGCRAWL_STATE_DIR": str(STATE.absolute()), **settings}
     chosen["BIGCRAWL_WARC_DIR"] = str((WARC / name).absolute())
+    if fresh:
+        chosen["BIGCRAWL_FRESH"] = "1"
     command = [sys.executable, "-m", "scrapy", "crawl", "broad", "-a", f"seeds={seeds}"]
     for setting, value in chosen.items():
         command += ["-s", f"{setting}={value}"]
@@ -163,19 +157,14 @@ def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str
     crawl = subprocess.Popen([*command, *arguments], env=environment)
     while True:
         try:
-            return crawl.wait()
+            status = crawl.wait()
+            break
         except KeyboardInterrupt:
             continue
-
-
-def _forget(name: str) -> None:
-    """Remove the crawl's state; its WARC files stay."""
-    directory = (STATE / name).absolute()
-    if not directory.exists():
-        return
-    if not EmbeddedServer(directory / "redis").stop_if_unused():
-        raise ConfigError(f"crawl {name} is running: stop it before FRESH=1")
-    shutil.rmtree(directory)
+    if status < 0:
+        print(f"bigcrawl: the crawl was killed by signal {-status}; the same command goes on", file=sys.stderr)
+        return 128 - status  # as a shell has it
+    return status
 
 
 if __name__ == "__main__":

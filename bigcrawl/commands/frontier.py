@@ -39,12 +39,14 @@ class Action(NamedTuple):
         least: how many words there must be.
         most: how many there may be.
         run: does it: a function below `bigcrawl.commands`, of configuration, words and options.
+        names_crawl: whether its first word is the crawl's name.
     """
 
     words: str
     least: int
     most: int
     run: str
+    names_crawl: bool = False
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -58,6 +60,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, "budget.budget"),
     "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, "blacklist.blacklist"),
     "delay": Action("NAME [--delay S] [--pld-delay S] [--unset]", 1, 1, "delay.delay"),
+    "delete": Action("CRAWL [--yes]", 1, 1, "delete.delete", names_crawl=True),
     "speed": Action("[SPEED | --unset]", 0, 50, "speed.speed"),
 }
 
@@ -75,7 +78,7 @@ class Command(ScrapyCommand):
         return "Ask a bigcrawl frontier how it stands, and what became of a URL"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        from bigcrawl.commands import awaken, budget, dead, delay
+        from bigcrawl.commands import awaken, budget, dead, delay, delete
 
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -83,6 +86,7 @@ class Command(ScrapyCommand):
         budget.add_options(parser)
         dead.add_options(parser)
         delay.add_options(parser)
+        delete.add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the answer; exit status 1 with one line when there is nothing to ask, or something is damaged."""
@@ -91,7 +95,9 @@ class Command(ScrapyCommand):
             raise UsageError(f"say what to do: scrapy frontier {self.syntax()}")
         assert self.settings is not None
         try:
-            if self.settings.get("BIGCRAWL_CRAWL") is None:
+            if action.names_crawl:
+                self.settings.set("BIGCRAWL_CRAWL", args[1], "cmdline")
+            elif self.settings.get("BIGCRAWL_CRAWL") is None:
                 self.settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(self.settings)), "command")
             run = load_object(f"bigcrawl.commands.{action.run}")
             answer: Answer = run(read_config(self.settings), args[1:], opts)

@@ -88,6 +88,11 @@ def partition_keys(crawl: str, partition: int) -> PartitionKeys:
     return PartitionKeys(crawl, partition)
 
 
+def all_keys(crawl: str) -> str:
+    """A pattern, as SCAN has them, for every key of a crawl and of its partitions."""
+    return f"bigcrawl:{{{crawl}[:}}]*"
+
+
 class CrawlKeys:
     """The keys of one crawl that belong to no partition."""
 

@@ -73,9 +73,9 @@ must wait longer than a second goes back; none that waits holds a fetch slot.
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook that says that a request is finished;
 the pump looks which requests have left the engine, item pipelines included (`engine_probe`). Such a URL
 ends: with a status, an error, or a next try. It is acknowledged once everything the outbox had been offered
-until then is in Redis and every page stored until then is on the medium, by the call that also gives its host
-the next fetch time (`exchange_urls`, which also takes). Until then a crash brings the URL back; after it, nothing
-of it is missing.
+until then is in Redis, every page stored until then is on the medium and every item is flushed, by the call
+that also gives its host the next fetch time (`exchange_urls`, which also takes). Until then a crash brings the
+URL back; after it, nothing of it is missing.
 
 *A failed try (12 back to 7).* The URL returns to its old place in its host's queue, as the request that
 Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often. Where it was the

@@ -44,11 +44,12 @@ _SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_P
 
 @dataclass(frozen=True, slots=True)
 class CrawlRecord:
-    """The opened record: the crawl's id, its keys, and the public-suffix list that every node uses."""
+    """The opened record: the crawl's id, its keys, the public-suffix list that every node uses; whether it is new."""
 
     crawl_id: str
     keys: Keys
     suffixes: PublicSuffixes
+    is_new: bool = False
 
 
 async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
@@ -63,6 +64,7 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     path = config.crawl_dir / RECORD_FILE
     local = _read_file(path)
     stored = await _read_redis(client, key)
+    is_new = "id" not in stored
     if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # it is new, or a node's words of it were lost on the way
         if local is not None and "id" not in stored:
             await _see_that_nothing_counts(local, wanted, config)
@@ -80,7 +82,18 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
         )
     text = isal_zlib.decompress(stored["suffixes"])
     suffixes = PublicSuffixes.from_text(text, private=config.private_suffixes)
-    return CrawlRecord(crawl_id, keys_of(stored["hash_seed"], config.name), suffixes)
+    return CrawlRecord(crawl_id, keys_of(stored["hash_seed"], config.name), suffixes, is_new)
+
+
+async def has_other_code(client: RedisClient, name: str, spider: str, digest: str) -> bool:
+    """Whether a spider's code differs from what it was when crawl `name` first ran it, which is noted now if never.
+
+    Raises:
+        TransientStoreError: Redis is away.
+    """
+    key, field = CrawlKeys(name).crawl, f"code:{spider}"
+    _, noted = await client.commands([("HSETNX", key, field, digest), ("HGET", key, field)])
+    return bool(noted != digest.encode())
 
 
 def keys_of(hash_seed: bytes, name: str) -> Keys:
@@ -114,7 +127,7 @@ async def _see_that_nothing_counts(local: dict[str, str], wanted: dict[str, str]
     if not await asyncio.to_thread(lambda: all(map(Partition.is_unused, directories))):
         raise ConfigError(
             f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
-            f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew by removing the directory (FRESH=1)"
+            f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
         )
     logger.warning(
         "the Redis has lost crawl %(name)s, which had fetched nothing yet: it begins anew", {"name": config.name}

@@ -20,6 +20,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.alike import BEATS, FIELD, SINCE, came_before, difference, refusal
 from bigcrawl.scheduler.assignment import assign
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.in_process import InProcess
 
 LOCK_AGE_S = 600
+MAY_REPEAT = "may_repeat"  # of the crawl record: URLs that nodes have in process at most, or had when they died
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LOOK_S = 0.5  # between two looks at nodes that differ
 
@@ -44,6 +46,7 @@ class Membership:
         self._keys = CrawlKeys(config.crawl.name)
         self._partitions = config.crawl.partitions
         self._lease_ms = config.frontier.lease_ms
+        self._in_process_max = config.frontier.in_process_max
         self._directory = config.crawl.crawl_dir / "nodes"
         self._lock_fd: int | None = None
         self._in_process = in_process
@@ -122,6 +125,18 @@ class Membership:
                     raise refusal(node, words)
             await asyncio.sleep(LOOK_S)
 
+    async def others(self, client: RedisClient) -> set[str]:
+        """Which nodes live, this one apart and the provably dead left out.
+
+        Raises:
+            TransientStoreError: Redis is away.
+        """
+        return set(await self._living(client, "", leave=True))
+
+    def is_any_locked(self) -> bool:
+        """Whether a node is alive that sees this directory, whatever Redis knows of it."""
+        return not all(_is_free(path) for path in self._directory.glob("*.lock"))
+
     def _different(self, reports: dict[str, dict[str, Any]]) -> dict[str, str]:
         """Other nodes whose settings differ, and in what."""
         found = {
@@ -143,6 +158,19 @@ class Membership:
         if dead:
             await client.run([scripts.beat_node(self._keys, node, "", self._lease_ms, leave=True) for node in dead])
         return reports
+
+    async def note_taking(self, client: RedisClient) -> None:
+        """Say that this node may have URLs in process from now on: should it die, they are fetched again."""
+        await self._count(client, self._in_process_max)
+
+    async def note_taken_last(self, client: RedisClient, held: int) -> None:
+        """Say that it takes no more, and that so many of its URLs are left to be fetched again."""
+        await self._count(client, min(0, held - self._in_process_max))
+
+    async def _count(self, client: RedisClient, urls: int) -> None:
+        # A Redis that is full refuses this, and must be joined and left all the same.
+        with contextlib.suppress(RedisRefusedError):
+            await client.command("HINCRBY", self._keys.crawl, MAY_REPEAT, urls)
 
     async def leave(self, client: RedisClient) -> None:
         """Tell the others that this node is going."""

@@ -306,6 +306,7 @@ class Node:
         self.membership.remove_locks(seen.named)
         self.pages_before = self._pages_surveyed = seen.pages
         self.finished = seen.is_empty and await self._finish.is_said(seen)
+        await self.membership.note_taking(self._client)
 
     async def abandon(self) -> None:
         """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
@@ -363,6 +364,7 @@ class Node:
             await self.ownership.settle_doubts()
         await self._flush()
         await self._end_and_take(take=False)
+        await self.membership.note_taken_last(self._client, len(self.handout.held))
         await self.starts.leave_undone()
         async with self._folding:
             await self.ownership.release(list(self.ownership.owned.values()))
@@ -390,6 +392,16 @@ class Node:
         """What makes the crawl's keys."""
         assert self._record is not None, "the node has not started"
         return self._record.keys
+
+    @property
+    def has_begun_crawl(self) -> bool:
+        """Whether the crawl was not there before this node."""
+        return self._record is not None and self._record.is_new
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other node of the crawl is known to live."""
+        return self.membership.reports.keys() <= {self.node_id}
 
     def pld_key(self, pld: str) -> PldKey:
         """The key of a pay-level domain."""
@@ -753,7 +765,9 @@ class Node:
             try:
                 record = await open_record(self._client, self.config.crawl)
                 if self._record is None or record.crawl_id != self._record.crawl_id:
-                    raise ConfigError("Redis came back without this crawl; restore its data, or start anew (FRESH=1)")
+                    raise ConfigError(
+                        "Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)"
+                    )
                 await self._alive_during(self.ownership.reclaim_all())
                 self.outbox.tell_again()
                 self._exchange.tell_again()

@@ -283,7 +283,7 @@ class Ownership:
         if claim.committed and not Partition.exists(directory):
             raise ConfigError(
                 f"Redis knows partition {partition} as begun, but {directory} holds no manifest: bring its files "
-                f"back, or start the crawl anew (FRESH=1)"
+                f"back, or start the crawl anew (BIGCRAWL_FRESH=1)"
             )
         reputation = self._reputation
         return Partition.open(

@@ -36,8 +36,20 @@ class PageStorage(Protocol):
         """Keep what has been found out of the page that answered a request."""
 
 
+class Feeds(Protocol):
+    """What keeps the crawl's items."""
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it takes no more; while it does not, nothing is to be fetched."""
+
+    def flush(self) -> bool:
+        """Make safe what was given so far, before the pages it came from are acknowledged; False: they must not be."""
+
+
 _frontiers: WeakKeyDictionary[Crawler, ref[Scheduler]] = WeakKeyDictionary()
 _storages: WeakKeyDictionary[Crawler, ref[PageStorage]] = WeakKeyDictionary()
+_feeds: WeakKeyDictionary[Crawler, ref[Feeds]] = WeakKeyDictionary()
 _proxies: OrderedDict[str, None] = OrderedDict()
 _failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
 
@@ -88,6 +100,17 @@ def register_storage(crawler: Crawler, storage: PageStorage) -> None:
 def storage_of(crawler: Crawler) -> PageStorage | None:
     """The crawler's page storage; None when it stores no pages."""
     found = _storages.get(crawler)
+    return found() if found else None
+
+
+def register_feeds(crawler: Crawler, feeds: Feeds) -> None:
+    """Make `feeds` the keeper of the crawler's items."""
+    _feeds[crawler] = ref(feeds)
+
+
+def feeds_of(crawler: Crawler) -> Feeds | None:
+    """The crawler's feeds; None when it has none."""
+    found = _feeds.get(crawler)
     return found() if found else None
 
 

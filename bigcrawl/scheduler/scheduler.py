@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import json
 import logging
 from typing import TYPE_CHECKING, Any
@@ -37,13 +38,15 @@ from bigcrawl.politeness.dns_shared import join_dns, leave_dns, shared_dns
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder
+from bigcrawl.scheduler.crawl_record import has_other_code
+from bigcrawl.scheduler.deletion import delete_crawl
 from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.garbage import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.node import Node
 from bigcrawl.scheduler.outcome import UNDER_LEASE, UrlRefusedError, error_outcome
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT
-from bigcrawl.scheduler.registry import mark_failed, register, storage_of
+from bigcrawl.scheduler.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.tries import Tries
 from bigcrawl.scheduler.watchdog import Watchdog
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.links import Links
     from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.registry import Feeds
     from bigcrawl.scheduler.survey import Survey
     from bigcrawl.url.key import UrlKey
 
@@ -94,6 +98,8 @@ class Scheduler(BaseScheduler):
         self._embedded: EmbeddedServer | None = None
         self._client: RedisClient | None = None
         self._spider: Spider | None = None
+        self._feeds: Feeds | None = None
+        self._has_begun = False
         self._failed: BigcrawlError | None = None
         self._said: set[str] = set()
         self._abort_at: float | None = None
@@ -119,8 +125,11 @@ class Scheduler(BaseScheduler):
 
     async def _open(self, spider: Spider) -> None:
         self._spider = spider
+        self._feeds = feeds_of(self._crawler)
         join_dns(self.config.dns)
         try:
+            if self.config.crawl.is_fresh and any(await delete_crawl(self.config)):
+                logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": self.config.crawl.name})
             url = self.config.crawl.redis_url or await self._start_embedded()
             self.node = await self._join(url)
         except BigcrawlError as error:
@@ -132,10 +141,27 @@ class Scheduler(BaseScheduler):
         self._watchdog = Watchdog(self.config.frontier.standstill_ms / 1000, self._running_url)
         self._watchdog.start(asyncio.get_running_loop())
         self._look_out()
+        await self._speak_of_code(spider)
         if self.node.finished:
             logger.info(
-                "crawl %(name)s is finished: %(pages)d pages; choose another BIGCRAWL_CRAWL, or FRESH=1, to start anew",
+                "crawl %(name)s is finished: %(pages)d pages, which are not fetched again; -s BIGCRAWL_FRESH=1 begins "
+                "it anew, another BIGCRAWL_CRAWL begins another",
                 {"name": self.config.crawl.name, "pages": self.node.pages},
+            )
+
+    async def _speak_of_code(self, spider: Spider) -> None:
+        """Say that the spider was edited since the crawl began: what was fetched does not pass through it again."""
+        assert self._client is not None
+        name, digest = self.config.crawl.name, code_digest(spider)
+        try:
+            is_edited = bool(digest) and await has_other_code(self._client, name, spider.name, digest)
+        except TransientStoreError:
+            return  # the node says itself that Redis is away
+        if is_edited:
+            logger.warning(
+                "the code of spider %(spider)s was edited since crawl %(name)s began: what was fetched does not pass "
+                "through it again; -s BIGCRAWL_FRESH=1 begins the crawl anew",
+                {"spider": spider.name, "name": name},
             )
 
     async def _join(self, url: str) -> Node:
@@ -154,6 +180,7 @@ class Scheduler(BaseScheduler):
             try:
                 await node.start()
             except BigcrawlError as error:
+                self._has_begun = self._has_begun or node.has_begun_crawl
                 await node.abandon()
                 await self._client.close()
                 if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
@@ -170,7 +197,13 @@ class Scheduler(BaseScheduler):
                 if self._embedded is not None:
                     await asyncio.to_thread(self._embedded.ensure_running)
             else:
+                self._has_begun = self._has_begun or node.has_begun_crawl
                 return node
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the crawl was begun before this process joined it."""
+        return self.node is not None and not self._has_begun
 
     async def _rest_before_start(self) -> None:
         for _ in range(JOIN_LOOKS):
@@ -598,11 +631,14 @@ class Scheduler(BaseScheduler):
 
     def _may_take(self) -> bool:
         storage = storage_of(self._crawler)
-        return self._failed is None and not self._probe.is_closing() and (storage is None or storage.is_flushed())
+        if self._failed is not None or self._probe.is_closing() or (self._feeds is not None and self._feeds.is_stuck):
+            return False
+        return storage is None or storage.is_flushed()
 
     def _may_acknowledge(self) -> bool:
+        """Whether what has ended until now may be acknowledged: its items are safe, its pages are being made so."""
         storage = storage_of(self._crawler)
-        return storage is None or storage.is_flushed()
+        return (storage is None or storage.is_flushed()) and (self._feeds is None or self._feeds.flush())
 
     def _count_shapes(self, flags: int) -> None:
         assert self._crawler.stats is not None
@@ -638,3 +674,12 @@ def start_digest(spider: Spider) -> str:
     }
     text = json.dumps([spider.name, arguments], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def code_digest(spider: Spider) -> str:
+    """What tells one version of the spider's module from another; empty where its source is not there."""
+    try:
+        source = inspect.getsource(inspect.getmodule(type(spider)) or type(spider))
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(source.encode()).hexdigest()[:16]

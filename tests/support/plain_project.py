@@ -18,7 +18,7 @@ from tests.support.processes import spawn
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -184,14 +184,13 @@ class PlainProject:
 
     def __exit__(self, *_: object) -> None:
         if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
 
-    def start(self, *urls: str, **settings: Any) -> None:
-        """Start a crawl of the URLs; the settings are those of the command line."""
+    def start(self, *urls: str, output: Sequence[str] = (), **settings: Any) -> None:
+        """Start a crawl of the URLs; the settings are those of the command line, `output` Scrapy's words for feeds."""
         self.starts += 1
         command = [sys.executable, "-m", "scrapy", "crawl", "plain", "-a", f"urls={' '.join(urls)}"]
-        command += ["-O", str(self._items)]
+        command += output or ["-O", str(self._items)]
         command += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         environment.pop("SCRAPY_SETTINGS_MODULE", None)
@@ -203,9 +202,15 @@ class PlainProject:
         assert self.process is not None
         return self.process.wait(timeout_s)
 
-    def run(self, *urls: str, timeout_s: float = 300, **settings: Any) -> str:
+    def kill(self) -> None:
+        """kill -9, by process id."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def run(self, *urls: str, output: Sequence[str] = (), timeout_s: float = 300, **settings: Any) -> str:
         """Crawl to the end; the log."""
-        self.start(*urls, **settings)
+        self.start(*urls, output=output, **settings)
         self.wait(timeout_s)
         return self.log
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bigcrawl import main_job
 from bigcrawl.main_job import crawl_name
 
 if TYPE_CHECKING:
@@ -41,14 +40,3 @@ def test_file_of_seeds_is_known_by_its_place(tmp_path: Path, monkeypatch: pytest
 def test_name_is_one_that_the_settings_take() -> None:
     """Letters, digits and dashes only: it names directories and Redis keys."""
     assert re.fullmatch(r"seeds-[0-9a-f]{10}", crawl_name(ONE))
-
-
-def test_runs_that_were_killed_are_counted(tmp_path: Path) -> None:
-    """A run that leaves its mark was killed; one that ended took it away."""
-    assert main_job._note_kill(tmp_path) == 0
-    (tmp_path / main_job.RUNNING).unlink()
-    assert main_job._note_kill(tmp_path) == 0
-    assert main_job._note_kill(tmp_path) == 1
-    assert main_job._note_kill(tmp_path) == 2
-    (tmp_path / main_job.RUNNING).unlink()
-    assert main_job._note_kill(tmp_path) == 2

@@ -1,0 +1,46 @@
+"""What `scrapy frontier delete CRAWL [--yes]` does: a crawl is as if it had never been; its pages and feeds stay."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from bigcrawl.commands.answer import Answer
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.deletion import delete_crawl
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.config import Config
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option that answers the question beforehand."""
+    group = parser.add_argument_group("of delete")
+    group.add_argument("--yes", action="store_true", help="do not ask whether the crawl shall be deleted")
+
+
+def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+    """Delete the crawl that the words name.
+
+    Raises:
+        ConfigError: there is no such crawl, nodes of it are alive, or nobody said yes; nothing was deleted.
+        TransientStoreError: Redis does not answer.
+    """
+    crawl = config.crawl
+    where = f"{crawl.crawl_dir}" + (" and its keys in the Redis" if crawl.redis_url else "")
+    if not opts.yes and not _is_confirmed(f"delete crawl {crawl.name}: {where}? WARC files and feeds stay. [y/N] "):
+        raise ConfigError(f"crawl {crawl.name!r} is not deleted: say y, or --yes")
+    deleted = asyncio.run(delete_crawl(config))
+    if not any(deleted):
+        raise ConfigError(f"{crawl.crawl_dir} is not there: no crawl {crawl.name!r}; see BIGCRAWL_STATE_DIR")
+    text = f"deleted crawl {crawl.name}: {where}; WARC files and feeds stay"
+    return Answer({"crawl": crawl.name, **deleted._asdict()}, text)
+
+
+def _is_confirmed(question: str) -> bool:
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

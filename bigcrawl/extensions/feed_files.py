@@ -1,0 +1,150 @@
+"""What a feed can keep, and how it goes on where an earlier run left it."""
+
+from __future__ import annotations
+
+import csv
+import logging
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exporters import (
+    CsvItemExporter,
+    JsonItemExporter,
+    JsonLinesItemExporter,
+    MarshalItemExporter,
+    PickleItemExporter,
+    PprintItemExporter,
+    XmlItemExporter,
+)
+from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage, FTPFeedStorage, StdoutFeedStorage
+
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.extensions.feedexport import FeedSlot
+
+logger = logging.getLogger(__name__)
+
+_WRITTEN_AT_ONCE = (FileFeedStorage, StdoutFeedStorage)
+_LINES = (JsonLinesItemExporter, CsvItemExporter)
+_ITEM_BY_ITEM = (*_LINES, MarshalItemExporter, PickleItemExporter, PprintItemExporter)
+_WITH_AN_END = (JsonItemExporter, XmlItemExporter)
+_NAMED_BY_TIME = re.compile(r"%\((batch_)?time\)")
+
+
+def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
+    """What a feed lacks after kill -9, to be said behind its name; empty when every item is there, to be read."""
+    if issubclass(storage, BlockingFeedStorage):
+        return "is uploaded when the crawl stops: kill -9 loses all its items since the start"
+    if not issubclass(storage, _WRITTEN_AT_ONCE):
+        return f"is kept by {storage.__name__}, and whether its items outlive kill -9 is not known"
+    if options.get("postprocessing"):
+        return "is post-processed: kill -9 loses items that wait there, and what comes behind may be unreadable"
+    if issubclass(exporter, _WITH_AN_END):
+        return "has all its items after kill -9, but is no valid document after that or a resume; jsonlines or csv is"
+    if not issubclass(exporter, _ITEM_BY_ITEM):
+        return f"is written by {exporter.__name__}, and whether its items outlive kill -9 is not known"
+    return ""
+
+
+def begin(slot: FeedSlot) -> None:
+    """Empty the file of a feed that replaces what is there: now, because later another node may have begun to write.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    storage = slot.storage
+    if isinstance(storage, FileFeedStorage) and "w" in storage.write_mode:
+        path = Path(storage.path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+        storage.write_mode = "ab"
+
+
+def go_on(slot: FeedSlot, *, alone: bool) -> None:
+    """Have a feed that is about to be opened keep what an earlier run of the crawl put there.
+
+    Args:
+        slot: nothing was exported to it yet.
+        alone: whether no other node may be writing.
+
+    Raises:
+        ConfigError: its storage can only replace what is there.
+        OSError: it cannot be read or written.
+    """
+    storage = slot.storage
+    if isinstance(storage, FileFeedStorage):
+        path, replaces = Path(storage.path), "w" in storage.write_mode
+        storage.write_mode = "ab"
+        if path.is_file() and path.stat().st_size:
+            _append(slot, path, replaces=replaces, alone=alone)
+    elif isinstance(storage, BlockingFeedStorage):
+        slot.store_empty = False
+        if isinstance(storage, FTPFeedStorage):
+            storage.overwrite = False
+        elif not (_NAMED_BY_TIME.search(slot.uri_template) or slot.feed_options["uri_params"]):
+            raise ConfigError(
+                f"feed {slot.uri} would replace the items of the crawl's earlier runs: put %(time)s into its name, or "
+                f"begin the crawl anew with BIGCRAWL_FRESH=1"
+            )
+
+
+def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
+    slot.store_empty = False  # what is empty has a beginning and an end in some formats
+    if replaces:
+        logger.warning(
+            "feed %(uri)s is not begun anew, because the crawl is not: items are appended; BIGCRAWL_FRESH=1 begins "
+            "both",
+            {"uri": slot.uri},
+        )
+    exporter = slot.exporters[slot.format]
+    if "postprocessing" in slot.feed_options or not issubclass(exporter, _LINES):
+        return
+    is_csv = issubclass(exporter, CsvItemExporter)
+    if alone and (cut := cut_torn_line(path, quoted=is_csv)):
+        logger.info(
+            "feed %(uri)s ended in half an item, whose page is fetched again: %(cut)d bytes are cut off",
+            {"uri": slot.uri, "cut": cut},
+        )
+    if is_csv and path.stat().st_size:
+        _go_on_in_columns(slot, path)
+
+
+def cut_torn_line(path: Path, *, quoted: bool) -> int:
+    """Cut a file back to its last whole line, and return how many bytes that cost.
+
+    Args:
+        path: not empty.
+        quoted: whether line ends between quotes belong to their line, as in CSV.
+
+    Cost: nothing where the file ends with a line; else all of it is read.
+    """
+    with path.open("rb+") as file:
+        size = file.seek(-1, os.SEEK_END) + 1
+        if file.read(1) == b"\n":
+            return 0
+        file.seek(0)
+        end = at = quotes = 0
+        for line in file:
+            at += len(line)
+            quotes += line.count(b'"') if quoted else 0
+            if line.endswith(b"\n") and quotes % 2 == 0:
+                end = at
+        file.truncate(end)
+    return size - end
+
+
+def _go_on_in_columns(slot: FeedSlot, path: Path) -> None:
+    """Leave the header out, which is there; the columns are those it names, unless the feed names its own."""
+    options = slot.feed_options
+    if options["item_export_kwargs"]:  # a CSV of the project's own making
+        return
+    fields = options["fields"]
+    if fields is None:
+        with path.open(newline="", encoding=options["encoding"] or "utf-8") as file:
+            fields = next(csv.reader(file))
+    slot.feed_options = {**options, "fields": fields, "item_export_kwargs": {"include_headers_line": False}}

@@ -1,0 +1,114 @@
+"""`make crawl` as it is run: killed and run again, its verdict on the server's log is the true one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl import main_job
+from tests.support.crawls import SimulatedWeb
+from tests.support.processes import no_strays_below, spawn, wait_until
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+HOSTS, PAGES = 8, 15
+IN_PROCESS = 24
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """Where the job runs; its small web is a smaller one."""
+    with no_strays_below(tmp_path):
+        with SimulatedWeb(tmp_path / main_job.WEB, hosts=HOSTS, pages=PAGES):
+            pass
+        yield tmp_path
+
+
+class Job:
+    """`make crawl`, without make."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = directory / main_job.WEB / "access.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *options: str, pages: int = 0) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "bigcrawl.main_job", *options, "--"]
+        command += ["-s", f"BIGCRAWL_IN_PROCESS_MAX={IN_PROCESS}", "-s", f"BIGCRAWL_MAX_PAGES={pages}"]
+        with (self.directory / "said.txt").open("wb") as said:
+            self.process = spawn(command, cwd=self.directory, stdout=said, stderr=said)
+        return self.process
+
+    def run(self, *options: str, pages: int = 0) -> int:
+        return self.start(*options, pages=pages).wait(600)
+
+    @property
+    def said(self) -> str:
+        return (self.directory / "said.txt").read_text()
+
+    def wait_for_requests(self, count: int) -> None:
+        wait_until(lambda: self.log.exists() and self.log.read_bytes().count(b"\n") > count, "the crawl is under way")
+
+    def crawler(self) -> int:
+        """The process id of the job's scrapy."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        [found] = [pid for pid in children if b"\0scrapy\0" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return int(found)
+
+
+def may_repeat(said: str) -> int:
+    """How many pages the verdict allows to be fetched twice."""
+    found = re.search(r"nodes were killed, with (\d+) URLs in process at most", said)
+    return int(found[1]) if found else 0
+
+
+def test_crawl_that_is_killed_and_run_again_ends_well(directory: Path) -> None:
+    """kill -9 of the crawl: the job says so and fails; the same command ends with coverage, and repeats explained."""
+    job = Job(directory)
+    job.start()
+    job.wait_for_requests(40)
+    os.kill(job.crawler(), signal.SIGKILL)
+    assert job.process is not None
+    assert job.process.wait(300) == 128 + signal.SIGKILL
+    assert "killed" in job.said
+    assert job.run() == 0, job.said
+    assert may_repeat(job.said) == IN_PROCESS
+    assert job.run() == 0, "finished, and the log is what it was"
+    assert may_repeat(job.said) == IN_PROCESS
+    assert job.run("--fresh", pages=30) == 0, job.said
+    assert may_repeat(job.said) == 0
+    assert "begins anew" in job.said
+
+
+def test_job_that_is_killed_whole_ends_well(directory: Path) -> None:
+    """kill -9 of everything, twice: two deaths."""
+    job = Job(directory)
+    for requests in (30, 60):
+        job.start()
+        job.wait_for_requests(requests)
+        assert job.process is not None
+        os.killpg(job.process.pid, signal.SIGKILL)
+        job.process.wait()
+    assert job.run() == 0, job.said
+    assert may_repeat(job.said) == 2 * IN_PROCESS
+
+
+def test_clean_stop_explains_no_repeat(directory: Path) -> None:
+    """Ctrl-C, and the same command: nothing may have been fetched twice."""
+    job = Job(directory)
+    job.start()
+    job.wait_for_requests(40)
+    os.kill(job.crawler(), signal.SIGINT)
+    assert job.process is not None
+    assert job.process.wait(300) == 0, job.said
+    assert job.run() == 0, job.said
+    assert may_repeat(job.said) == 0
