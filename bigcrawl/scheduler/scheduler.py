@@ -49,6 +49,7 @@ from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.tries import Tries
+from bigcrawl.scheduler.values import note_modules
 from bigcrawl.scheduler.watchdog import Watchdog
 from bigcrawl.url.canonical import UrlError
 from bigcrawl.url.shape import Shapes, kinds_of
@@ -126,6 +127,7 @@ class Scheduler(BaseScheduler):
     async def _open(self, spider: Spider) -> None:
         self._spider = spider
         self._feeds = feeds_of(self._crawler)
+        note_modules()
         join_dns(self.config.dns)
         try:
             if self.config.crawl.is_fresh and any(await delete_crawl(self.config)):
@@ -325,6 +327,8 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return 0
+        if links.callback or links.errback:
+            links.check_methods(self._spider)
         encode = links_encoder(links, depth, self._marks)
         if links.meta:
             self._heed_meta(links.meta)
