@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import UrlKey
 
     Marks = Callable[[str, int], int]
-    KeyOf = Callable[[str, str, bytes], UrlKey]
+    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 # Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
@@ -54,9 +54,18 @@ class Member(NamedTuple):
 
 
 def encode_request(
-    request: Request, spider: Spider, *, key_of: KeyOf, checked: bool, url_bytes_max: int, marks: Marks | None = None
+    request: Request,
+    spider: Spider,
+    *,
+    key_of: KeyOf,
+    checked: bool,
+    url_bytes_max: int,
+    marks: Marks | None = None,
+    jar: object = None,
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
+
+    `jar` is what tells the request from others to the same URL: the cookie jar of a start request.
 
     Raises:
         UrlError: no http(s) URL, or too long.
@@ -67,9 +76,14 @@ def encode_request(
     depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
     payload = _payload(request, spider, priority)
     body = _packed_body(request.url, depth, payload)
-    key = key_of(canonical, request.method, request.body)
+    key = key_of(canonical, request.method, request.body, jar_bytes(jar))
     flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
     return QueuedUrl(key, host_of(canonical), _clamped(priority), flags, body), canonical
+
+
+def jar_bytes(jar: object) -> bytes:
+    """Return what stands for a cookie jar in a key; nothing for None, Scrapy's own."""
+    return b"" if jar is None else packed(jar)
 
 
 def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Callable[[UrlKey, str], QueuedUrl]:
