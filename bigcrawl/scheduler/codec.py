@@ -158,6 +158,8 @@ def decode_request(body: bytes, spider: Spider) -> Request:
     payload = dict(payload)
     meta = dict(payload.pop("meta", None) or {})
     meta.setdefault("depth", depth)
+    if "priority" in payload:
+        payload["priority"] = int(payload["priority"])  # earlier versions stored it as it was given
     return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
 
 

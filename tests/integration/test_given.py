@@ -138,7 +138,7 @@ def test_priorities_of_any_kind_harm_no_url_beside_them(tmp_path: Path) -> None:
 
 
 def test_start_requests_with_other_cookie_jars_are_other_requests(tmp_path: Path) -> None:
-    """As on Scrapy's own scheduler, where start requests are not filtered; what they redirect to is the jar's as well."""
+    """As on Scrapy's own scheduler, which does not filter start requests; a redirect stays in its jar."""
     answers = {"/login": Answer(302, headers={"Location": "/home"}), "/home": Answer()}
     with no_strays_below(tmp_path), NotedSite(answers) as site:
         url = site.url("127.0.0.2", "/login")
