@@ -1,4 +1,4 @@
-"""What `scrapy frontier rejected [--retry | --drop]` does: inbox entries that their partition's owner could not read."""
+"""What `scrapy frontier rejected [--retry | --drop]` does: inbox entries that nobody could read."""
 
 from __future__ import annotations
 

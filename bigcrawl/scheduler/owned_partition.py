@@ -329,8 +329,8 @@ class OwnedPartition:
         self.unfolded_urls = 0
         if step.rejected:
             logger.error(
-                "%(count)d inbox entries of partition %(partition)d could not be read; they are kept, and the crawl is not "
-                "finished without them: see `scrapy frontier rejected`",
+                "%(count)d inbox entries of partition %(partition)d could not be read; they are kept, and the crawl is "
+                "not finished without them: see `scrapy frontier rejected`",
                 {"count": step.rejected, "partition": self.keys.partition},
             )
         if self._asked:

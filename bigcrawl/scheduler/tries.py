@@ -66,7 +66,7 @@ class Tries:
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
         jars = dict.fromkeys((jar_bytes(meta.get("cookiejar")), b""))  # if it has one it may be known by it
-        keys = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
+        keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
         known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
         for _, started, held in sorted(known, key=itemgetter(0)):
             before = started._meta or {}

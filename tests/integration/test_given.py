@@ -1,4 +1,4 @@
-"""What a spider hands over, in real crawls: it arrives as it was, or is refused at once, and harms nothing beside it."""
+"""What a spider hands over, in real crawls: it arrives as it was, or is refused at once and harms nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support.crawls import Crawl, second_process_of
 from tests.support.plain_project import Answer, NotedSite
@@ -146,3 +148,30 @@ def test_start_requests_with_other_cookie_jars_are_other_requests(tmp_path: Path
             assert crawl.run() == 0, crawl.log.read_text()
             assert sorted(crawl.told) == ["None home", "one home", "two home"]
             assert site.paths("127.0.0.2").count("/login") == 3
+
+
+@pytest.mark.timeout(300)
+def test_crawl_with_an_entry_that_cannot_be_read_says_so_until_it_is_dropped(
+    tmp_path: Path, redis_url: str, crawl_name: str
+) -> None:
+    """Exit statuses of the crawl and of each command, as an operator meets them."""
+    with no_strays_below(tmp_path), NotedSite() as site:
+        urls = [site.url("127.0.0.2", "/other")]
+        settings = {"BIGCRAWL_REDIS_URL": redis_url, "BIGCRAWL_PARTITIONS": 1}
+        with crawl_of(tmp_path / "crawl", "priorities", urls, **settings) as crawl:
+            crawl.name = crawl_name
+            assert crawl.run() == 0, crawl.log.read_text()
+            with crawl.redis() as client:
+                client.xadd(f"bigcrawl:{{{crawl.name}:p0}}:inbox", {"b": b"\x63of a later version"})
+            assert crawl.run() == 1
+            assert "1 inbox entries could not be read: `scrapy frontier rejected` says why" in crawl.log.read_text()
+            for question in ("status", "verify", "rejected"):
+                said = crawl.frontier(question, check=False)
+                assert said.returncode == 1, question
+                assert f"{crawl.name}/p0000/rejected" in said.stdout
+            retried = crawl.frontier("rejected", "--retry", check=False)
+            assert (retried.returncode, "batch format version is 99" in retried.stdout) == (1, True)
+            crawl.frontier("rejected", "--drop")
+            assert crawl.status()["rejected"]["entries"] == 0
+            assert crawl.run() == 0, crawl.log.read_text()
+            assert crawl.status()["finished"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.commands.explain import explanation_text
 from bigcrawl.commands.rejected import rejected
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
@@ -15,6 +16,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler import node as node_module
 from bigcrawl.scheduler.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.queued_url import BATCH_VERSION, encode_batch
+from tests.unit.commands.test_again import explained as explained_now
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -30,6 +32,11 @@ URLS = ["http://a.example/1", "http://a.example/2"]
 async def run(w: World, *, retry: bool = False, drop: bool = False) -> Answer:
     """The command, as another process: in a thread, with a loop of its own."""
     return await asyncio.to_thread(rejected, w.config, (), argparse.Namespace(retry=retry, drop=drop))
+
+
+async def is_finished(w: World, node: Node, turns: int) -> bool:
+    await w.turn(node, turns)
+    return node.finished
 
 
 def files_of(w: World) -> list[Path]:
@@ -61,6 +68,8 @@ def test_batch_that_cannot_be_read_is_an_error_everywhere(tmp_path: Path, crawl_
             [line] = damage_of(w.config)
             assert str(file) in line
             assert f"batch format version is {BATCH_VERSION + 1}" in line
+            explained = explanation_text(await explained_now(w, URLS[0]))
+            assert "1 inbox entries of its partition could not be read: it may be in one" in explained
             listed = await run(w)
             assert listed.status == 1
             assert str(file) in listed.text
@@ -77,8 +86,7 @@ def test_crawl_with_a_batch_that_cannot_be_read_is_not_finished(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, _ = await with_one_rejected(w)
-            await w.turn(node, 6)
-            assert not node.finished
+            assert not await is_finished(w, node, 6)
             assert not (await read_status(w.config))["finished"]
             assert "1 inbox entries could not be read" in str(w.fatal[0])
             assert "scrapy frontier rejected" in str(w.fatal[0])
@@ -106,8 +114,7 @@ def test_batch_that_can_be_read_again_is_taken_in(tmp_path: Path, crawl_name: st
                     w.end(node, one)
                 fetched += [one.url for one in held]
             assert fetched == URLS
-            await w.turn(node, 6)
-            assert node.finished
+            assert await is_finished(w, node, 6)
             found = await read_status(w.config)
             assert (found["rejected"]["entries"], found["urls"]["inbox"]) == (0, 0)
             assert list(damage_of(w.config)) == []
@@ -121,12 +128,10 @@ def test_batch_that_is_dropped_holds_up_nothing_more(tmp_path: Path, crawl_name:
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, _ = await with_one_rejected(w)
-            await w.turn(node, 3)
-            assert not node.finished
+            assert not await is_finished(w, node, 3)
             dropped = await run(w, drop=True)
             assert (dropped.status, files_of(w)) == (0, [])
-            await w.turn(node, 6)
-            assert node.finished
+            assert await is_finished(w, node, 6)
             assert (await run(w)).text == "there are no rejected entries"
 
     asyncio.run(scenario())
