@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.epochs import REJECTED
 from bigcrawl.scheduler.rejected import rejected_entries
 from bigcrawl.scheduler.survey import FinishCheck
 
@@ -55,7 +56,7 @@ async def _act(config: Config, server: str, entries: Sequence[Rejected], *, retr
                 await crawl.client.command("XADD", inbox, "*", entry.field, entry.path.read_bytes())
             entry.path.unlink(missing_ok=True)
         for partition in {entry.partition for entry in entries}:
-            left = sum(1 for _ in entries[0].path.parents[2].glob(f"p{partition:04d}/rejected/*"))
+            left = sum(1 for _ in (crawl.directory(partition) / REJECTED).iterdir())
             # The owner counts again with its next step; there may be none for long.
             await crawl.client.command("HSET", crawl.keys(partition).state, "rejected", left)
         if retry:

@@ -265,12 +265,15 @@ def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
 
 def _check_cookies(request: Request) -> None:
     """Refuse what Scrapy's middleware could not read when the request is fetched, on whichever node."""
-    cookies = request.cookies
-    if isinstance(cookies, dict):
-        return
-    if not isinstance(cookies, list) or not all(isinstance(c, dict) and {"name", "value"} <= c.keys() for c in cookies):
+    cookies: Any = request.cookies
+    try:
+        pairs = cookies.items() if isinstance(cookies, dict) else [(row["name"], row["value"]) for row in cookies]
+    except (TypeError, KeyError):
         reason = f"is {cookies!r}: give it names and values, {{'name': 'value'}}, or a list of dicts that have both"
-        raise RequestNotStorableError(request.url, "cookies", reason)
+        raise RequestNotStorableError(request.url, "cookies", reason) from None
+    for name, value in pairs:
+        if not isinstance(value, str | bytes | int | float | None):
+            raise RequestNotStorableError(request.url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
 
 
 def _whole(request: Request, path: str, value: object) -> int:

@@ -16,14 +16,13 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.edges import EdgesFormatError, decode_edges
 from bigcrawl.scheduler.epochs import REJECTED
 from bigcrawl.scheduler.outcomes import check_outcomes, unpack_keys
-from bigcrawl.scheduler.queued_url import decode_batch
+from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _NAME = re.compile(r"\d+-\d+(?:-(\w+))?")
-_DIRECTORY = re.compile(r"p(\d+)")
 
 # By what stands behind the id: the field of an inbox entry, and who reads it.
 _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
@@ -53,12 +52,15 @@ class Rejected(NamedTuple):
 def rejected_entries(crawl_directory: Path) -> Iterator[Rejected]:
     """Yield all rejected entries of a crawl, by partition, oldest first; reads each file."""
     for directory in sorted(crawl_directory.glob(f"p[0-9]*/{REJECTED}")):
-        number = _DIRECTORY.fullmatch(directory.parent.name)
-        for path in sorted(directory.iterdir()) if number else ():
+        number = directory.parent.name[1:]
+        for path in sorted(directory.iterdir()) if number.isdecimal() else ():
             name = _NAME.fullmatch(path.name)
-            if number and name and name[1] in _FIELDS:
-                field, read = _FIELDS[name[1]]
-                yield Rejected(int(number[1]), path, field, _problem(path, read))
+            field, read = _FIELDS.get(name[1] if name else "", (b"", _no_entry))
+            yield Rejected(int(number), path, field, _problem(path, read))
+
+
+def _no_entry(data: bytes) -> None:
+    raise BatchFormatError("its name is not that of an inbox entry")
 
 
 def _problem(path: Path, read: Callable[[bytes], object]) -> str:

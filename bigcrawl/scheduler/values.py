@@ -17,6 +17,7 @@ import datetime
 import enum
 import sys
 from decimal import Decimal
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -153,7 +154,9 @@ def _name_of(kind: type) -> tuple[str, str]:
 
 def _class_of(module: str, name: str) -> type | None:
     """The enumeration or record of that name; None when it is not there, or is something else."""
-    found = getattr(sys.modules.get(module), name, None)
+    place = sys.modules.get(module)
+    # Past a `__getattr__` of the module's own, or a lazy module's, which may import whatever it is asked for.
+    found = object.__getattribute__(place, "__dict__").get(name) if issubclass(type(place), ModuleType) else None
     if not isinstance(found, type):
         return None
     is_named_tuple = issubclass(found, tuple) and hasattr(found, "_fields")

@@ -127,7 +127,8 @@ def test_batch_that_is_dropped_holds_up_nothing_more(tmp_path: Path, crawl_name:
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
-            node, _ = await with_one_rejected(w)
+            node, file = await with_one_rejected(w)
+            file.with_suffix(".copy").write_bytes(b"somebody's")
             assert not await is_finished(w, node, 3)
             dropped = await run(w, drop=True)
             assert (dropped.status, files_of(w)) == (0, [])

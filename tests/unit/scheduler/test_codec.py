@@ -334,6 +334,8 @@ def _holding_itself() -> list[Any]:
         ({"meta": {"depth": "deep"}}, "meta['depth']"),
         ({"cookies": "a=b"}, "cookies"),
         ({"cookies": [{"name": "a"}]}, "cookies"),
+        ({"cookies": {"a": Decimal(1)}}, "cookies['a']"),
+        ({"cookies": [{"name": "a", "value": ("b",)}]}, "cookies['a']"),
         ({"body": bytes(4 << 20)}, "the whole"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

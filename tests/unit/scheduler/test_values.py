@@ -61,8 +61,15 @@ def test_message_makes_nothing_but_records_and_members(code: int, module: str, n
         unpacked(msgpack.packb(msgpack.ExtType(code, msgpack.packb([module, name, content]))))
 
 
-def test_message_imports_nothing() -> None:
-    """Not even a module that is there."""
+def test_message_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even a module that is there, nor what a module would import for whoever asks."""
+    asked: list[str] = []
+    module = ModuleType("lazy_module")
+    module.__getattr__ = asked.append  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "lazy_module", module)
+    with pytest.raises(ValueError, match="lazy_module"):
+        unpacked(msgpack.packb(msgpack.ExtType(5, msgpack.packb(["lazy_module", "Thing", {}]))))
+    assert asked == []
     assert "antigravity" not in sys.modules
     with pytest.raises(ValueError, match="antigravity"):
         unpacked(msgpack.packb(msgpack.ExtType(5, msgpack.packb(["antigravity", "Thing", {}]))))
