@@ -25,7 +25,7 @@ def whole_number(value: Any) -> int:
 
 def odd_name(arguments: dict[Any, Any] | None) -> object | None:
     """Return the first key that cannot name an argument of a function, if there is one."""
-    return next((name for name in arguments if type(name) is not str), None) if arguments else None
+    return next((name for name in arguments if not isinstance(name, str)), None) if arguments else None
 
 
 def no_method(path: str, function: object) -> str:

@@ -275,7 +275,7 @@ def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
             spelt.append(host_of(canonicalize(f"http://{domain}/")))
         except UrlError:
             spelt.append(str(domain))
-    return tuple(spelt)
+    return tuple(spelt) or ("",)
 
 
 @lru_cache(_HOSTS_REMEMBERED)

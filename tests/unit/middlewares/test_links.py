@@ -264,6 +264,20 @@ def test_allowed_domains_are_names_in_any_spelling(domains: Any) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("domains", [[None], [""]])
+def test_allowed_domains_that_name_none_allow_none(domains: Any) -> None:
+    """A list with nothing in it that is a name is no list that was left out."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        desk.crawler.spider.allowed_domains = domains  # type: ignore[union-attr]
+        await desk.page(Links(["http://a.example/"]))
+        assert desk.frontier is not None
+        assert desk.frontier.events == [("links", [], 1)]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("domains", ["a.example", b"a.example", 7])
 def test_allowed_domains_that_are_no_list_end_the_crawl_at_its_start(domains: Any) -> None:
     """A text is a list of its letters, and every link would be offsite: the error says what to write."""

@@ -300,6 +300,7 @@ def test_subclasses_of_plain_types_come_back_plain(spider: ShopSpider) -> None:
     class Table(dict[str, int]):
         pass
 
+    assert round_trip(Request(URL, cb_kwargs={Word("a"): 1}), spider).cb_kwargs == {"a": 1}
     found = kept([Word("a"), Table(b=1)], spider)
     assert found == ["a", {"b": 1}]
     assert [type(inner) for inner in found] == [str, dict]
