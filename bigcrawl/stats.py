@@ -244,9 +244,9 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen.", "trim_partition.lua"),
     Stat(
         "rejected",
-        "counter",
-        "batches",
-        "Inbox entries that could not be decoded; each is kept in the partition's `rejected/`.",
+        "gauge",
+        "entries",
+        "Inbox entries that could not be read and lie in the partition's `rejected/`.",
         "trim_partition.lua",
     ),
     Stat("manifest", "counter", "manifests", "Number of the last committed manifest.", "trim_partition.lua"),

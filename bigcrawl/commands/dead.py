@@ -28,10 +28,10 @@ Letters = dict[int, list[DeadLetter]]  # by partition
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what becomes of dead letters; `--all` is that of awaken."""
-    group = parser.add_argument_group("of dead").add_mutually_exclusive_group()
-    group.add_argument("--retry", action="store_true", help="queue dead letters once more, as they were")
-    group.add_argument("--drop", action="store_true", help="take dead letters off the list; they stay unfetched")
+    """Add the options that say what becomes of dead letters and rejected entries; `--all` is that of awaken."""
+    group = parser.add_argument_group("of dead and rejected").add_mutually_exclusive_group()
+    group.add_argument("--retry", action="store_true", help="queue dead letters, take in rejected entries once more")
+    group.add_argument("--drop", action="store_true", help="take them off the list; their URLs stay unfetched")
 
 
 def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

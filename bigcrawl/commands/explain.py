@@ -146,6 +146,7 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "shape": kinds_of(Shapes(traps).marks(place.url)) if traps.share else [],
         "trap": _trap(found.disk, traps),
         "inbox_is_whole": found.trace.is_whole,
+        "rejected": view.count("rejected"),
     }
 
 
@@ -249,6 +250,8 @@ def explanation_text(data: dict[str, Any]) -> str:
         rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}: it is kept and not fetched"
     if not data["inbox_is_whole"]:
         rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
+    if data["rejected"] and not data["seen"]:
+        rows["rejected"] = f"{data['rejected']:,} inbox entries of its partition could not be read: it may be in one"
     return "\n".join([data["url"], *(f"  {name:<10}{text}" for name, text in rows.items())])
 
 

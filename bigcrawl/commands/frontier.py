@@ -56,6 +56,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "forget": Action("URL...", 1, URLS_MAX, "again.forget"),
     "retry": Action("URL...", 1, URLS_MAX, "again.retry"),
     "awaken": Action("HOST... | --all", 0, URLS_MAX, "awaken.awaken"),
+    "rejected": Action("[--retry | --drop]", 0, 0, "rejected.rejected"),
     "dead": Action("[--retry | --drop] [URL... | --all]", 0, URLS_MAX, "dead.dead"),
     "budget": Action("NAME [--urls N] [--pages N] [--bytes N] [--depth N] [--unset]", 1, 1, "budget.budget"),
     "blacklist": Action("add WHAT... | remove WHAT... | list", 1, URLS_MAX, "blacklist.blacklist"),

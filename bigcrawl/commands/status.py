@@ -11,6 +11,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import running_url
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.epochs import REJECTED
 from bigcrawl.scheduler.survey import survey
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Say how the crawl stands.
+    """Say how the crawl stands; the exit status is 1 when inbox entries could not be read.
 
     Raises:
         as `read_status`.
     """
     found = asyncio.run(read_status(config))
-    return Answer(found, status_text(found))
+    return Answer(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
 
 
 async def read_status(config: Config) -> dict[str, Any]:
@@ -71,6 +72,10 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             for name, report in nodes.items()
         },
         "partitions": {"all": seen.partitions, "owned": seen.owned, "damaged": seen.counts["damaged"]},
+        "rejected": {
+            "entries": seen.counts["rejected"],
+            "below": [str(config.crawl.crawl_dir / f"p{number:04d}" / REJECTED) for number in seen.rejected_in],
+        },
         "hosts": {
             "ready": seen.hosts_ready,
             "waiting": seen.hosts_waiting,
@@ -116,6 +121,13 @@ def status_text(status: dict[str, Any]) -> str:
     if damaged := status["partitions"]["damaged"]:
         lines.append(
             f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
+        )
+    if rejected := status["rejected"]["entries"]:
+        first, *others = status["rejected"]["below"]
+        more = f" and {len(others)} more" if others else ""
+        lines.append(
+            f"rejected    {rejected:,} inbox entries could not be read; they lie below {first}{more}: "
+            f"see scrapy frontier rejected"
         )
     if urls["lost"]:
         lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.commands.answer import Answer
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.partition import Partition
+from bigcrawl.scheduler.rejected import rejected_entries
 from bigcrawl.warc import recovery
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
 
 
 def damage_of(config: Config) -> Iterator[str]:
-    """Yield a line for each damaged file: path, byte and what was expected; changes nothing.
+    """Yield a line for each damaged file: path, byte and what was expected; and for each rejected one. Changes nothing.
 
     Reads every partition's committed files and every closed WARC file; one that is still being written
     (`.open`) belongs to its writer, or to the next start, which cuts its tail.
@@ -42,6 +43,8 @@ def damage_of(config: Config) -> Iterator[str]:
         raise ConfigError(f"{directory} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR")
     for partition in sorted(directory.glob("p[0-9]*")):
         yield from map(str, Partition.verify(partition))
+    for entry in rejected_entries(directory):
+        yield f"{entry.path}: rejected: {entry.problem or 'it can be read by now'}; see scrapy frontier rejected"
     if config.crawl.warc_dir is not None:
         yield from _damaged_warcs(config.crawl.warc_dir)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from scrapy import Request
 from scrapy.exceptions import CloseSpider
 
 from bigcrawl.config import read_config
-from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.links import Links, PageLimits, set_page_limits
 from bigcrawl.middlewares.page_wishes import PageWishes
@@ -26,7 +27,7 @@ from bigcrawl.scheduler.registry import frontier_of, storage_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -76,6 +77,11 @@ class LinksMiddleware:
             async for output in start:
                 yield output
             return
+        try:
+            self._allowed()
+        except ConfigError as error:
+            frontier.fail(error)
+            raise CloseSpider("bigcrawl_failed") from error
         if hasattr(self._spider, SITEMAPS_METHOD):
             frontier.tell_sitemaps(self._sitemaps_found)
         if not await frontier.claim_start(self._spider):
@@ -191,11 +197,26 @@ class LinksMiddleware:
 
     def _canonical(self, links: Links) -> Iterable[str]:
         """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
-        allowed = tuple(getattr(self._spider, "allowed_domains", None) or ())
+        allowed = self._allowed()
         # Most often there is nothing to do, and that is told without a look at each URL.
         if links.canonical and not allowed and max(map(len, links.urls), default=0) <= self._url_bytes_max:
             return links.urls
         return self._crawlable(links, allowed)
+
+    def _allowed(self) -> tuple[str, ...]:
+        """The domains that the spider keeps to; none: it goes anywhere.
+
+        Raises:
+            ConfigError: the attribute is a text, for instance, whose letters would be the domains.
+        """
+        domains = getattr(self._spider, "allowed_domains", None)
+        if not domains:
+            return ()
+        if isinstance(domains, str | bytes) or not isinstance(domains, Iterable):
+            raise ConfigError(
+                f"the spider's allowed_domains is {domains!r}: it must be a list, ['a.example', 'b.example']"
+            )
+        return _spelt(tuple(domains))
 
     def _crawlable(self, links: Links, allowed: tuple[str, ...]) -> Iterator[str]:
         url_bytes_max = self._url_bytes_max
@@ -243,6 +264,18 @@ async def _outputs(result: Any) -> AsyncIterator[Any]:
     else:
         for output in result or ():
             yield output
+
+
+@lru_cache(1)
+def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
+    """Domains as hosts are compared: in lower case, in A-labels. What is none, as Scrapy warns, allows nothing."""
+    spelt = []
+    for domain in filter(None, domains):
+        try:
+            spelt.append(host_of(canonicalize(f"http://{domain}/")))
+        except UrlError:
+            spelt.append(str(domain))
+    return tuple(spelt) or ("",)
 
 
 @lru_cache(_HOSTS_REMEMBERED)

@@ -1,28 +1,24 @@
 """Requests and Links to bytes and back (steps 1 to 3 and 9); msgpack only, never a pickle.
 
 A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload of a plain link is nil, or its priority where that
-is not 0; that of anything else is what `Request.to_dict` holds beyond the defaults, callbacks by name. Tuples, sets,
-datetimes, and records (Scrapy's Items, dataclasses, named tuples) keep their type: each is an extension type of msgpack
-that holds a list, a text, or [module, class, fields]. A record's class is looked up among those that the process has
-imported already; a message can make nothing be imported, and nothing be called but such a class. Other subclasses of
-dict, str and the like come back as what they are a subclass of.
+is not 0; that of anything else is what `Request.to_dict` holds beyond the defaults, callbacks by name, and values as
+`bigcrawl.scheduler.values` packs them. What a user gave is checked here, before any of it travels.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
-from scrapy import Item, Request
+from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT, UNCHECKED, QueuedUrl
+from bigcrawl.scheduler.values import NOT_STORABLE, culprit, packed, unpacked
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 if TYPE_CHECKING:
@@ -34,12 +30,10 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import UrlKey
 
     Marks = Callable[[str, int], int]
-    KeyOf = Callable[[str, str, bytes], UrlKey]
+    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 # Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
-_TUPLE, _SET, _FROZENSET, _DATETIME, _RECORD = 1, 2, 3, 4, 5
-_NESTED_MAX = 500  # msgpack itself stops at 511; what holds itself has no end
 BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and takes dozens in one message of 512 MB at most
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 _LIST_OF_3 = b"\x93"  # how msgpack begins one
@@ -60,21 +54,36 @@ class Member(NamedTuple):
 
 
 def encode_request(
-    request: Request, spider: Spider, *, key_of: KeyOf, checked: bool, url_bytes_max: int, marks: Marks | None = None
+    request: Request,
+    spider: Spider,
+    *,
+    key_of: KeyOf,
+    checked: bool,
+    url_bytes_max: int,
+    marks: Marks | None = None,
+    jar: object = None,
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
+
+    `jar` is what tells the request from others to the same URL: the cookie jar of a start request.
 
     Raises:
         UrlError: no http(s) URL, or too long.
         RequestNotStorableError: it holds what msgpack cannot; names the key path.
     """
     canonical = canonicalize(request.url, url_bytes_max)
-    payload = _payload(request, spider)
-    depth = int((request._meta or {}).get("depth", 0))
+    priority = _whole(request, "priority", request.priority)
+    depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
+    payload = _payload(request, spider, priority)
     body = _packed_body(request.url, depth, payload)
-    key = key_of(canonical, request.method, request.body)
+    key = key_of(canonical, request.method, request.body, jar_bytes(jar))
     flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
-    return QueuedUrl(key, host_of(canonical), _clamped(request.priority), flags, body), canonical
+    return QueuedUrl(key, host_of(canonical), _clamped(priority), flags, body), canonical
+
+
+def jar_bytes(jar: object) -> bytes:
+    """Return what stands for a cookie jar in a key; nothing for None, Scrapy's own."""
+    return b"" if jar is None else packed(jar)
 
 
 def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Callable[[UrlKey, str], QueuedUrl]:
@@ -85,8 +94,8 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
             any URL of it was noted anywhere.
     """
     source = next(iter(links.urls), "(no URL)")
-    packed: bytes = _packed_body(source, depth, _links_payload(links))
-    after_url = packed[1 + len(msgpack.packb(source)) :]
+    body = _packed_body(source, depth, _links_payload(links))
+    after_url = body[1 + len(_pack(source)) :]
     priority = _clamped(links.priority)
 
     def encode(key: UrlKey, url: str) -> QueuedUrl:
@@ -98,7 +107,7 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
 
 def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
     """Return (url, depth, payload) of a body."""
-    url, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False, ext_hook=_from_ext)
+    url, depth, payload = unpacked(body)
     return url, depth, payload
 
 
@@ -149,6 +158,8 @@ def decode_request(body: bytes, spider: Spider) -> Request:
     payload = dict(payload)
     meta = dict(payload.pop("meta", None) or {})
     meta.setdefault("depth", depth)
+    if "priority" in payload:
+        payload["priority"] = int(payload["priority"])  # earlier versions stored it as it was given
     return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
 
 
@@ -163,8 +174,8 @@ def moved_member(fields: Member, priority: int) -> bytes:
 
 
 def _packed_member(seq: int, *fields: object) -> bytes:
-    packed: bytes = msgpack.packb(fields)
-    return b"%d:" % seq + packed
+    member: bytes = msgpack.packb(fields)
+    return b"%d:" % seq + member
 
 
 def unpack_member(data: bytes) -> Member:
@@ -195,14 +206,15 @@ def _clamped(priority: int) -> int:
 
 def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None) -> bytes:
     try:
-        packed: bytes = msgpack.packb([url, depth, payload], default=_to_ext, strict_types=True)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        path, reason = _culprit(payload if isinstance(payload, dict) else {}, "") or ("request", str(error))
+        body = packed([url, depth, payload])
+    except NOT_STORABLE as error:
+        values = payload if isinstance(payload, dict) else {"priority": payload}
+        path, reason = culprit(values, "") or ("request", str(error))
         raise RequestNotStorableError(url, path, reason) from error
-    if len(packed) > BODY_BYTES_MAX:
-        size = f"is {len(packed)} bytes; {BODY_BYTES_MAX} may be: keep large data elsewhere, and its name in meta"
+    if len(body) > BODY_BYTES_MAX:
+        size = f"is {len(body)} bytes; {BODY_BYTES_MAX} may be: keep large data elsewhere, and its name in meta"
         raise RequestNotStorableError(url, "the whole", size)
-    return packed
+    return body
 
 
 def _links_payload(links: Links) -> dict[str, Any] | int | None:
@@ -222,101 +234,50 @@ def _links_payload(links: Links) -> dict[str, Any] | int | None:
     return payload or links.priority or None
 
 
-def _payload(request: Request, spider: Spider) -> dict[str, Any] | None:
+def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
     """What the request holds beyond a plain GET's defaults."""
     try:
         whole = request.to_dict(spider=spider)
     except ValueError as error:
-        raise RequestNotStorableError(
-            request.url, "callback or errback", f"is no method of the spider: {error}"
-        ) from error
+        raise _no_method(request, spider) from error
     meta = {key: value for key, value in whole.pop("meta").items() if key not in _TRANSIENT_META}
     whole.pop("url")
+    whole["priority"] = priority
     plain = {"method": "GET", "encoding": "utf-8"}
     payload = {key: value for key, value in whole.items() if value and plain.get(key) != value}
+    if "cookies" in payload:
+        _check_cookies(request)
+    if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
+        raise RequestNotStorableError(request.url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
     # The URL is kept as Scrapy escaped it once; escaping it again must not change the key.
     payload["meta"] = meta
     return payload
 
 
-def _to_ext(value: object) -> Any:
-    """Keep the type of what msgpack would lose; unwrap subclasses of plain types."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return _record(value, value._asdict())  # type: ignore[attr-defined]
-    if isinstance(value, tuple):
-        return msgpack.ExtType(_TUPLE, _nested(list(value)))
-    if isinstance(value, frozenset):
-        return msgpack.ExtType(_FROZENSET, _nested(list(value)))
-    if isinstance(value, set):
-        return msgpack.ExtType(_SET, _nested(list(value)))
-    if isinstance(value, datetime.datetime):
-        return msgpack.ExtType(_DATETIME, value.isoformat().encode())
-    if isinstance(value, Item):
-        return _record(value, dict(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return _record(value, {field.name: getattr(value, field.name) for field in fields if field.init})
-    kinds: tuple[type[Any], ...] = (str, bytes, bool, int, float, dict, list)
-    for plain in kinds:
-        if isinstance(value, plain):
-            return plain(value)
-    raise TypeError(f"cannot store {type(value).__name__}")
+def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
+    """Which of the request's functions lives in this process alone."""
+    for path in ("callback", "errback"):
+        function = getattr(request, path)
+        if function is not None and getattr(spider, getattr(function, "__name__", ""), None) != function:
+            break
+    return RequestNotStorableError(request.url, path, no_method(path, function))
 
 
-def _record(value: object, fields: dict[str, Any]) -> msgpack.ExtType:
-    kind = type(value)
-    if _class_of(kind.__module__, kind.__qualname__) is not kind:
-        raise TypeError(f"cannot store {kind.__name__}: the class is not at the top level of its module")
-    return msgpack.ExtType(_RECORD, _nested([kind.__module__, kind.__qualname__, fields]))
-
-
-def _class_of(module: str, name: str) -> type[Any] | None:
-    """The Item, dataclass or named tuple of that name; None when it is not there, or is something else."""
-    found = getattr(sys.modules.get(module), name, None)
-    if not isinstance(found, type):
-        return None
-    is_named_tuple = issubclass(found, tuple) and hasattr(found, "_fields")
-    return found if is_named_tuple or issubclass(found, Item) or dataclasses.is_dataclass(found) else None
-
-
-def _from_ext(code: int, data: bytes) -> Any:
-    if code == _DATETIME:
-        return datetime.datetime.fromisoformat(data.decode())
-    if code == _RECORD:
-        module, name, fields = msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_from_ext)
-        kind = _class_of(module, name)
-        if kind is None:
-            raise ValueError(f"the class {module}.{name} is not among those that this spider uses")
-        return kind(**fields)
-    kinds: dict[int, type] = {_TUPLE: tuple, _SET: set, _FROZENSET: frozenset}
-    if code not in kinds:
-        raise ValueError(f"unknown extension type {code}")
-    return kinds[code](msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_from_ext))
-
-
-def _nested(value: object) -> bytes:
-    packed: bytes = msgpack.packb(value, default=_to_ext, strict_types=True)
-    return packed
-
-
-def _culprit(value: object, path: str, depth: int = 0) -> tuple[str, str] | None:
-    """Return (key path, reason) of the first value that cannot be stored, or None."""
-    if depth > _NESTED_MAX:
-        return f"{path[:100]}...", "is nested too deep, or holds itself"
-    if isinstance(value, dict | Item):
-        for key, inner in value.items():
-            if found := _culprit(inner, f"{path}[{key!r}]" if path else str(key), depth + 1):
-                return found
-            if found := _culprit(key, f"{path} key {key!r}", depth + 1):
-                return found
-        return None
-    if isinstance(value, list | tuple | set | frozenset):
-        for index, inner in enumerate(value):
-            if found := _culprit(inner, f"{path}[{index}]", depth + 1):
-                return found
-        return None
+def _check_cookies(request: Request) -> None:
+    """Refuse what Scrapy's middleware could not read when the request is fetched, on whichever node."""
+    cookies: Any = request.cookies
     try:
-        _nested(value)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return path, f"holds a {type(value).__name__} ({error})"
-    return None
+        pairs = cookies.items() if isinstance(cookies, dict) else [(row["name"], row["value"]) for row in cookies]
+    except (TypeError, KeyError):
+        reason = f"is {cookies!r}: give it names and values, {{'name': 'value'}}, or a list of dicts that have both"
+        raise RequestNotStorableError(request.url, "cookies", reason) from None
+    for name, value in pairs:
+        if not isinstance(value, str | bytes | int | float | None):
+            raise RequestNotStorableError(request.url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
+
+
+def _whole(request: Request, path: str, value: object) -> int:
+    try:
+        return whole_number(value)
+    except ValueError as error:
+        raise RequestNotStorableError(request.url, path, str(error)) from None

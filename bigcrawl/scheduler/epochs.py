@@ -2,7 +2,7 @@
 
     <state>/p0007/e3/    what the owner of epoch 3 wrote: runs, segments, MANIFEST
     <state>/p0007/e5/    what the owner of epoch 5 writes; runs and segments taken over are hard links into e3/
-    <state>/p0007/rejected/<inbox id>    batches that could not be decoded
+    <state>/p0007/rejected/              what could not be read of the inbox, see `rejected`
 
 Disk is fenced by epoch: an owner writes, renames and deletes only in its own directory (and deletes older
 ones once its own is durable). The highest epoch with a manifest is the truth. A crash while taking over
@@ -91,6 +91,10 @@ class EpochDirectory:
         self.files.sync_file(rejected / entry_id)
         self.files.sync_directory(rejected)
         self.files.sync_directory(rejected.parent)
+
+    def count_set_aside(self) -> int:
+        """Return how many entries lie there: they may have been taken in again, or dropped, by hand."""
+        return len(self.files.list_directory(self.path.parent / REJECTED))
 
     def sync_files(self, names: Iterable[str]) -> None:
         """Sync the files of these names that were written since they were last synced."""

@@ -305,7 +305,7 @@ class Node:
         seen = await self.survey()
         self.membership.remove_locks(seen.named)
         self.pages_before = self._pages_surveyed = seen.pages
-        self.finished = seen.is_empty and await self._finish.is_said(seen)
+        self.finished = seen.is_empty and not seen.holdup and await self._finish.is_said(seen)
         await self.membership.note_taking(self._client)
 
     async def abandon(self) -> None:
@@ -646,19 +646,14 @@ class Node:
             self.finished = offered == self.outbox.offered
             self._said_too_soon = not self.finished
             self.handout.wake_engine()
-        self._end_with_damage()
+        self._end_held_up()
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
-    def _end_with_damage(self) -> None:
-        """End a crawl that would go on for ever: all that is left waits in damaged partitions."""
+    def _end_held_up(self) -> None:
+        """End a crawl that would go on for ever: all that is left is what nobody can read."""
         is_stuck = self._finish.stuck_looks >= STUCK_LOOKS and not self.ownership.damaged.is_looking
         if is_stuck and self._is_idle() and self.config.crawl.close_when_empty:
-            self._on_fatal(
-                ConfigError(
-                    "all that is left waits in damaged partitions: mend or restore their files, which `scrapy frontier "
-                    "verify` names, and start again"
-                )
-            )
+            self._on_fatal(ConfigError(self._finish.holdup))
 
     async def _steer(self) -> float:
         if self.handout.crowd.look(self.handout.held):

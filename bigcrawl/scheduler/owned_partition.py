@@ -329,8 +329,9 @@ class OwnedPartition:
         self.unfolded_urls = 0
         if step.rejected:
             logger.error(
-                "%(count)d inbox entries of partition %(partition)d cannot be decoded; they are kept below %(where)s",
-                {"count": step.rejected, "partition": self.keys.partition, "where": "rejected/ in its directory"},
+                "%(count)d inbox entries of partition %(partition)d could not be read; they are kept, and the crawl is "
+                "not finished without them: see `scrapy frontier rejected`",
+                {"count": step.rejected, "partition": self.keys.partition},
             )
         if self._asked:
             # A step stops before an entry that forgets.
@@ -365,7 +366,7 @@ class OwnedPartition:
             "withheld": self.withheld,
             "seen": self.disk.seen,
             "duplicates": self.disk.duplicates,
-            "rejected": self.disk.rejected,
+            "rejected": self.disk.set_aside,
             "folded_urls": self.disk.folded_urls,
         }
         return scripts.trim_partition(self.keys, self.who, *self._trim, state)

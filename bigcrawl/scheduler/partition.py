@@ -128,6 +128,8 @@ class Partition:
         )
         self._forgotten = 0
         self._without_text_upto = 0
+        self.set_aside = own.count_set_aside()
+        """Inbox entries below `rejected/`, when a step last looked."""
         self._older_removed = False
 
     @classmethod
@@ -417,6 +419,8 @@ class Partition:
             if fresh or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
             self._asked, self._asked_withholds = budgets, self.withholds
+            if self.set_aside or step.rejected:
+                self.set_aside = self._own.count_set_aside()
             return step
 
     def _commit_step(self, step: Step, work: State, inbox_id: str) -> None:

@@ -73,7 +73,7 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
         rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
         # The class's own constructor is Python; this one is not, and leaves the number of fields to the check.
         urls = [_new_url(QueuedUrl, row) for row in rows]
-        is_well_formed = not urls or _are_well_formed(urls)
+        is_well_formed = not urls or _are_well_formed(urls) or _are_well_formed(urls := [*map(_mended, urls)])
     except Exception as error:
         raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
     if not is_well_formed:
@@ -82,6 +82,13 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
 
 
 _new_url = tuple.__new__
+
+
+def _mended(url: QueuedUrl) -> QueuedUrl:
+    """A URL whose priority is a bool or a float: earlier versions sent them as spiders gave them."""
+    is_odd = len(url) == len(QueuedUrl._fields) and type(url.priority) in (bool, float)
+    return url._replace(priority=int(url.priority)) if is_odd else url
+
 
 # By field: exact types, so that no bool passes for a number.
 _FIELD_TYPES = ({int}, {str}, {int}, {int}, {bytes})

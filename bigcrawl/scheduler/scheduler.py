@@ -49,6 +49,7 @@ from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
 from bigcrawl.scheduler.tries import Tries
+from bigcrawl.scheduler.values import note_modules
 from bigcrawl.scheduler.watchdog import Watchdog
 from bigcrawl.url.canonical import UrlError
 from bigcrawl.url.shape import Shapes, kinds_of
@@ -126,6 +127,7 @@ class Scheduler(BaseScheduler):
     async def _open(self, spider: Spider) -> None:
         self._spider = spider
         self._feeds = feeds_of(self._crawler)
+        note_modules()
         join_dns(self.config.dns)
         try:
             if self.config.crawl.is_fresh and any(await delete_crawl(self.config)):
@@ -325,6 +327,8 @@ class Scheduler(BaseScheduler):
         node = self.node
         if node is None:
             return 0
+        if links.callback or links.errback:
+            links.check_methods(self._spider)
         encode = links_encoder(links, depth, self._marks)
         if links.meta:
             self._heed_meta(links.meta)
@@ -549,7 +553,11 @@ class Scheduler(BaseScheduler):
         if held is not None:
             self._tries.try_again(held, request, self._spider, node.handout)
             return True
-        checked = is_start or not request.dont_filter or self._tries.is_redirect(meta)
+        is_redirect = self._tries.is_redirect(meta)
+        checked = is_start or not request.dont_filter or is_redirect
+        jar = meta.get("cookiejar")
+        if jar is not None and not (is_start or (is_redirect and self._tries.is_redirect_in_jar(meta))):
+            jar = None
         url, canonical = encode_request(
             request,
             self._spider,
@@ -557,8 +565,9 @@ class Scheduler(BaseScheduler):
             checked=checked,
             url_bytes_max=self.config.frontier.url_bytes_max,
             marks=self._marks,
+            jar=jar,
         )
-        is_plain = request.method == "GET" and not request.body
+        is_plain = request.method == "GET" and not request.body and jar is None
         if node.link_graph is not None and (page := self._pages.pop(request, "")):
             node.link_graph.note(page, (canonical,))
         if checked and node.outbox.is_recent(node.keys.mark_of(canonical) if is_plain else url.key):
@@ -572,9 +581,9 @@ class Scheduler(BaseScheduler):
         running = self.node.handout.in_process.running if self.node is not None else None
         return running.url if running is not None else ""
 
-    def _key_of(self, canonical: str, method: str, body: bytes) -> UrlKey:
+    def _key_of(self, canonical: str, method: str, body: bytes, jar: bytes) -> UrlKey:
         assert self.node is not None
-        return self.node.keys.of_request(canonical, method, body)
+        return self.node.keys.of_request(canonical, method, body, jar)
 
     def _retry_after_ms(self, response: Response) -> int:
         value, date = (response.headers.get(name, b"") or b"" for name in ("Retry-After", "Date"))

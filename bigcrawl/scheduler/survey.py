@@ -39,6 +39,7 @@ class Survey:
     urls_taken: int = 0
     urls_damaged: int = 0
     inboxes_unfolded: int = 0
+    rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -60,6 +61,21 @@ class Survey:
         return not (urls or hosts)
 
     @property
+    def holdup(self) -> str:
+        """What keeps the crawl from being finished, where nothing else is left to do; empty when nothing does."""
+        if self.counts["damaged"]:
+            return (
+                "all that is left waits in damaged partitions: mend or restore their files, which `scrapy frontier "
+                "verify` names, and start again"
+            )
+        if self.rejected_in:
+            return (
+                f"all is done but that {self.counts['rejected']} inbox entries could not be read: `scrapy frontier "
+                f"rejected` says why; with --retry it takes them in again, with --drop the crawl does without them"
+            )
+        return ""
+
+    @property
     def progress(self) -> tuple[int, ...]:
         """The counters that only grow."""
         return tuple(self.counts[name] for name in ("appended", "admitted", "ended", "folded_urls"))
@@ -72,8 +88,10 @@ async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
     """
     calls = [scripts.look_partition(partition_keys(crawl, partition)) for partition in range(partitions)]
     seen = Survey(partitions)
-    for view in await client.run(calls):
+    for partition, view in enumerate(await client.run(calls)):
         _add(seen, view)
+        if view.count("rejected"):
+            seen.rejected_in.append(partition)
     return seen
 
 
@@ -118,7 +136,8 @@ class FinishCheck:
         self._partitions = partitions
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
-        self.stuck_looks = 0  # in a row that found nothing left but what waits in damaged partitions
+        self.stuck_looks = 0  # in a row that found nothing left but a hold-up
+        self.holdup = ""  # what the last of them found
 
     async def is_said(self, seen: Survey) -> bool:
         """Whether some node has found the crawl finished as it is now: the word may be an old one that arrived late."""
@@ -140,7 +159,8 @@ class FinishCheck:
         if await self._starts_under_way():
             self._before = None
             return False
-        if seen.counts["damaged"]:
+        self.holdup = seen.holdup
+        if seen.holdup:
             await self.take_back()
             self.stuck_looks += 1
             return False

@@ -6,11 +6,12 @@ its host's queue for its next try. What tells them from requests that only copy 
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
-from bigcrawl.scheduler.codec import encode_request, lowered, order_of, pack_member
+from bigcrawl.scheduler.codec import encode_request, jar_bytes, lowered, order_of, pack_member
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
@@ -47,6 +48,15 @@ class Tries:
             return False
         return any(request.url == came_from[-1] for request in self._started)
 
+    def is_redirect_in_jar(self, meta: dict[str, Any]) -> bool:
+        """Whether the URL in process that it is a redirect of is known by its cookie jar, too; see `is_redirect`."""
+        jar = meta["cookiejar"]
+        for request, held in self._started.items():
+            if request.url == meta["redirect_urls"][-1] and (request._meta or {}).get("cookiejar") == jar:
+                canonical = canonicalize(request.url, self._url_bytes_max)
+                return held.fields.key == self._key_of(canonical, request.method, request.body, jar_bytes(jar))
+        return False
+
     def tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
         """The URL in process that this request tries again: a retry of it, or its redirect to itself.
 
@@ -55,10 +65,10 @@ class Tries:
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
-        key = self._key_of(canonical, request.method, request.body)
-        for started, held in self._started.items():
-            if held.fields.key != key:
-                continue
+        jars = dict.fromkeys((jar_bytes(meta.get("cookiejar")), b""))  # if it has one it may be known by it
+        keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
+        known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
+        for _, started, held in sorted(known, key=itemgetter(0)):
             before = started._meta or {}
             came_from = list(before.get("redirect_urls") or [])
             if meta.get("redirect_urls", []) == [*came_from, started.url]:
@@ -79,7 +89,7 @@ class Tries:
         # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has
         # failed it goes behind the others: the next one tells whether it was the host or the page.
         priority = lowered(held.fields.priority) if host_failed else held.fields.priority
-        url = url._replace(priority=priority, flags=held.fields.flags)
+        url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
         held.next_try = pack_member(held.seq, url, attempts)
         if host_failed:
             held.next_order = order_of(priority, held.seq)

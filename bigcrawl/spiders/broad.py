@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import zlib
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from bigcrawl.sitemaps import is_index, locations
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from scrapy.http import Response
 
@@ -55,12 +56,26 @@ class BroadSpider(scrapy.Spider):
         "METAREFRESH_ENABLED": False,
     }
 
-    def __init__(self, seeds: str = "", allowed_domains: str = "", sitemaps: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        seeds: str | PathLike[str] | Iterable[str] = "",
+        allowed_domains: str | Iterable[str] = "",
+        sitemaps: str | bool = "",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        if sitemaps.lower() in ("1", "true", "yes", "on"):
+        if str(sitemaps).lower() in ("1", "true", "yes", "on"):
             self.parse_sitemap_urls = self.follow_sitemaps  # a spider without it is not told of any
         if allowed_domains:
-            self.allowed_domains = allowed_domains.split()
+            self.allowed_domains = (
+                allowed_domains.split() if isinstance(allowed_domains, str) else list(allowed_domains)
+            )
+        if isinstance(seeds, PathLike):
+            seeds = os.fspath(seeds)
+        elif isinstance(seeds, list | tuple):
+            seeds = " ".join(map(str, seeds))
+        if not isinstance(seeds, str):
+            raise ConfigError(f"seeds is {seeds!r}: it must be URLs, or the name of a file of them")
         self.seeds = seeds
         # Part of what tells one set of start requests from another: an edited file is read again.
         self.seeds_version = _version(seeds)

@@ -70,16 +70,17 @@ class Keys:
         """Return the keys of many canonical URLs as `of_url` does, in order, in an array, for DRUM."""
         return np.frombuffer(b"".join(map(self._hash, map(str.encode, canonicals))), dtype="<u8")
 
-    def of_request(self, canonical: str, method: str = "GET", body: bytes = b"") -> UrlKey:
-        """Return the key of a request: that of its URL for a GET without a body, else one of its own.
+    def of_request(self, canonical: str, method: str = "GET", body: bytes = b"", jar: bytes = b"") -> UrlKey:
+        """Return the key of a request: that of its URL for a GET without body and cookie jar, else one of its own.
 
         The method is compared without case. A space cannot occur in a method or a canonical URL, nor a
         line end, so that no two different requests are hashed as the same bytes.
         """
         method = method.upper()
-        if method == "GET" and not body:
+        if method == "GET" and not body and not jar:
             return self.of_url(canonical)
-        return UrlKey(self.of_bytes(f"{method} {canonical}\n".encode() + body))
+        name = f" {jar.hex()}" if jar else ""
+        return UrlKey(self.of_bytes(f"{method} {canonical}{name}\n".encode() + body))
 
     def of_bytes(self, data: bytes) -> int:
         """Return the key of any bytes: 64 bits, unsigned."""

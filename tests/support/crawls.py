@@ -15,11 +15,10 @@ from scrapy.settings import Settings
 
 from bigcrawl.config import read_config
 from bigcrawl.redisdb.embedded import running_url
-from bigcrawl.scheduler.codec import decode_body, unpack_member
+from bigcrawl.scheduler.codec import look_at_address, unpack_member
 from bigcrawl.simweb.access_log import read_exchanges
 from bigcrawl.simweb.checker import Exchange, Report, Rules, check
 from bigcrawl.simweb.state import SavedWeb, load
-from bigcrawl.url.canonical import canonicalize
 from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -215,4 +214,4 @@ def second_process_of(crawl: Crawl, name: str = "second") -> Crawl:
 
 def _url_of(record: bytes) -> str:
     member = record.split(b"\n", 3)[3]
-    return canonicalize(decode_body(unpack_member(member).body)[0]) if member else ""
+    return look_at_address(unpack_member(member).body)[0] if member else ""

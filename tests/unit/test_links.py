@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Spider
@@ -345,3 +345,31 @@ def test_a_long_base_makes_no_long_urls(limits: Callable[[PageLimits], None]) ->
 def limits() -> Iterator[Callable[[PageLimits], None]]:
     yield set_page_limits
     set_page_limits(PageLimits())
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"urls": "/page"}, r"urls is '/page', one text: write Links\(\['/page'\]\)"),
+        ({"urls": b"/page"}, r"urls is b'/page'"),
+        ({"urls": None}, "urls is None"),
+        ({"urls": [URL, b"/page"]}, r"urls\[1\] is b'/page'"),
+        ({"urls": [URL, None]}, r"urls\[1\] is None"),
+        ({"urls": [URL], "base": b"http://a.example/"}, "base is b'http://a.example/'"),
+        ({"urls": [URL], "nofollow": URL}, "nofollow is"),
+        ({"urls": [URL], "meta": "depth"}, "meta is 'depth'"),
+        ({"urls": [URL], "meta": {"depth": "2nd"}}, r"meta\['depth'\] is '2nd'"),
+        ({"urls": [URL], "cb_kwargs": [("a", 1)]}, "cb_kwargs is"),
+        ({"urls": [URL], "cb_kwargs": {1: "a"}}, "cb_kwargs has the key 1"),
+    ],
+)
+def test_wrong_arguments_are_refused_where_they_are_given(fields: dict[str, Any], said: str) -> None:
+    """With what to write instead: the traceback shows the spider's own line."""
+    with pytest.raises(ContractError, match=said):
+        Links(**fields)
+
+
+def test_urls_may_be_any_collection() -> None:
+    """What can be counted and cut is made of a generator, a set or a dict's keys."""
+    for urls in ((URL,), {URL}, (url for url in [URL]), {URL: 1}.keys()):
+        assert list(Links(urls).urls) == [URL]  # type: ignore[arg-type]

@@ -127,7 +127,8 @@ def test_request_that_cannot_be_kept_is_told_and_the_crawl_goes_on(
     assert site.paths() == ["/", "/page/fine"]
     files, function, spider = ours.lines("ERROR")
     assert "meta['shelf']['files'][1] holds a StringIO" in files
-    assert "callback or errback is no method of the spider" in function
+    assert "callback is <function _nothing" in function
+    assert "make it a method of the spider and write callback=self.NAME" in function
     assert "cb_kwargs['spider'] holds a ImpossibleSpider" in spider
     assert "'bigcrawl/dropped/not-storable': 4," in ours.log
     assert "'bigcrawl/dropped/url-scheme': 1," in ours.log

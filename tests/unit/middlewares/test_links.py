@@ -246,6 +246,56 @@ def test_a_large_batch_is_offered_in_portions_each_when_there_is_room() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize(
+    "domains", [["A.Example"], ("a.example.",), {"a.example", None}, ["B\u00dcCHER.example", "a.example"]]
+)
+def test_allowed_domains_are_names_in_any_spelling(domains: Any) -> None:
+    """A host is compared in lower case and A-labels, however the spider writes it."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        desk.crawler.spider.allowed_domains = domains  # type: ignore[union-attr]
+        await desk.page(Links(["http://www.a.example/", "http://c.example/"]))
+        await desk.page(Links(["http://xn--bcher-kva.example/"]))
+        assert desk.frontier is not None
+        assert desk.frontier.events[0] == ("links", ["http://www.a.example/"], 1)
+        assert len(desk.frontier.events[1][1]) == len(domains) - 1 - (None in domains)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("domains", [[None], [""]])
+def test_allowed_domains_that_name_none_allow_none(domains: Any) -> None:
+    """A list with nothing in it that is a name is no list that was left out."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        desk.crawler.spider.allowed_domains = domains  # type: ignore[union-attr]
+        await desk.page(Links(["http://a.example/"]))
+        assert desk.frontier is not None
+        assert desk.frontier.events == [("links", [], 1)]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("domains", ["a.example", b"a.example", 7])
+def test_allowed_domains_that_are_no_list_end_the_crawl_at_its_start(domains: Any) -> None:
+    """A text is a list of its letters, and every link would be offsite: the error says what to write."""
+
+    async def scenario() -> None:
+        desk = Desk(Frontier())
+        desk.crawler.spider.allowed_domains = domains  # type: ignore[union-attr]
+        with pytest.raises(CloseSpider):
+            await desk.start(Links(["http://a.example/"]))
+        assert desk.frontier is not None
+        assert isinstance(desk.frontier.failed, ConfigError)
+        assert f"allowed_domains is {domains!r}" in str(desk.frontier.failed)
+        assert "a list" in str(desk.frontier.failed)
+        assert desk.frontier.events == []
+
+    asyncio.run(scenario())
+
+
 def test_start_is_claimed_first_and_said_to_be_done_last() -> None:
     """Requests are noted as start requests before the engine sees them; `end` only when all are out."""
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import datetime
+import enum
 import io
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgpack
+import numpy as np
 import pytest
 from scrapy import Field, FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, XmlRpcRequest
 
 import bigcrawl
-from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.links import Links
 from bigcrawl.scheduler.codec import (
     Member,
@@ -53,6 +56,45 @@ class Point:
 class Pair(NamedTuple):
     left: Any
     right: Any
+
+
+class Grade(enum.Enum):
+    HIGH = "high"
+    LOW = 7
+
+
+class Step(enum.IntEnum):
+    FIRST = 1
+
+
+class Side(enum.Flag):
+    LEFT = 1
+    RIGHT = 2
+
+
+class Inner:
+    class Kind(enum.Enum):
+        HARD = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    when: datetime.date
+    price: Decimal
+
+
+@dataclass
+class Counted:
+    """Counts how often its own code ran."""
+
+    made: ClassVar[list[str]] = []
+    given: InitVar[int]
+    number: int = 0
+    later: list[int] = field(default_factory=list, init=False)
+
+    def __post_init__(self, given: int) -> None:
+        self.number += given
+        self.made.append("made")
 
 
 class ShopSpider(Spider):
@@ -149,6 +191,12 @@ def test_subclasses_come_back_as_what_they_are(request_: Request, spider: ShopSp
         Basket(goods=[(1, 2)], owner=Point(1, (2, 3))),
         Point(1, (2,)),
         Pair({1}, Pair("a", b"b")),
+        datetime.date(2026, 11, 23),
+        datetime.time(5, 30, tzinfo=datetime.UTC),
+        datetime.timedelta(-1, 5, 7),
+        [Decimal("1.10"), Decimal("-1E+400"), Decimal("Infinity")],
+        [Grade.LOW, {Grade.HIGH: Step.FIRST}, Side.LEFT, Side.LEFT | Side.RIGHT, Side(0)],
+        Fixed(datetime.date(2026, 11, 23), Decimal("0.30")),
     ],
     ids=repr,
 )
@@ -157,6 +205,90 @@ def test_values_keep_their_type(value: object, spider: ShopSpider) -> None:
     found = kept(value, spider)
     assert found == value
     assert repr(found) == repr(value)
+
+
+def test_records_come_back_as_they_were_and_none_of_their_code_runs(spider: ShopSpider) -> None:
+    """Neither constructor nor `__post_init__` is called with what a message holds; fields that they made are kept."""
+    value = Counted(3, 4)
+    value.later.append(5)
+    Counted.made.clear()
+    assert kept(value, spider) == value
+    assert Counted.made == []
+
+
+def test_fields_that_a_class_was_given_since_have_their_defaults(spider: ShopSpider) -> None:
+    """A record that was stored by an older version of the class is read; one with a field too many is not."""
+    for fields, wanted in (({"x": 1}, Point(1)), ({"x": 1, "gone": 2}, None), ({}, None)):
+        record = msgpack.ExtType(5, msgpack.packb([__name__, "Point", fields]))
+        body = msgpack.packb((URL, 0, {"meta": {"value": record}}))
+        if wanted is None:
+            with pytest.raises(ValueError, match="Point"):
+                decode_request(body, spider)
+        else:
+            assert decode_request(body, spider).meta["value"] == wanted
+
+
+def test_numbers_of_numpy_come_back_as_pythons(spider: ShopSpider) -> None:
+    """They are equal, and no process needs numpy to read them."""
+    found = kept([np.int64(5), np.float32(0.5), np.float64(2.5), np.bool_(True)], spider)
+    assert found == [5, 0.5, 2.5, True]
+    assert [type(number) for number in found] == [int, float, float, bool]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (True, 1),
+        (2.0, 2),
+        (np.int64(-3), -3),
+        (np.uint8(4), 4),
+        (np.bool_(True), 1),
+        (Step.FIRST, 1),
+        (np.float32(7), 7),
+    ],
+    ids=repr,
+)
+def test_whole_numbers_of_any_kind_are_priorities(given: Any, wanted: int, spider: ShopSpider) -> None:
+    """What Scrapy lets pass, or is set later, is an int before it travels: others of its batch must not suffer."""
+    request = Request(URL)
+    request.priority = given
+    links = Links([URL], priority=given)
+    with_meta = Links([URL], priority=given, meta={"a": 1})
+    encoded = [links_encoder(batch, 0)(url_key(URL), URL) for batch in (links, with_meta)]
+    for url in (stored(request, spider), *encoded):
+        [arrived] = decode_batch(encode_batch([url]))
+        found = decode_request(arrived.body, spider).priority
+        assert (arrived.priority, found) == (wanted, wanted)
+        assert (type(arrived.priority), type(found)) == (int, int)
+
+
+@pytest.mark.parametrize("given", [0.5, "1", None, float("nan"), float("inf"), np.float64(1.5), Decimal(1)], ids=repr)
+def test_any_other_priority_is_refused_where_it_is_given(given: Any, spider: ShopSpider) -> None:
+    """The error names the request and the value."""
+    request = Request(URL)
+    request.priority = given
+    with pytest.raises(RequestNotStorableError, match="priority") as caught:
+        stored(request, spider)
+    assert URL in str(caught.value)
+    assert repr(given) in str(caught.value)
+    with pytest.raises(ContractError, match="priority") as refused:
+        Links([URL], priority=given)
+    assert URL in str(refused.value)
+    assert repr(given) in str(refused.value)
+
+
+def test_callback_that_is_no_method_is_told_what_to_write(spider: ShopSpider) -> None:
+    """A lambda and a nested function live in one process alone; a method goes by its name."""
+
+    def inline(response: Any) -> None: ...
+
+    functions: tuple[Any, ...] = (lambda response: None, inline)
+    for function in functions:
+        for field_name in ("callback", "errback"):
+            with pytest.raises(RequestNotStorableError) as caught:
+                stored(Request(URL, **{field_name: function}), spider)
+            assert f"{field_name}=self." in str(caught.value)
+            assert "cb_kwargs" in str(caught.value)
 
 
 def test_subclasses_of_plain_types_come_back_plain(spider: ShopSpider) -> None:
@@ -168,6 +300,7 @@ def test_subclasses_of_plain_types_come_back_plain(spider: ShopSpider) -> None:
     class Table(dict[str, int]):
         pass
 
+    assert round_trip(Request(URL, cb_kwargs={Word("a"): 1}), spider).cb_kwargs == {"a": 1}
     found = kept([Word("a"), Table(b=1)], spider)
     assert found == ["a", {"b": 1}]
     assert [type(inner) for inner in found] == [str, dict]
@@ -195,8 +328,15 @@ def _holding_itself() -> list[Any]:
         ({"meta": {"kind": Point}}, "meta['kind']"),
         ({"cookies": {"name": _Local()}}, "cookies['name']"),
         ({"meta": {"ring": _holding_itself()}}, "meta['ring'][0][0]"),
-        ({"callback": lambda response: None}, "callback or errback"),
-        ({"errback": print}, "callback or errback"),
+        ({"callback": lambda response: None}, "callback"),
+        ({"errback": print}, "errback"),
+        ({"meta": {"kind": Inner.Kind.HARD}}, "meta['kind']"),
+        ({"cb_kwargs": {7: "no name"}}, "cb_kwargs"),
+        ({"meta": {"depth": "deep"}}, "meta['depth']"),
+        ({"cookies": "a=b"}, "cookies"),
+        ({"cookies": [{"name": "a"}]}, "cookies"),
+        ({"cookies": {"a": Decimal(1)}}, "cookies['a']"),
+        ({"cookies": [{"name": "a", "value": ("b",)}]}, "cookies['a']"),
         ({"body": bytes(4 << 20)}, "the whole"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

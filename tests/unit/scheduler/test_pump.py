@@ -144,6 +144,38 @@ def test_links_refused_once_can_be_offered_later(
     asyncio.run(scenario())
 
 
+class NamedSpider(Spider):
+    name = "named"
+
+    def parse_feed(self, response: Any) -> None:
+        """Names a callback."""
+
+
+@pytest.mark.parametrize("field_name", ["callback", "errback"])
+def test_links_to_a_method_that_the_spider_lacks_are_refused(
+    tmp_path: Path, crawl_name: str, redis_url: str, field_name: str
+) -> None:
+    """A name with a slip of the pen in it, or another object's method: said now, not with the first page."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path)
+            frontier.node = node = await w.joined()
+            frontier._spider = NamedSpider()
+            urls = ["http://a.example/1"]
+            bad: tuple[Any, ...] = ("parse_fed", "name", w.web.__call__)
+            for method in bad:
+                with pytest.raises(RequestNotStorableError, match=f"{field_name} is ") as caught:
+                    frontier.offer_links(Links(urls, **{field_name: method}), urls, 1)
+                assert f"{field_name}=self." in str(caught.value)
+            assert node.outbox.offered == 0
+            methods: tuple[Any, ...] = ("parse_feed", frontier._spider.parse_feed)
+            for good in methods:
+                assert frontier.offer_links(Links(urls, **{field_name: good}), urls, 1) == (good == "parse_feed")
+
+    asyncio.run(scenario())
+
+
 def test_request_refused_once_can_be_queued_later(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """As with links."""
 

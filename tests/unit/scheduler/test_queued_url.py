@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgpack
 import pytest
 from isal import isal_zlib
@@ -56,3 +58,12 @@ def test_what_is_no_list_is_no_batch(value: object) -> None:
     """Any other msgpack value is refused."""
     with pytest.raises(BatchFormatError):
         decode_batch(packed(value))
+
+
+@pytest.mark.parametrize(("sent", "read"), [(True, 1), (False, 0), (2.0, 2), (0.5, 0), (-1.5, -1)])
+def test_priorities_that_earlier_versions_sent_are_read(sent: Any, read: int) -> None:
+    """They took bools and floats from spiders as they were; a batch must not be lost for one of them."""
+    urls = [QueuedUrl(1, "a.example", 0, 0, b"x"), QueuedUrl(2, "a.example", sent, 0, b"y")]
+    found = decode_batch(encode_batch(urls))
+    assert found == [urls[0], urls[1]._replace(priority=read)]
+    assert {type(url.priority) for url in found} == {int}

@@ -24,7 +24,7 @@ OFF = ("COOKIES_ENABLED", "DOWNLOADER_STATS", "METAREFRESH_ENABLED")
 PAGE = b'<html><a href="/x">x</a><a href="http://b.example/">b</a></html>'
 
 
-def start_of(seeds: str) -> list[list[str]]:
+def start_of(seeds: Any) -> list[list[str]]:
     """The batches that a spider starts with."""
 
     async def collect() -> list[list[str]]:
@@ -48,6 +48,20 @@ def test_seeds_are_urls_or_a_file_of_them(tmp_path: Path) -> None:
     file.write_text("# of today\n\nHTTP://A.example\n  http://b.example/?q  \n")
     expected = [["http://a.example/", "http://b.example/?q"]]
     assert start_of(str(file)) == start_of("HTTP://A.example http://b.example/?q") == expected
+
+
+def test_seeds_and_options_may_be_pythons_own(tmp_path: Path) -> None:
+    """A script hands over lists, paths and bools where a command line has words."""
+    urls = ["http://a.example/", "http://b.example/"]
+    assert start_of(urls) == [urls]
+    file = tmp_path / "seeds.txt"
+    file.write_text("\n".join(urls))
+    assert start_of(file) == [urls]
+    spider = BroadSpider(urls, allowed_domains=["a.example"], sitemaps=True)
+    assert spider.allowed_domains == ["a.example"]
+    assert hasattr(spider, "parse_sitemap_urls")
+    with pytest.raises(ConfigError, match="seeds is 7"):
+        BroadSpider(7)  # type: ignore[arg-type]
 
 
 def test_many_seeds_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
