@@ -87,6 +87,7 @@ PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
 PUMP_URLS = 32  # ended URLs that are worth a round trip
 PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
 PUMP_IDLE_S = 0.25
+TAKES_MAX = 64  # a pump, while what is taken leaves room and more may be due
 WATCH_S = 1.0
 BEAT_S = 1.0
 BEAT_FED_S = 2.0
@@ -585,7 +586,7 @@ class Node:
 
     def _is_starved(self) -> bool:
         """Whether the node has too little to fetch."""
-        return len(self.handout.held) < self.config.frontier.in_process_max // 2
+        return len(self.handout.held) < max(1, self.config.frontier.in_process_max // 2)
 
     def _may_rest(self) -> bool:
         """Whether merges may take their time; asked from the worker thread."""
@@ -786,8 +787,18 @@ class Node:
     # --- taking and ending
 
     async def _end_and_take(self, *, take: bool) -> bool:
-        """Acknowledge what is safe and take what there is room for; True when anything moved."""
-        return await self._exchange.run(acknowledge=self._may_acknowledge(), urls_max=self._room() if take else 0)
+        """Acknowledge what is safe and take what there is room for; True when anything moved.
+
+        Room that was kept for partitions which then had less to give goes to the next ones at once, while the engine
+        has nothing to do.
+        """
+        exchange = self._exchange
+        moved = await exchange.run(acknowledge=self._may_acknowledge(), urls_max=self._room() if take else 0)
+        for _ in range(TAKES_MAX):
+            if not take or self.handout.buffered or not exchange.has_more_due or not (room := self._room()):
+                break
+            moved = await exchange.run(acknowledge=False, urls_max=room) or moved
+        return moved
 
     def _room(self) -> int:
         """URLs that may be taken now; none when the node stops, or cannot keep what their pages would bring."""
