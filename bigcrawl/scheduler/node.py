@@ -240,7 +240,7 @@ class Node:
             self.partition_of_host,
             self._shared_hosts,
         )
-        robots.host_fails = self.handout.fails
+        robots.host_fails = self.handout.health.fails
         robots.start = self.handout.start_aside
         return robots
 
