@@ -42,6 +42,7 @@ ASKED_AGAIN_MAX = 16  # starts that were missed, at a time
 SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
 BAD_PAGES_MAX = 2  # in a row: one may be bad on any host
 NEVER_MS = 1 << 62
+SILENT_MS = 2_000  # a fetch that has taken so long may take minutes: the last pages of a crawl are fetched elsewhere
 SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
 RETURN = b"="
@@ -99,6 +100,17 @@ class Handout:
     def buffered(self) -> int:
         """URLs that wait for the engine."""
         return len(self._buffer) + len(self._missed) + self.suspects.waiting
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being fetched, and nothing could be."""
+        return not (self._fetching or self.buffered)
+
+    @property
+    def soon_ended(self) -> int:
+        """The URLs held, but for those whose hosts have been silent for a while. Cost: O(URLs held)."""
+        since_ms = self._clock.monotonic_ms() - SILENT_MS
+        return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
     @property
     def late_ms(self) -> float:

@@ -23,6 +23,7 @@ import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import (
@@ -546,6 +547,8 @@ class Node:
         """Whether a round trip is worth its CPU now: a page's share of it shrinks with the batch."""
         if self._is_hungry or self.handout.held.has_safe(PUMP_URLS):
             return True
+        if self.handout.is_idle and self.handout.held.has_safe(1):
+            return True
         return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
     async def _flush(self) -> None:
@@ -814,5 +817,11 @@ class Node:
         if self.speed.limits:
             room = min(room, self.speed.room(self.handout.buffered + self._gatekeeper.waiting))
         if self.config.crawl.pages_max:
-            room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
+            room = min(room, self._pages_left() - self.handout.soon_ended)
         return max(0, room)
+
+    def _pages_left(self) -> int:
+        """What is this node's to fetch of what BIGCRAWL_MAX_PAGES left at the last survey; busy nodes share it."""
+        others = sum(report.get("held", 0) > 0 for name, report in self.membership.reports.items() if name != self.node_id)
+        left = self.config.crawl.pages_max - self.pages_before
+        return ceil(left / (1 + others)) - (self._exchange.pages - self._pages_counted)
