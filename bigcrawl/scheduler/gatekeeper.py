@@ -3,7 +3,8 @@
     0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
-    3 address    refused, or no such name: the URL ends, and what waits of its host; unknown: its host is tried later; another crawl has the host: the URL returns
+    3 address    refused, or no such name: what waits of its host ends with the URL; unknown: its host is tried later;
+                 another crawl has the host: the URL returns
     4 gates      spaces that hosts share and the server grant a start; whose turn is far ahead returns until then
     5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
 

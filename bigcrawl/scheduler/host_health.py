@@ -10,6 +10,7 @@ after the other, which is no failure of the host, make it rest longer and longer
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -18,6 +19,8 @@ from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.held import HeldUrl
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -77,7 +80,7 @@ class HostHealth:
         self._note_bad(held.host, bad, held.fields.key, 0)
 
     def note_failure(self, held: HeldUrl, said: str) -> bool:
-        """A page or a robots.txt failed, by an outcome of `FAILURES` or as `said`; whether it is its host that fails."""
+        """A page failed, by an outcome of `FAILURES`, or what was `said` instead; whether it is its host that fails."""
         host = held.host
         bad = self._bad.get(host, NONE_BAD)
         page: int | str = held.fields.key if said in FAILURES else held.authority
@@ -89,7 +92,9 @@ class HostHealth:
         if is_in_doubt and said in DOUBTFUL and not held.retry_after_ms:
             self._note_bad(host, bad, page, bad.silent + (not is_known))
             return False
-        self._answered.pop(host, None)
+        if host in self._answered:
+            del self._answered[host]
+            logger.info("%(host)s fails, by %(why)s: its URLs wait for it", {"host": host, "why": said})
         self._bad.pop(host, None)
         remember(self._failing, host, held.fields.key)
         return True

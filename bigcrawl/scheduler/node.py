@@ -822,6 +822,8 @@ class Node:
 
     def _pages_left(self) -> int:
         """What is this node's to fetch of what BIGCRAWL_MAX_PAGES left at the last survey; busy nodes share it."""
-        others = sum(report.get("held", 0) > 0 for name, report in self.membership.reports.items() if name != self.node_id)
+        others = sum(
+            report.get("held", 0) > 0 for name, report in self.membership.reports.items() if name != self.node_id
+        )
         left = self.config.crawl.pages_max - self.pages_before
-        return ceil(left / (1 + others)) - (self._exchange.pages - self._pages_counted)
+        return ceil(left / (1 + int(others))) - (self._exchange.pages - self._pages_counted)

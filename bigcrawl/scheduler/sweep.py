@@ -1,9 +1,9 @@
 """URLs that cannot be fetched leave in bulk (step 10): not one by one, each through a take and an acknowledgement.
 
-When a taken URL turns out to be forbidden, its host's name not to exist, or its address to be closed, what else waits of
-its host in Redis is looked through, and what is so as well is ended there in one call: no place in the node, no fetch
-slot, no delay. The step of the partition then admits the host's next ones from disk, and the first of those that is
-taken begins it again.
+When a taken URL turns out to be forbidden, or out of reach, its host's name not to exist, or its address to be closed,
+what else waits of its host in Redis is looked through, and what is so as well is ended there in one call: no place in
+the node, no fetch slot, no delay. The step of the partition then admits the host's next ones from disk, and the first of
+those that is taken begins it again.
 
 A sweep pays where much is to end. After one that found less than a half to be so, the host is not swept again
 for `REST_MS`: its few such URLs are ended as they are taken.
@@ -114,7 +114,7 @@ class Sweeper:
         return ended
 
     def _outcome(self, member: bytes, reason: str) -> bytes:
-        """The outcome of a URL that ends for the reason; empty for one that does not, or has to be looked at otherwise."""
+        """The outcome of a URL that ends for the reason; empty for one that does not, or must be taken for it."""
         try:
             fields = unpack_member(member)
             url, is_canonical, has_errback = look_at_body(fields.body)

@@ -73,8 +73,8 @@ class Tries:
         if is_failure(held.outcome) and handout.health.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
         url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
-        # A redirect keeps its place: the order in Redis is the one it was admitted with. What has failed goes behind the
-        # host's others: they have done nothing, and the next one tells whether it was the host or the page.
+        # A redirect keeps its place: the order in Redis is the one it was admitted with. What has failed goes behind
+        # the host's others: they have done nothing, and the next one tells whether it was the host or the page.
         priority = lowered(held.fields.priority) if goes_behind else held.fields.priority
         url = url._replace(priority=priority, flags=held.fields.flags)
         held.next_try = pack_member(held.seq, url, attempts)

@@ -1,10 +1,11 @@
-"""Bad pages of good hosts, in real crawls: they hold up nobody; a host that fails as such is left alone all the same."""
+"""Bad pages of good hosts, in real crawls: they hold up nobody; a host that fails as such is left alone."""
 
 from __future__ import annotations
 
 import socket
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_host_that_fails_page_after_page_is_left_alone(tmp_path: Path, status: i
     backoff_s = 5
 
     def overloaded(path: str) -> Answer:
-        is_over = any(later - at >= backoff_s for (at, *_), (later, *_) in zip(host.pages, host.pages[1:]))
+        is_over = any(later - at >= backoff_s for (at, *_), (later, *_) in pairwise(host.pages))
         return (status, {}) if 4 <= len(host.pages) < 20 and not is_over else well(path)
 
     host: Host

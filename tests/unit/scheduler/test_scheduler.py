@@ -123,7 +123,7 @@ def test_digest_tells_start_requests_apart_by_spider_and_arguments() -> None:
 
 @pytest.mark.parametrize(("outcome", "goes_behind"), [("status:301", False), ("status:500", True)])
 def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, goes_behind: bool) -> None:
-    """Scrapy carries a URL's retries along with its redirects; only a try that failed goes behind the host's other URLs."""
+    """Scrapy carries a URL's retries along with its redirects; only a failed try goes behind the others."""
     frontier = new_scheduler(tmp_path)
     frontier.node = SimpleNamespace(handout=None, keys=KEYS)  # type: ignore[assignment]
     frontier._spider = Spider(name="test")

@@ -176,9 +176,7 @@ def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_n
     asyncio.run(scenario())
 
 
-def test_urls_of_a_host_that_does_not_exist_end_in_a_few_takes(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
+def test_urls_of_a_host_that_does_not_exist_end_in_a_few_takes(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Two thousand of them, each counted and told; what another host has waits for none of it."""
 
     async def scenario() -> None:
