@@ -2,8 +2,8 @@
 
 When a taken URL turns out to be forbidden, or out of reach, its host's name not to exist, or its address to be closed,
 what else waits of its host in Redis is looked through, and what is so as well is ended there in one call: no place in
-the node, no fetch slot, no delay. The step of the partition then admits the host's next ones from disk, and the first of
-those that is taken begins it again.
+the node, no fetch slot, no delay. The step of the partition then admits the host's next ones from disk, and the first
+of those that is taken begins it again.
 
 A sweep pays where much is to end. After one that found less than a half to be so, the host is not swept again
 for `REST_MS`: its few such URLs are ended as they are taken.
