@@ -302,7 +302,9 @@ def _trap_text(data: dict[str, Any]) -> str:
 
 def _place_in_queue(data: dict[str, Any]) -> str:
     ahead = f", behind {data['ahead']:,} others" if data["ahead"] else ""
-    return ahead + (f"; {data['failed_tries']} tries failed" if data["failed_tries"] else "")
+    tries = data["failed_tries"]
+    times = "a try" if tries == 1 else f"{tries} tries"
+    return ahead + (f"; {times} of it failed, and the next is behind its host's other URLs" if tries else "")
 
 
 def _host_text(data: dict[str, Any]) -> str:

@@ -10,8 +10,9 @@ from bigcrawl.commands.answer import Answer
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import running_url
-from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.epochs import REJECTED
+from bigcrawl.scheduler.owned_partition import scores_of
 from bigcrawl.scheduler.survey import survey
 
 if TYPE_CHECKING:
@@ -51,10 +52,25 @@ async def read_status(config: Config) -> dict[str, Any]:
         finished = await client.command("HGET", keys.crawl, "finished")
         names = [name.decode() for name in await client.command("ZRANGE", keys.beats, 0, -1)]
         reports = await client.commands([("HGET", keys.nodes, name) for name in names])
+        awaited = await _awaited_host(client, config.crawl.name, seen) if not seen.hosts_ready else None
     finally:
         await client.close()
     nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
-    return _status(config, seen, nodes, finished=bool(finished))
+    return {**_status(config, seen, nodes, finished=bool(finished)), "awaited_host": awaited}
+
+
+async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[str, Any] | None:
+    """The host that may be asked first while none may be asked now; None when no URL waits for one."""
+    if not seen.hosts_waiting:
+        return None
+    partitions = [partition_keys(crawl, number) for number in range(seen.partitions)]
+    heads = await client.commands([("ZRANGE", keys.ready, 0, 0, "WITHSCORES") for keys in partitions])
+    due_ms, host, keys = min(
+        (row[0][1], row[0][0], keys) for reply, keys in zip(heads, partitions, strict=True) if (row := scores_of(reply))
+    )
+    failures, why = await client.command("HMGET", keys.host + host, "failures", "why")
+    due_in_s = max(0.0, round((due_ms - client.now_ms()) / 1000, 1))
+    return {"host": host, "due_in_s": due_in_s, "failures": int(failures or 0), "why": (why or b"").decode() or None}
 
 
 def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
@@ -133,6 +149,10 @@ def status_text(status: dict[str, Any]) -> str:
         lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")
     if urls["dead"]:
         lines.append(f"dead        {urls['dead']:,} URLs kill or hang their node; `scrapy frontier dead` lists them")
+    if awaited := status["awaited_host"]:
+        times = f", which failed {awaited['failures']} times in a row, the last by {awaited['why']}"
+        failed = times if awaited["failures"] else ""
+        lines.append(f"waiting     for {awaited['host']}{failed}, for {awaited['due_in_s']:,.1f} s")
     for name, node in status["nodes"].items():
         lines.append(
             f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "

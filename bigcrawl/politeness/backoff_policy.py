@@ -1,7 +1,8 @@
 """When a host has failed, and what is asked of it then: decisions only; clock and randomness are the caller's.
 
 A failure is an answer that says "not now" (429, 503), or no answer at all. Everything else that the host sends, a 500
-too, is an answer: it is the page that is broken, and the page's own bounded tries are enough.
+too, is an answer: it is the page that is broken, and the page's own bounded tries are enough. So may it be with some of
+the failures: which of them are the host's, `bigcrawl.scheduler.host_health` decides.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ OVERLOADED = frozenset({429, 503})
 FAILURES = frozenset(
     {"status:429", "status:503", "error:dns", "error:timeout", "error:refused", "error:connection"},
 )
-"""Outcomes that are the host's failures."""
+"""Outcomes that are the host's failures, or a page's."""
+
+DOUBTFUL = frozenset({"status:503", "error:timeout", "error:refused", "error:connection", "robots"})
+"""Failures that may be one page's, one port's or one scheme's alone."""
 
 NO_WORD = frozenset({"error:other"})
 """Outcomes of a fetch that say nothing of the host: the error is ours."""

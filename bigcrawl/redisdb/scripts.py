@@ -127,6 +127,11 @@ ANSWERS = "+"
 """The `health` of an end: the host answers."""
 
 
+def answers(order: int | None) -> str:
+    """Return the `health` of an end whose host answers, with the next try's place in its queue; None: the old one."""
+    return ANSWERS if order is None else f"{ANSWERS}{order}"
+
+
 def elsewhere(order: int) -> str:
     """Return the `health` of an end that says nothing of the host, but the URL has another place in its queue now."""
     return f">{order}"

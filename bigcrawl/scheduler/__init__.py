@@ -77,10 +77,10 @@ until then is in Redis, every page stored until then is on the medium and every 
 that also gives its host the next fetch time (`exchange_urls`, which also takes). Until then a crash brings the
 URL back; after it, nothing of it is missing.
 
-*A failed try (12 back to 7).* The URL returns to its old place in its host's queue, as the request that
-Scrapy's retry or redirect middleware made of it, and its host rests. Scrapy decides how often. Where it was the
-host that failed (429, 503, no answer), the URL goes behind the others, and the host's failures are counted in its
-record: it rests longer each time, and in the end it is retired.
+*A failed try (12 back to 7).* The URL goes behind its host's others, as the request that Scrapy's retry
+middleware made of it; one that was redirected to itself returns to its old place. Scrapy decides how often. Where
+it is the host that fails (`host_health`), that is counted in its record: it rests longer each time, and in the end
+it is retired.
 
 *Back queue back to disk (8 to 6).* What a host has in Redis that is snoozed for a minute or more, or retired, goes
 through the partition's own inbox back to the queues on disk (`snoozed`), and is parked until the host answers, or

@@ -35,6 +35,10 @@ class DueLine:
             heapify(self._heap)
             self._entries_max = max(ENTRIES_MIN, 8 * len(self._heap))
 
+    def has_due(self, until_ms: int) -> bool:
+        """Whether a partition may be due by then; False is sure."""
+        return bool(self._heap) and self._heap[0][0] <= until_ms
+
     def take(self, until_ms: int) -> Iterator[OwnedPartition]:
         """Take out the partitions that are due by then, earliest first; each once, and gone until it is noted again."""
         taken = set()

@@ -4,6 +4,7 @@ what is needed                          from                          without it
 has a request ended, pipelines included engine._slot.inprogress       downloader.active, scraper.slot
 ask the scheduler again now             engine._slot.nextcall         Scrapy's own 5 s heartbeat
 is the engine closing                   engine._slot.closing          not engine.running
+can the spider be closed                engine._slot, scraper.slot    engine.running
 """
 
 from __future__ import annotations
@@ -37,6 +38,13 @@ class EngineProbe:
         nextcall = getattr(slot, "nextcall", None)
         if nextcall is not None and getattr(slot, "closing", None) is None:
             nextcall.schedule()
+
+    def is_open(self) -> bool:
+        """Whether the spider is open, so that it can be closed; without what is private: whether the engine runs."""
+        engine = self._engine()
+        if engine is None or engine.scraper.slot is None:
+            return False
+        return getattr(engine, "_slot", engine.running) is not None and bool(engine.running)
 
     def is_closing(self) -> bool:
         """Whether the spider is being closed."""

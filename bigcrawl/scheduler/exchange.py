@@ -107,6 +107,11 @@ class Exchange:
             raise failed
         return True
 
+    @property
+    def has_more_due(self) -> bool:
+        """Whether a partition is due that was not asked, for want of room."""
+        return self._ownership.line.has_due(self._clock.monotonic_ms() + HORIZON_MS)
+
     def tell_again(self) -> None:
         """Tell the latest outcomes once more with the next calls: Redis was restarted and may have forgotten them."""
         for partition in self._ownership.owned:

@@ -3,7 +3,8 @@
     0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
     1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
     2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
-    3 address    refused: the URL ends; unknown: its host is tried later; another crawl has the host: the URL returns
+    3 address    refused, or no such name: what waits of its host ends with the URL; unknown: its host is tried later;
+                 another crawl has the host: the URL returns
     4 gates      spaces that hosts share and the server grant a start; whose turn is far ahead returns until then
     5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
 
@@ -151,18 +152,22 @@ class Gatekeeper:
             held.crawl_delay_ms = known.rules.crawl_delay_ms
             return False
         if known.reason == "unreachable":
-            self._outlet.give_up(held, "unreachable")
+            self._end_all(held, "unreachable")
         else:
-            self._outlet.give_up(held, "forbidden", known.rules.forbidding_line(held.url))
-            if self._sweeper.is_due(held.host):
-                self._start(self._sweeper.sweep(held.partition, held.host))
+            self._end_all(held, "forbidden", known.rules.forbidding_line(held.url))
         return True
+
+    def _end_all(self, held: HeldUrl, reason: str, rule: str = "") -> None:
+        """The URL ends, and with it what waits of its host and ends for the same reason."""
+        self._outlet.give_up(held, reason, rule)
+        if self._sweeper.is_due(held.host):
+            self._start(self._sweeper.sweep(held.partition, held.host, reason))
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
         if closed.is_aside and self._aside is not None:
             self._aside.put(held)
         elif closed.reason:
-            self._outlet.give_up(held, closed.reason)
+            self._end_all(held, closed.reason)
         else:
             held.said = closed.failure
             self._give_back_asked(held, closed.retry_ms)

@@ -12,16 +12,17 @@ import asyncio
 import random
 from collections import OrderedDict, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
 from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
-from bigcrawl.redisdb.scripts import ANSWERS, Ended, elsewhere
+from bigcrawl.redisdb.scripts import ANSWERS, Ended, answers, elsewhere
 from bigcrawl.scheduler.codec import lowered, moved_member, order_of
 from bigcrawl.scheduler.crowd import Crowd
 from bigcrawl.scheduler.failing_share import FailingShare
 from bigcrawl.scheduler.gates import MISSED
 from bigcrawl.scheduler.held import HeldUrls, Stage
+from bigcrawl.scheduler.host_health import HostHealth, remember
 from bigcrawl.scheduler.in_process import InProcess
 from bigcrawl.scheduler.outcomes import rule_hash
 from bigcrawl.scheduler.paces import Paces
@@ -36,27 +37,17 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.outbox import Outbox
     from bigcrawl.scheduler.speed import SpeedControl
 
-T = TypeVar("T")
-
 SERVERS_REMEMBERED = 10_000
 ASKED_AGAIN_MAX = 16  # starts that were missed, at a time
 SLOW_FETCHES = 4  # slow hosts have one in so many of a node's fetches at a time: however many there are, others go on
-HOSTS_REMEMBERED = 100_000  # that fail, or are slow; some 10 MB each
-ERRORS_MAX = 2  # pages in a row: one may be bad on any host
+BAD_PAGES_MAX = 2  # in a row: one may be bad on any host
 NEVER_MS = 1 << 62
+SILENT_MS = 2_000  # a fetch that has taken so long may take minutes: the last pages of a crawl are fetched elsewhere
 SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
 ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
 RETURN = b"="
-
-
-class Errors(NamedTuple):
-    """Pages in a row that failed though their host answers, and the key of the last one."""
-
-    pages: int
-    key: int
-
-
-NO_ERRORS = Errors(0, -1)
+OVERLOADED_PAGE, OVERLOADED_FACTOR = "status:503", 2  # its host rests twice as long, be it the page's or the host's
+BROKEN = ("status:5", "error:")  # what outcomes of pages that failed begin with
 
 
 class Handout:
@@ -78,9 +69,8 @@ class Handout:
             policy.backoff_first_ms, policy.backoff_longest_ms, policy.retry_after_max_ms, policy.host_failures_max
         )
         self._dice = dice
-        self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
+        self.health = HostHealth()
         self._failing_share = FailingShare()
-        self._errors: OrderedDict[str, Errors] = OrderedDict()  # of hosts that answer
         self._slow: OrderedDict[str, int] = OrderedDict()
         self._slow_after_ms = policy.slow_after_ms or NEVER_MS
         self._slow_fetching = 0
@@ -110,6 +100,17 @@ class Handout:
     def buffered(self) -> int:
         """URLs that wait for the engine."""
         return len(self._buffer) + len(self._missed) + self.suspects.waiting
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being fetched, and nothing could be."""
+        return not (self._fetching or self.buffered)
+
+    @property
+    def soon_ended(self) -> int:
+        """The URLs held, but for those whose hosts have been silent for a while. Cost: O(URLs held)."""
+        since_ms = self._clock.monotonic_ms() - SILENT_MS
+        return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
     @property
     def late_ms(self) -> float:
@@ -143,6 +144,7 @@ class Handout:
             held.next_order = order_of(priority, held.seq)
             member, place = moved_member(held.fields, priority), elsewhere(held.next_order)
         health = self._health(held, held.said) if held.said else place
+        delay_ms = max(delay_ms, self._rest_for_bad_ms(held)) if held.said else delay_ms
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, health), 0)
         self._wake_for_missed(held)
 
@@ -235,28 +237,18 @@ class Handout:
             self.speed.note_ended(held.fetched_bytes)
         if held.outcome == ABORTED:
             end = Ended(held.seq, self._rest_ms(held), RETURN)
-        elif held.next_try:
-            delay_ms = max(held.retry_delay_ms, self._rest_ms(held))
-            counter = f"retried:{held.outcome}"
-            end = Ended(held.seq, delay_ms, held.next_try, counter, held.fetched_bytes, self._word(held))
         else:
-            rest_ms = 0 if held.refusal else self._rest_ms(held)
-            counter = held.outcome or "dropped:ignored"
-            end = Ended(held.seq, rest_ms, b"", counter, held.fetched_bytes, self._word(held))
+            counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
+            word = self._word(held)
+            rest_ms = 0 if held.refusal else max(self._rest_ms(held), self._rest_for_bad_ms(held))
+            end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, word)
         self.held.end(held, end, self._outbox.offered)
-
-    def is_failing(self, host: str, key: int) -> bool:
-        """Whether the last that this node has heard of a host is a failure of another URL than that of the key."""
-        return self._failing.get(host, key) != key
-
-    def fails(self, host: str) -> bool:
-        """Whether the last that this node has heard of a host is a failure."""
-        return host in self._failing
 
     def is_put_off(self, held: HeldUrl, late_ms: int) -> bool:
         """Give back a URL that was just taken, `late_ms` after its host was due, if either fails and others wait."""
         is_retried = held.fields.attempts > 0
-        host_fails = held.host in self._failing or self._errors.get(held.host, NO_ERRORS).pages >= ERRORS_MAX
+        health = self.health
+        host_fails = health.fails(held.host) or health.bad_pages(held.host) >= BAD_PAGES_MAX
         now_ms = self._clock.monotonic_ms()
         rest_ms = self._failing_share.rest_ms(late_ms, now_ms, fails=is_retried or host_fails)
         if rest_ms:
@@ -289,35 +281,33 @@ class Handout:
         outcome = held.outcome
         if outcome in FAILURES:
             return self._health(held, outcome)
-        is_error = outcome.startswith("error:") and outcome not in NO_WORD
-        if is_error or outcome.startswith("status:"):
-            if self._failing:
-                self._failing.pop(held.host, None)
-            self._note_page(held, is_error=is_error)
-            return ANSWERS
-        return ""
-
-    def _note_page(self, held: HeldUrl, *, is_error: bool) -> None:
-        if is_error:
-            pages, key = self._errors.get(held.host, NO_ERRORS)
-            _remember(self._errors, held.host, Errors(pages + (key != held.fields.key), held.fields.key))
-        elif self._errors:
-            self._errors.pop(held.host, None)
+        if outcome.startswith(BROKEN) and outcome not in NO_WORD:
+            self.health.note_broken(held)
+            return answers(held.next_order)
+        if outcome.startswith("status:"):
+            self.health.note_answer(held.host)
+            return answers(held.next_order)
+        return elsewhere(held.next_order) if held.next_order is not None else ""
 
     def _health(self, held: HeldUrl, said: str) -> str:
         """A word on a host, for Redis to count; remembered here too."""
         if said == ANSWERS:
-            self._failing.pop(held.host, None)
+            self.health.note_answer(held.host)
             return ANSWERS
-        _remember(self._failing, held.host, held.fields.key)
+        if not self.health.note_failure(held, said):
+            return elsewhere(held.next_order) if held.next_order is not None else ""
         return failure_word(self._backoff, said, self._dice(), held.retry_after_ms, held.next_order)
+
+    def _rest_for_bad_ms(self, held: HeldUrl) -> int:
+        """How long a host of which pages fail one after the other rests at least."""
+        return self.health.rest_ms(held.host, self._dice()) if self.health.bad_pages(held.host) else 0
 
     def _note_speed(self, held: HeldUrl) -> None:
         self._leave(held)
         if held.outcome == ABORTED:
             return
         if held.download_ms > self._slow_after_ms:
-            _remember(self._slow, held.host, held.fields.key)
+            remember(self._slow, held.host, held.fields.key)
         else:
             self._slow.pop(held.host, None)
 
@@ -341,9 +331,10 @@ class Handout:
         if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))
         download_ms = 0 if held.outcome in FAILURES else held.download_ms  # a failure has its back-off
-        return host_delay_ms(
+        rest_ms = host_delay_ms(
             policy, crawl_delay_ms=held.crawl_delay_ms, download_ms=download_ms, backoff_ms=held.retry_after_ms
         )
+        return OVERLOADED_FACTOR * rest_ms if held.outcome == OVERLOADED_PAGE and not held.retry_after_ms else rest_ms
 
     def _is_slowed(self, held: HeldUrl, now_ms: int) -> bool:
         """Whether the crawl's speed makes all fetches wait; the engine is woken when one may start."""
@@ -394,13 +385,6 @@ class Handout:
             if len(started_ms) > SERVERS_REMEMBERED:
                 started_ms.popitem(last=False)
         return 0
-
-
-def _remember(hosts: OrderedDict[str, T], host: str, what: T) -> None:
-    hosts[host] = what
-    hosts.move_to_end(host)
-    if len(hosts) > HOSTS_REMEMBERED:
-        hosts.popitem(last=False)
 
 
 def _nothing() -> None:

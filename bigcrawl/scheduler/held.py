@@ -59,7 +59,6 @@ class HeldUrl:
     fetched_bytes: int = 0
     download_ms: int = 0
     next_try: bytes = b""
-    retry_delay_ms: int = 0
     retry_after_ms: int = 0  # what its answer asked for
     next_order: int | None = None  # the next try's place in its host's queue, where that is not the old one
     said: str = ""  # of its host, when it was not fetched: `ANSWERS`, or why it failed

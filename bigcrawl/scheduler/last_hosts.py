@@ -77,7 +77,7 @@ class LastHosts:
             await self._retire()
 
     def _has_only_failing(self) -> bool:
-        owned, fails = self._ownership.owned, self._handout.fails
+        owned, fails = self._ownership.owned, self._handout.health.fails
         for held in self._handout.held:
             mine = owned.get(held.partition)
             if not fails(held.host) and (mine is None or held.host not in mine.away):

@@ -23,6 +23,7 @@ import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import (
@@ -87,6 +88,7 @@ PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
 PUMP_URLS = 32  # ended URLs that are worth a round trip
 PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
 PUMP_IDLE_S = 0.25
+TAKES_MAX = 64  # a pump, while what is taken leaves room and more may be due
 WATCH_S = 1.0
 BEAT_S = 1.0
 BEAT_FED_S = 2.0
@@ -239,7 +241,7 @@ class Node:
             self.partition_of_host,
             self._shared_hosts,
         )
-        robots.host_fails = self.handout.fails
+        robots.host_fails = self.handout.health.fails
         robots.start = self.handout.start_aside
         return robots
 
@@ -545,6 +547,8 @@ class Node:
         """Whether a round trip is worth its CPU now: a page's share of it shrinks with the batch."""
         if self._is_hungry or self.handout.held.has_safe(PUMP_URLS):
             return True
+        if self.handout.is_idle and self.handout.held.has_safe(1):
+            return True
         return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
     async def _flush(self) -> None:
@@ -585,7 +589,7 @@ class Node:
 
     def _is_starved(self) -> bool:
         """Whether the node has too little to fetch."""
-        return len(self.handout.held) < self.config.frontier.in_process_max // 2
+        return len(self.handout.held) < max(1, self.config.frontier.in_process_max // 2)
 
     def _may_rest(self) -> bool:
         """Whether merges may take their time; asked from the worker thread."""
@@ -781,8 +785,18 @@ class Node:
     # --- taking and ending
 
     async def _end_and_take(self, *, take: bool) -> bool:
-        """Acknowledge what is safe and take what there is room for; True when anything moved."""
-        return await self._exchange.run(acknowledge=self._may_acknowledge(), urls_max=self._room() if take else 0)
+        """Acknowledge what is safe and take what there is room for; True when anything moved.
+
+        Room that was kept for partitions which then had less to give goes to the next ones at once, while the engine
+        has nothing to do.
+        """
+        exchange = self._exchange
+        moved = await exchange.run(acknowledge=self._may_acknowledge(), urls_max=self._room() if take else 0)
+        for _ in range(TAKES_MAX):
+            if not take or self.handout.buffered or not exchange.has_more_due or not (room := self._room()):
+                break
+            moved = await exchange.run(acknowledge=False, urls_max=room) or moved
+        return moved
 
     def _room(self) -> int:
         """URLs that may be taken now; none when the node stops, or cannot keep what their pages would bring."""
@@ -798,5 +812,13 @@ class Node:
         if self.speed.limits:
             room = min(room, self.speed.room(self.handout.buffered + self._gatekeeper.waiting))
         if self.config.crawl.pages_max:
-            room = min(room, self.config.crawl.pages_max - self.pages - len(self.handout.held))
+            room = min(room, self._pages_left() - self.handout.soon_ended)
         return max(0, room)
+
+    def _pages_left(self) -> int:
+        """What is this node's to fetch of what BIGCRAWL_MAX_PAGES left at the last survey; busy nodes share it."""
+        others = sum(
+            report.get("held", 0) > 0 for name, report in self.membership.reports.items() if name != self.node_id
+        )
+        left = self.config.crawl.pages_max - self.pages_before
+        return ceil(left / (1 + int(others))) - (self._exchange.pages - self._pages_counted)

@@ -201,15 +201,15 @@ class OwnedPartition:
 
     # --- opening
 
-    async def bring_up(self, client: RedisClient, claim: Claim) -> None:
-        """Bring Redis and disk of a newly claimed partition to the same point."""
+    async def bring_up(self, client: RedisClient, claim: Claim) -> int:
+        """Bring Redis and disk of a newly claimed partition to the same point; in how many ms a host is due."""
         if claim.admitted > self.disk.batch_number:
             await self._fold_forgotten(client, claim.admitted)
         await client.run([scripts.advance_inbox(self.keys, self.disk.inbox_id)])
         if claim.admitted < self.disk.batch_number:
             await self._offer_again(client, claim.admitted)
         self.admitted = self.disk.batch_number
-        await self.count_hot(client)
+        return await self.count_hot(client)
 
     async def _offer_again(self, client: RedisClient, admitted: int) -> None:
         """The manifest is ahead of Redis, by a batch that was not told yet, or by all that Redis has forgotten.
@@ -256,14 +256,14 @@ class OwnedPartition:
             )
         await asyncio.to_thread(self.disk.fold_admitted, batches, admitted)
 
-    async def count_hot(self, client: RedisClient) -> None:
-        """Learn how many URLs of each host are in Redis, none of them taken."""
+    async def count_hot(self, client: RedisClient) -> int:
+        """Learn how many URLs of each host are in Redis, none of them taken; in how many ms a host is due, or never."""
         hot: Counter[str] = Counter()
-        ready = [host.decode() for host in await client.command("ZRANGE", self.keys.ready, 0, -1)]
-        hosts = list(set(ready))
-        counts = await client.commands([("ZCARD", self.keys.back + host) for host in hosts])
-        hot.update({host: int(count) for host, count in zip(hosts, counts, strict=True) if count})
+        ready = scores_of(await client.command("ZRANGE", self.keys.ready, 0, -1, "WITHSCORES"))
+        counts = await client.commands([("ZCARD", self.keys.back + host) for host, _ in ready])
+        hot.update({host: int(count) for (host, _), count in zip(ready, counts, strict=True) if count})
         self.hot, self.hot_urls = hot, hot.total()
+        return max(0, int(ready[0][1]) - client.now_ms()) if ready else NEVER_MS
 
     def settle(self, who: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
         """Both sides are the same again; what is known of Redis is as it was then.
@@ -283,7 +283,7 @@ class OwnedPartition:
         self.inbox_moved = self.outcomes_wait = self.owes_publish = True
         self.snoozes_seen = -1
         self._stalled_at = None
-        self.due_ms = 0
+        self.due_ms = 0 if self.hot else NEVER_MS
 
     # --- stepping
 
@@ -453,3 +453,9 @@ def unpack_keys(data: bytes) -> list[int]:
 def pairs_of(reply: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
     """The names and values of a hash, as a reply has them."""
     return list(zip(reply[::2], reply[1::2], strict=True))
+
+
+def scores_of(row: Any) -> list[tuple[str, float]]:
+    """The members and scores of a sorted set, whichever protocol version brought them."""
+    pairs = row if row and isinstance(row[0], list | tuple) else pairs_of(row)
+    return [(member.decode(), float(score)) for member, score in pairs]

@@ -31,7 +31,7 @@ from bigcrawl.scheduler.hot_share import HotShare
 from bigcrawl.scheduler.in_process import UNKNOWN
 from bigcrawl.scheduler.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.membership import LastOwner
-from bigcrawl.scheduler.owned_partition import EXTRA_DIVISOR_MAX, OwnedPartition
+from bigcrawl.scheduler.owned_partition import EXTRA_DIVISOR_MAX, NEVER_MS, OwnedPartition
 from bigcrawl.scheduler.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.reconciliation import Reconciliation
 from bigcrawl.scheduler.suspects import Suspicion
@@ -268,13 +268,13 @@ class Ownership:
         keys, who = partition_keys(self._config.crawl.name, partition), self._opening[partition]
         connections = self._config.politeness.host_connections
         mine = OwnedPartition(keys, who, disk, self._hot_each, connections, self.line, self._loss_ms)
-        await mine.bring_up(self._client, claim)
+        due_in_ms = await mine.bring_up(self._client, claim)
         mine.suspects = {seq: Suspicion.read(text) for seq, text in claim.deaths.items()}
         mine.disk.withholds = self._reputation.withholds
         if partition in self.owned:
             mine.moved = self.owned[partition].moved
         mine.note_extra_divisor(self._extra_divisor)
-        mine.due_ms = self._clock.monotonic_ms()
+        mine.due_ms = self._clock.monotonic_ms() + due_in_ms if due_in_ms < NEVER_MS else NEVER_MS
         mine.durable_ms = self._clock.monotonic_ms()
         return mine
 

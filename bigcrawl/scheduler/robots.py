@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 RULES_BYTES_MAX = 48 << 20  # of memory, about: 100,000 hosts that share a few files, or 20,000 with one of their own
 ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # of an authority, and of rules
 STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their time, should the server err then
-ALONE_MAX = 2  # failures in a row, each after an answer of its host: it is the authority that is out of reach
+ALONE_MAX = 2  # failures in a row, while its host does not fail: it is the authority that is out of reach
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
 BORROW_DOORS_MS_MAX = 5_000  # it is given back when its server has no start for it so soon
@@ -97,7 +97,7 @@ class KnownRules:
 
     Attributes:
         attempts: fetches in a row without an answer.
-        alone: those of them, the last ones, before which the host had answered elsewhere.
+        alone: those of them, the last ones, when the host did not fail.
     """
 
     rules: Rules

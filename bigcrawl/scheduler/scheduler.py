@@ -612,7 +612,7 @@ class Scheduler(BaseScheduler):
             self.node.handout.end_fetched(self._started.pop(request))
         if self._probe.is_closing():
             self._hurry()
-        elif self.node.has_reached_max and not self.node.stopping and not len(self.node.handout.held):
+        elif self.node.has_reached_max and not self.node.stopping and self._probe.is_open():
             self.node.stopping = True
             logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": self.node.pages})
             self._closing = asyncio.ensure_future(self._close_spider("bigcrawl_max_pages"))

@@ -19,7 +19,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.blacklist import NOTHING
 from bigcrawl.scheduler.codec import order_of, seq_of, unpack_member
-from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.owned_partition import scores_of
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ async def _read(client: RedisClient, moved: Sequence[OwnedPartition], now_ms: in
     await client.commands([("ZREMRANGEBYSCORE", mine.keys.snoozed, "-inf", stale_ms) for mine in moved])
     rows = await client.commands([("ZRANGE", mine.keys.snoozed, 0, -1, "WITHSCORES") for mine in moved])
     for mine, row in zip(moved, rows, strict=True):
-        mine.note_away({host: _hot_max(host, float(score), blacklist) for host, score in _scores(row)})
+        mine.note_away({host: _hot_max(host, score, blacklist) for host, score in scores_of(row)})
     # By hand, what is withheld is said to wait: the right counts must stand there before it is not looked at again.
     await _run(client, [mine.publish() for mine in moved])
     for mine, snoozes in zip(moved, seen, strict=True):
@@ -140,9 +140,3 @@ def _queued(host: str, member: bytes) -> QueuedUrl:
 def _hot_max(host: str, next_ms: float, blacklist: Blacklist) -> int:
     is_unawaited = next_ms >= RETIRED_MS or (len(blacklist) > 0 and blacklist.of_host(host) is not None)
     return UNAWAITED_HOT_MAX if is_unawaited else SNOOZED_HOT_MAX
-
-
-def _scores(row: Any) -> list[tuple[str, Any]]:
-    """Members and scores, whichever protocol version brought them."""
-    pairs = row if row and isinstance(row[0], list | tuple) else pairs_of(row)
-    return [(host.decode(), score) for host, score in pairs]

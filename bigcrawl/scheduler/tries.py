@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
-from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.scheduler.codec import encode_request, jar_bytes, lowered, order_of, pack_member
 from bigcrawl.url.canonical import canonicalize
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout import Handout
     from bigcrawl.scheduler.held import HeldUrl
 
-RETRY_FIRST_MS = 2_000
-RETRY_LONGEST_MS = 60_000
 # A redirect of a URL to itself: it was answered, and what its request carries of retries is older.
 REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 
@@ -82,22 +79,17 @@ class Tries:
         """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
         is_redirect = held.outcome in REDIRECTED
         attempts = held.fields.attempts + (not is_redirect)
-        host_failed = is_failure(held.outcome)
-        if host_failed and handout.is_failing(held.host, held.fields.key):
+        goes_behind = not is_redirect and (is_failure(held.outcome) or "retry_times" in (request._meta or {}))
+        if is_failure(held.outcome) and handout.health.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
         url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
-        # Its place in the queue stays: the order in Redis is the one it was admitted with. But where the host has
-        # failed it goes behind the others: the next one tells whether it was the host or the page.
-        priority = lowered(held.fields.priority) if host_failed else held.fields.priority
+        # A redirect keeps its place: the order in Redis is the one it was admitted with. What has failed goes behind
+        # the host's others: they have done nothing, and the next one tells whether it was the host or the page.
+        priority = lowered(held.fields.priority) if goes_behind else held.fields.priority
         url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
         held.next_try = pack_member(held.seq, url, attempts)
-        if host_failed:
+        if goes_behind:
             held.next_order = order_of(priority, held.seq)
-        elif (request._meta or {}).get("retry_times") and not is_redirect:
-            jitter = (held.fields.key & 0xFF) / 256
-            held.retry_delay_ms = retry_backoff_ms(
-                attempts, jitter, first_ms=RETRY_FIRST_MS, longest_ms=RETRY_LONGEST_MS
-            )
 
     def _give_try_back(self, held: HeldUrl, request: Request) -> None:
         """Another URL of the host has failed before it: what is tried meanwhile is not counted, so many times."""

@@ -306,3 +306,18 @@ def test_another_owner_retires_nothing(world: ScriptWorld) -> None:
 
 def retire_snoozed(world: ScriptWorld, failures_max: int, node: str = "a") -> int:
     return world.runner.run(scripts.retire_hosts(world.keys, Identity(node, 1, 1), failures_max, now_ms=world.now_ms))
+
+
+def test_answer_may_give_the_next_try_another_place(world: ScriptWorld) -> None:
+    """A page that is broken on a host that answers: it goes behind the others, and the host's failures are over."""
+    world.admit(HOST, HOST)
+    fail(world, word(order="5"))
+    assert record(world)["failures"] == "1"
+    fail(world, f"{ANSWERS}{1 << 33}")
+    assert not {"failures", "why", "failed"} & record(world).keys()
+    world.advance(DELAY_MS)
+    [other] = world.take_seqs()
+    world.end(Ended(other, 0, b"", "status:200", 10, ANSWERS))
+    [last] = world.take_seqs()
+    assert last != other
+    world.check()

@@ -1,4 +1,4 @@
--- drop_urls: end URLs of a host's back queue that need not be taken for it, because robots.txt forbids them.
+-- drop_urls: end URLs of a host's back queue that need not be taken for it: forbidden, or of a host that does not exist.
 -- KEYS[1] hash    owner   node, epoch, generation
 -- KEYS[2] hash    state   hot, ended, and the counter named in ARGV
 -- KEYS[3] zset    ready   score = next fetch ms, member = host

@@ -16,9 +16,9 @@
 -- ARGV[9] outcomes of the acknowledged URLs, '' when there are none
 -- ARGV[10...] per ended URL: seq, delay ms of its host, new member ('' acknowledge, '=' return as it was, else a failed
 --            URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health: what it says of
---            its host: '' nothing, '>N' nothing, but the URL's order is N now, '+' it answers, else a failure: "<first
---            back-off ms> <longest ms> <thousandths to add> <failures that retire, 0 none> <why> <order of the next
---            try, or ''>"; ms of the delay that are over already
+--            its host: '' nothing, '+' it answers, '>N' nothing and '+N' it answers, but the URL's order is N now, else a
+--            failure: "<first back-off ms> <longest ms> <thousandths to add> <failures that retire, 0 none> <why>
+--            <order of the next try, or ''>"; ms of the delay that are over already
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
 --          {-1} when another node owns the partition, {-3} when both sides were compared since the call was made.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
@@ -82,11 +82,10 @@ for i = 10, #ARGV, 7 do
     local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures', 'delay')
     local delay_ms = tonumber(ARGV[i + 1])
     local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
-    local place = string.match(health, '^>(%-?%d+)$')
-    if place then
-      order = place
-    elseif health == '+' then
-      if said[2] then
+    local word, place = string.match(health, '^([+>])(%-?%d*)$')
+    if word then
+      order = place ~= '' and place or order
+      if word == '+' and said[2] then
         redis.call('HDEL', KEYS[7] .. host, 'failures', 'why', 'failed')
         snoozes = snoozes + redis.call('ZREM', KEYS[9], host)
         is_well = said_ms >= never_ms
@@ -114,7 +113,7 @@ for i = 10, #ARGV, 7 do
       bytes = bytes + tonumber(ARGV[i + 4])
     end
     redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
-    if health ~= '' and not place then
+    if health ~= '' and word ~= '>' then
       local longer_ms = math.max(delay_ms, wait_ms)
       if longer_ms > usual_ms and longer_ms < never_ms then
         redis.call('HSET', KEYS[7] .. host, 'delay', longer_ms)
@@ -122,7 +121,7 @@ for i = 10, #ARGV, 7 do
         redis.call('HDEL', KEYS[7] .. host, 'delay')
       end
     end
-    local rest_ms = health ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
+    local rest_ms = word ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
     if wait_ms == 0 and rest_ms >= long_ms then
       snoozes = snoozes + redis.call('ZADD', KEYS[9], next_ms, host)
     end

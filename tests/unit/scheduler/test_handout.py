@@ -119,12 +119,12 @@ def test_aborted_fetch_returns_to_its_place_with_the_delay(desk: Desk) -> None:
     assert desk.ended() == [Ended(1, 1_000, b"=")]
 
 
-def test_retry_replaces_the_member_and_waits(desk: Desk) -> None:
-    """A URL that is tried again waits in its host's queue, for the longer of retry and host delay."""
+def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> None:
+    """The host that answered rests its delay, no longer."""
     held = desk.started()
-    held.outcome, held.next_try, held.retry_delay_ms = "status:500", b"1:again", 4_000
+    held.outcome, held.next_try, held.next_order = "status:500", b"1:again", 77
     desk.handout.end_fetched(held)
-    assert desk.ended() == [Ended(1, 4_000, b"1:again", "retried:status:500", 0, ANSWERS)]
+    assert desk.ended() == [Ended(1, 1_000, b"1:again", "retried:status:500", 0, "+77")]
 
 
 @pytest.mark.parametrize("outcome", ["status:429", "status:503", "error:timeout", "error:refused", "error:dns"])
@@ -133,19 +133,20 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     failed = desk.started(1)
     failed.outcome, failed.next_try, failed.next_order, failed.download_ms = outcome, b"1:again", 77, 180_000
     desk.handout.end_fetched(failed)
-    assert desk.handout.is_failing(failed.host, 2)
-    assert not desk.handout.is_failing(failed.host, 1), "its own failures are its own"
+    assert desk.handout.health.is_failing(failed.host, 2)
+    assert not desk.handout.health.is_failing(failed.host, 1), "its own failures are its own"
     last = desk.started(2)
     last.outcome = outcome
     desk.handout.end_fetched(last)
     fine = desk.started(3)
     fine.outcome = "status:404"
     desk.handout.end_fetched(fine)
-    assert not desk.handout.is_failing(fine.host, 9)
+    assert not desk.handout.health.is_failing(fine.host, 9)
     word = f"10000 43200000 250 8 {outcome} "
+    rest_ms = 2_000 if outcome == "status:503" else 1_000
     assert [(end.delay_ms, end.health) for end in desk.ended()] == [
-        (1_000, word + "77"),
-        (1_000, word),
+        (rest_ms, word + "77"),
+        (rest_ms, word),
         (1_000, ANSWERS),
     ]
 
@@ -170,7 +171,7 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     desk.handout.end_fetched(held)
     answers = outcome in ("error:dataloss", "error:too-large")
     assert [end.health for end in desk.ended()] == [ANSWERS if answers else ""]
-    assert not desk.handout.is_failing(held.host, 9)
+    assert not desk.handout.health.is_failing(held.host, 9)
 
 
 def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:

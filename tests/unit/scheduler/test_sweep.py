@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bigcrawl.links import Links
 from bigcrawl.scheduler.codec import links_encoder
+from bigcrawl.scheduler.outcomes import read_outcome
 from bigcrawl.scheduler.owned_partition import pairs_of
 from bigcrawl.scheduler.robots import Fetched
 from bigcrawl.scheduler.sweep import REST_MS
@@ -90,7 +93,7 @@ def test_outcomes_of_a_sweep_are_waited_for(
             mine = node.ownership.owned[0]
             for drops in (True, False):
                 mine.outcomes_wait = False
-                _, dropped = await node.sweeper._sweep(0, HOST)
+                _, dropped = await node.sweeper._sweep(0, HOST, "forbidden")
                 assert (dropped > 0, mine.outcomes_wait) == (drops, drops)
 
     asyncio.run(scenario())
@@ -169,5 +172,49 @@ def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_n
             await node.sweeper.sweep(partition, HOST)
             await node.sweeper.sweep(10_000, HOST)
             assert node.sweeper.dropped == 0
+
+    asyncio.run(scenario())
+
+
+def test_urls_of_a_host_that_does_not_exist_end_in_a_few_takes(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Two thousand of them, each counted and told; what another host has waits for none of it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=0, step_seconds=0.5) as w:
+            node = await w.joined()
+            gone = [f"http://no.example/{number}" for number in range(1_981)]
+            await seed(w, node, *gone, "http://a.example/")
+            fetched, takes = await run_out(w, node, 40)
+            assert fetched == ["http://a.example/"]
+            assert takes <= 25
+            seen = await node.survey()
+            assert seen.counts["dropped:unresolved"] == len(gone)
+            assert (seen.counts["ended"], seen.urls_queued, seen.urls_disk) == (len(gone) + 1, 0, 0)
+            await w.turn(node, 8)
+            assert node.finished
+            keys = np.array([url_key(url) for url in gone], dtype=np.uint64)
+            has_ended, ends = node.ownership.owned[node.partition_of_host("no.example")].disk.ends(keys)
+            assert has_ended.all()
+            assert {read_outcome(end).name for end in ends} == {"dropped:unresolved"}
+
+    asyncio.run(scenario())
+
+
+def test_urls_of_an_authority_that_is_out_of_reach_end_together_and_no_others(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Its host answers on another port, whose URLs are fetched."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey", host_delay=0, step_seconds=0.5) as w:
+            w.web.answers[f"http://{HOST}:81/robots.txt"] = Fetched(None)
+            node = await w.joined()
+            dead = [f"http://{HOST}:81/{number}" for number in range(300)]
+            fine = [f"http://{HOST}/{number}" for number in range(5)]
+            await seed(w, node, *fine, *dead)
+            fetched, takes = await run_out(w, node, 40)
+            assert sorted(fetched) == fine
+            assert takes <= 60
+            assert (await counters(w, node))["dropped:unreachable"] == len(dead)
 
     asyncio.run(scenario())
