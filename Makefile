@@ -23,13 +23,13 @@
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
-# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs three files
-# of tests at a time, because most of a crawl's test is waiting; WORKERS= runs one after another.
+# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs four files
+# of tests at a time, because most of a crawl's test is waiting, and the crawls first; WORKERS= runs one after another.
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
-WORKERS ?= -n 3 --dist loadfile
+WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 SEEDS ?=
 CONTACT ?=
