@@ -13,7 +13,7 @@
 #   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
-#   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; a minute for each hundred
+#   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; some minutes a module
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
