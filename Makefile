@@ -121,6 +121,7 @@ dist: $(STAMP)
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),tests/property)
 
 mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
