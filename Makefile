@@ -13,6 +13,7 @@
 #   make coverage     the tests, or TESTS of them, and which lines and branches they did not run: build/coverage/html
 #   make check-system crawls of real pages from a real nginx; installs what it needs, which takes root
 #   make test-fault   the long tests that kill and damage at random, and search for inputs that cost too much
+#   make mutation MODULES="bigcrawl/url/key.py"   small changes to modules that no test notices; some minutes a module
 #   make test-hostile the hostile web of check-system with 20,000 pages: calm, with clocks that jump, stopped; takes root
 #   make bench        bigcrawl against Scrapy and scrapy-redis, on an idle machine of two cores: 20 minutes
 #   make bench-dns    10,000 names resolved, some of them dead: half a minute
@@ -23,16 +24,17 @@
 #   make bench-crowd  a link that gets too narrow, with a fixed number of fetches at a time and an adaptive one; root, 4 minutes
 #   make bench-speed  whether a crawl keeps to the speed it is told, on one node and on two; 8 minutes
 #
-# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs three files
-# of tests at a time, because most of a crawl's test is waiting; WORKERS= runs one after another.
+# PYTHON chooses the interpreter of a new environment, TESTS and PYTEST_ARGS what pytest runs. `make test` runs four files
+# of tests at a time, because most of a crawl's test is waiting, and the crawls first; WORKERS= runs one after another.
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
-WORKERS ?= -n 3 --dist loadfile
+WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
 SEEDS ?=
 CONTACT ?=
+MODULES ?=
 ARGS ?=
 FRESH ?=
 
@@ -40,8 +42,11 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 CORPORA := build/corpora
 
+# Compiled once rather than by each process, whatever the environment says; git ignores it.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DELETE_ON_ERROR:
-.PHONY: help venv crawl test check lint check-system test-fault test-hostile clean
+.PHONY: help venv crawl test check lint check-system test-fault test-hostile mutation clean
 .PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd
 
 help:
@@ -75,9 +80,9 @@ check: lint unused test
 check-system: $(STAMP)
 	@scripts/install_system
 	@scripts/fetch_corpora $(CORPORA)
-	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q $(PYTEST_ARGS) \
+	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
-	@$(PY) -m pytest -q -m system $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -q -m system -n 2 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
 
 test-hostile: $(STAMP)
 	@scripts/install_system
@@ -116,6 +121,11 @@ dist: $(STAMP)
 
 test-fault: $(STAMP)
 	@$(PY) -m pytest -q -m fault $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -q --hypothesis-profile=large $(PYTEST_ARGS) $(or $(TESTS),tests/property)
+
+mutation: $(STAMP)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
+	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
 bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd: $(STAMP)
 	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)

@@ -15,6 +15,7 @@ from bigcrawl.scheduler import crawl_record
 from tests.support.keys import SECRET
 from tests.support.redis_cluster import PrivateCluster
 from tests.support.redis_server import PrivateRedis
+from tests.support.sizes import LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 
 settings.register_profile("any machine", deadline=None)  # a busy one takes its time
+settings.register_profile(LARGE, settings.get_profile("any machine"), max_examples=1000)
 settings.load_profile("any machine")
 
 

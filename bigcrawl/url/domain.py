@@ -7,7 +7,7 @@ joins makes its own from it with `from_text`. Nothing here opens a connection or
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from io import BytesIO
 from typing import Self
 
@@ -44,10 +44,7 @@ class PublicSuffixes:
             private: whether suffixes of companies count too, so that each github.io site is a PLD.
             hosts_cached_max: how many hosts' PLDs to remember.
         """
-        registries = set(_extractor(private=False).tlds)
-        companies = set(_extractor(private=True).tlds) - registries
-        lines = [*sorted(registries), _PRIVATE_PART, *sorted(companies), ""]
-        return cls.from_text("\n".join(lines).encode(), private=private, hosts_cached_max=hosts_cached_max)
+        return cls.from_text(_bundled_text(), private=private, hosts_cached_max=hosts_cached_max)
 
     @classmethod
     def from_text(cls, text: bytes, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
@@ -56,15 +53,7 @@ class PublicSuffixes:
         Raises:
             ConfigError: the text holds no suffixes.
         """
-        extract = _extractor(private=private, url=_TextAdapter.URL)
-        with requests.Session() as session:
-            session.trust_env = False
-            session.mount(_TextAdapter.URL, _TextAdapter(text))
-            try:
-                extract.extract_str("com", session=session)  # the first call is the one that loads
-            except ValueError:
-                raise ConfigError(f"a public-suffix list of {len(text)} bytes holds no suffix") from None
-        return cls(text, extract, hosts_cached_max)
+        return cls(text, _parsed(text, private=private), hosts_cached_max)
 
     def pld(self, host: str) -> str:
         """Return the PLD of a host as `host_of` gives it, in the same spelling.
@@ -106,6 +95,27 @@ class _TextAdapter(BaseAdapter):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+@cache
+def _bundled_text() -> bytes:
+    registries = set(_extractor(private=False).tlds)
+    companies = set(_extractor(private=True).tlds) - registries
+    return "\n".join([*sorted(registries), _PRIVATE_PART, *sorted(companies), ""]).encode()
+
+
+@lru_cache(2)
+def _parsed(text: bytes, *, private: bool) -> tldextract.TLDExtract:
+    """Parse a list; the crawls of a process mostly share one."""
+    extract = _extractor(private=private, url=_TextAdapter.URL)
+    with requests.Session() as session:
+        session.trust_env = False
+        session.mount(_TextAdapter.URL, _TextAdapter(text))
+        try:
+            extract.extract_str("com", session=session)  # the first call is the one that loads
+        except ValueError:
+            raise ConfigError(f"a public-suffix list of {len(text)} bytes holds no suffix") from None
+    return extract
 
 
 def _extractor(*, private: bool, url: str | None = None) -> tldextract.TLDExtract:

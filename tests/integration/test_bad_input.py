@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import os
 import socketserver
-import subprocess
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import warm
 from tests.support.serving import at_work
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 # Refused before anything is fetched, so that a crawl of it is over at once.
 SEED = "http://127.0.0.1:9/"
-RUN_S_MAX = 300
 
 
 def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command of Python modules in a directory, in bigcrawl's own project."""
-    return subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=directory,
-        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"},
-        capture_output=True,
-        text=True,
-        timeout=RUN_S_MAX,
-        check=False,
-    )
+    return warm.run(arguments, cwd=directory, env={**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"})
 
 
 def crawl(

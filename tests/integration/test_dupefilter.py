@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.support.processes import spawn, wait_until
+from tests.support import warm
+from tests.support.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,8 +84,8 @@ class Job:
     def run_until(self, is_enough: Any, how: signal.Signals | None) -> str:
         """Crawl until the server has been asked enough, then end it, or wait for its end; return its log."""
         log = self.directory / "log"
-        arguments = [sys.executable, "-m", "scrapy", "runspider", "linked.py", "-s", "JOBDIR=job"]
-        process = spawn([*arguments, "-a", f"origin={self._origin}", "--logfile", str(log)], cwd=self.directory)
+        words = ["scrapy", "runspider", "linked.py", "-s", "JOBDIR=job", "-a", f"origin={self._origin}"]
+        process = warm.start([*words, "--logfile", log], cwd=self.directory)
         try:
             if how is not None:
                 wait_until(lambda: is_enough() or process.poll() is not None, "a crawl under way")

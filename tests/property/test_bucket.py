@@ -16,6 +16,7 @@ from bigcrawl.drum.bucket import CHECK, EMPTY_BUCKET, Bucket, BucketState, Kind
 from bigcrawl.drum.fresh import Fresh
 from bigcrawl.drum.run import RunInfo
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.sizes import examples
 
 if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
@@ -184,4 +185,4 @@ class BucketMachine(RuleBasedStateMachine):
 
 
 TestBucketMachine = BucketMachine.TestCase
-TestBucketMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestBucketMachine.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

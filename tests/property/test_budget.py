@@ -27,6 +27,7 @@ from bigcrawl.scheduler.in_degrees import (
 from bigcrawl.scheduler.queued_url import QueuedUrl
 from bigcrawl.scheduler.rule_book import RuleBook
 from tests.support.keys import pld_key
+from tests.support.sizes import examples
 
 IN_DEGREES = st.one_of(
     st.integers(0, 3), st.integers(0, 100), st.integers(0, 5_000), st.integers((1 << 32) - 300, (1 << 32) - 1)
@@ -118,7 +119,7 @@ def test_a_rank_never_rises_with_the_in_degree(crawl: np.ndarray, asked: np.ndar
     assert (np.diff(ranks.likely(asked)) <= 0).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(CONFIGS, CRAWLS, ASKED)
 def test_budgets_keep_their_bounds_and_follow_the_in_degree(
     config: BudgetConfig, crawl: np.ndarray, asked: np.ndarray
@@ -133,7 +134,7 @@ def test_budgets_keep_their_bounds_and_follow_the_in_degree(
     assert (steps <= 0).all() if config.policy == "inverse" else (steps >= 0).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(CONFIGS, CRAWLS, ASKED)
 def test_star_gives_more_only_to_those_who_are_certainly_of_the_top(
     config: BudgetConfig, crawl: np.ndarray, asked: np.ndarray
@@ -231,7 +232,7 @@ def expected_limit(rules: dict[str, dict[str, int]], limit: str, host: str, url:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(RULES, VISITS)
 def test_a_limit_is_that_of_the_most_specific_rule(
     written: dict[str, dict[str, int]], visits: list[tuple[str, str, int]]
@@ -246,7 +247,7 @@ def test_a_limit_is_that_of_the_most_specific_rule(
             assert (limit and (limit.value, limit.rule)) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(RULES, st.lists(VISITS, max_size=4))
 def test_pages_are_met_exactly_over_batches(
     written: dict[str, dict[str, int]], batches: list[list[tuple[str, str, int]]]

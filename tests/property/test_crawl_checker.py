@@ -10,6 +10,7 @@ from bigcrawl.simweb.checker import Checker, Exchange, Rules, check
 from bigcrawl.simweb.findings import HEADINGS
 from tests.support.planted_faults import FAULTS, planted
 from tests.support.polite_schedule import MAX_AGES_MS, Schedule, schedules
+from tests.support.sizes import examples
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=25)
 
@@ -20,7 +21,7 @@ def as_logged(log: list[Exchange]) -> list[Exchange]:
 
 
 @given(schedules())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_polite_crawl_is_never_accused(schedule: Schedule):
     """Whatever the rules, rounding to milliseconds, late arrivals and late notices do not make a fault."""
     report = check(as_logged(schedule.log), schedule.rules)
@@ -30,7 +31,7 @@ def test_polite_crawl_is_never_accused(schedule: Schedule):
 
 @pytest.mark.parametrize("kind", HEADINGS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_planted_fault_is_found_and_no_other(kind: str, data: st.DataObject):
     """One fault of a kind at any moment of any polite crawl is reported, once and under its name only."""
     schedule = data.draw(schedules(**FAULTS[kind].needs))
@@ -44,7 +45,7 @@ def test_planted_fault_is_found_and_no_other(kind: str, data: st.DataObject):
 
 
 @given(schedules(), st.randoms())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_streaming_and_sorting_agree(schedule: Schedule, dice):
     """A log that comes in order of start needs no sorting; within a millisecond its order is no matter."""
     checker = Checker(schedule.rules)

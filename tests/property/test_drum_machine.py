@@ -16,6 +16,7 @@ from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import TransientStoreError
 from tests.support.drum_world import KINDS, DrumWorld, Offer, ReceiverError, spread
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
+from tests.support.sizes import examples
 
 offers = st.builds(
     lambda number, op, value, aux: Offer(spread(number), op, value, aux),
@@ -145,5 +146,5 @@ class DrumMachine(RuleBasedStateMachine):
             shutil.rmtree(self.base)
 
 
-DrumMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+DrumMachine.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
 TestDrum = DrumMachine.TestCase

@@ -36,6 +36,7 @@ from tests.support.script_world import (
     ScriptWorld,
     seq_of,
 )
+from tests.support.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ NODES = ("n1", "n2", "n3")
 AHEAD_MS = 2_000
 BACKOFF_MS, BACKOFF_MS_MAX = 3_000, 20_000
 FAILED = f"{BACKOFF_MS} {BACKOFF_MS_MAX} 0 0 error:timeout "
-SETTINGS = settings(max_examples=60, stateful_step_count=30, deadline=None)
+SETTINGS = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 _numbers = itertools.count(1)
 
 

@@ -26,6 +26,7 @@ from tests.support.partition_world import (
     make_url,
     pld_of,
 )
+from tests.support.sizes import examples
 
 HOSTS = ("a.example", "b.example", "c.example", "s1.farm.example", "s2.farm.example")
 PLDS = ("a.example", "b.example", "c.example", "farm.example", "huge.example", "d.example")
@@ -214,5 +215,5 @@ class PartitionMachine(RuleBasedStateMachine):
         assert self.partition.rejected == 2 * self.rejected
 
 
-PartitionMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+PartitionMachine.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
 TestPartition = PartitionMachine.TestCase

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from tests.property.frontier_trial import TURN_MS, LeapingLoop, Trial
+from tests.support.sizes import examples
 from tests.support.unreliable_redis import Fault, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-SETTINGS = settings(max_examples=8, stateful_step_count=12, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=examples(8), stateful_step_count=12, deadline=None, derandomize=True)
 NODES_MAX = 3
 REWINDS_MS = (0, 500, 1_000, 2_000, 8_000, 30_000)
 _numbers = itertools.count(1)

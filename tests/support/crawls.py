@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from bigcrawl.scheduler.codec import look_at_address, unpack_member
 from bigcrawl.simweb.access_log import read_exchanges
 from bigcrawl.simweb.checker import Exchange, Report, Rules, check
 from bigcrawl.simweb.state import SavedWeb, load
+from tests.support import warm
 from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ class SimulatedWeb:
         self.log = directory / "access.log"
         directory.mkdir(parents=True, exist_ok=True)
         options = ["--hosts", str(hosts), "--pages-per-host", str(pages), "--seed", str(seed)]
-        command = [sys.executable, "-m", "bigcrawl.simweb", "serve", *options]
-        self._process = spawn([*command, "--state", str(directory), "--log", str(self.log)], stdout=subprocess.PIPE)
+        command = ["bigcrawl.simweb", "serve", *options]
+        self._process = warm.start([*command, "--state", directory, "--log", self.log], stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline().startswith(b"simweb ready")
         saved = load(directory)
@@ -89,6 +91,8 @@ class Crawl:
     name: str = "test"
     arguments: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    cold: bool = False
+    """Whether it starts as a user's does, with an interpreter of its own: to be measured, or with LD_PRELOAD."""
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -124,7 +128,10 @@ class Crawl:
         self.starts += 1
         extra = [word for name, value in more.items() for word in ("-s", f"{name}={value}")]
         with self.log.open("wb") as log:
-            self.process = spawn([*self.command(), *extra], env=self._environment(), stdout=log, stderr=log)
+            command = [*self.command(), *extra]
+            is_plain = command[:2] == [sys.executable, "-m"] and not self.cold
+            start = functools.partial(warm.start, command[2:]) if is_plain else functools.partial(spawn, command)
+            self.process = start(env=self._environment(), stdout=log, stderr=log)
         return self.process
 
     @property
@@ -172,8 +179,7 @@ class Crawl:
 
     def frontier(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """`scrapy frontier WORDS` of this crawl, a process of its own; unless `check` is False, it must succeed."""
-        command = [sys.executable, "-m", "scrapy", "frontier", *words, *self.options()]
-        done = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
+        done = warm.run(["scrapy", "frontier", *words, *self.options()], env=self._environment())
         assert "Traceback" not in done.stderr, done.stderr
         assert done.returncode == 0 or not check, done.stderr
         return done

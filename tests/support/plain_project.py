@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.support.processes import spawn
+from tests.support import warm
 
 if TYPE_CHECKING:
     import subprocess
@@ -189,13 +188,13 @@ class PlainProject:
     def start(self, *urls: str, output: Sequence[str] = (), **settings: Any) -> None:
         """Start a crawl of the URLs; the settings are those of the command line, `output` Scrapy's words for feeds."""
         self.starts += 1
-        command = [sys.executable, "-m", "scrapy", "crawl", "plain", "-a", f"urls={' '.join(urls)}"]
+        command = ["scrapy", "crawl", "plain", "-a", f"urls={' '.join(urls)}"]
         command += output or ["-O", str(self._items)]
         command += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         environment.pop("SCRAPY_SETTINGS_MODULE", None)
         with self._log.open("wb") as log:
-            self.process = spawn(command, cwd=self.directory, env=environment, stdout=log, stderr=log)
+            self.process = warm.start(command, cwd=self.directory, env=environment, stdout=log, stderr=log)
 
     def wait(self, timeout_s: float = 300) -> int:
         """Wait for the end; the exit status."""

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a server or a crawl stays in one process of `--dist loadgroup`; the rest may run beside it."""
+    for item in items:
+        names = getattr(item, "fixturenames", ())
+        if "served" in names:
+            item.add_marker(pytest.mark.xdist_group("corpora"))
+        elif "test_everything" in item.nodeid or "calm" in names:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxSites]:
     """All sites of the corpora, served by nginx."""

@@ -88,7 +88,7 @@ def test_clock_may_jump(tmp_path: Path, whose: str) -> None:
         if whose == "node":
             crawl.settings["BIGCRAWL_REDIS_URL"] = server.url
         clock = ShiftedClock(tmp_path / "clock")
-        crawl.environment = clock.environment
+        crawl.environment, crawl.cold = clock.environment, True
         process = crawl.start()
         jumps = 0
         while process.poll() is None and jumps * JUMP_EVERY_S < CRAWL_S:

@@ -94,7 +94,9 @@ def _running(directory: Path, latency_ms: int, settings: dict[str, Any]) -> Iter
     plan = WebPlan(_SEED, _HOSTS, bad_percent=0, bad_urls=0, latency_ms=latency_ms)
     with no_strays_below(directory), Origin(plan, directory / "web") as origin:
         seeds = list(plan.seeds(origin.ports, with_bad=False))
-        with Crawl(directory / "crawl", seeds, {**SETTINGS, SETTING: directory / _SPY_LOG, **settings}) as crawling:
+        with Crawl(
+            directory / "crawl", seeds, {**SETTINGS, SETTING: directory / _SPY_LOG, **settings}, cold=True
+        ) as crawling:
             process = crawling.start()
             wait_until(lambda: origin.log.stat().st_size > 1_000, "the first pages are fetched", _BEGIN_S)
             yield process.pid

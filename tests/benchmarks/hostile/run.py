@@ -57,7 +57,7 @@ def crawl(
     """
     with no_strays_below(directory), Origin(plan, directory / "web") as origin:
         seeds = list(plan.seeds(origin.ports, with_bad=bad))
-        with Crawl(directory / "crawl", seeds, {**SETTINGS, **settings}) as running:
+        with Crawl(directory / "crawl", seeds, {**SETTINGS, **settings}, cold=True) as running:
             process = running.start()
             wait_until(lambda: origin.log.stat().st_size > 1_000, "the first pages are fetched", _BEGIN_S)
             first_s = time.monotonic()

@@ -75,7 +75,7 @@ def _crawl(directory: Path, seconds: float) -> list[Phase]:
             "BIGCRAWL_BUDGET_POLICY": "none",
             "TELNETCONSOLE_ENABLED": 0,
         }
-        first = stack.enter_context(Crawl(directory / "crawl", web.seeds, settings))
+        first = stack.enter_context(Crawl(directory / "crawl", web.seeds, settings, cold=True))
         second = stack.enter_context(second_process_of(first))
         first.start()
         wait_until(lambda: len(web.exchanges()) > 2 * HOSTS, "the crawl is under way", timeout_s=60)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
+from tests.support import warm
 from tests.support.plain_project import QUEUE, REPOSITORY, ROBOTS, THROTTLE, Answer, NotedSite, PlainProject
 
 if TYPE_CHECKING:
@@ -63,14 +62,10 @@ def test_shell_and_fetch_work(tmp_path: Path) -> None:
     settings = {**SETTINGS, "DOWNLOADER_MIDDLEWARES": {**THROTTLE, **ROBOTS}}
     with NotedSite() as site, PlainProject(tmp_path, **settings) as project:
         for words in (["fetch", "--nolog"], ["shell", "--nolog", "-c", "print(response.text)"]):
-            done = subprocess.run(
-                [sys.executable, "-m", "scrapy", *words, site.url("127.0.0.2", "/a")],
+            done = warm.run(
+                ["scrapy", *words, site.url("127.0.0.2", "/a")],
                 cwd=project.directory,
                 env={"PYTHONPATH": str(REPOSITORY)},
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
             )
             assert "page" in done.stdout, done.stderr
     assert site.paths() == ["/robots.txt", "/a"] * 2

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.integration.downloads.case import fill
-from tests.support.processes import spawn
+from tests.support import warm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,8 +95,8 @@ def run(
     }
     log = directory / "log.txt"
     with log.open("wb") as output:
-        command = [sys.executable, "-m", "scrapy", "crawl", "conform"]
-        process = spawn(command, cwd=directory, env=process_environment, stdout=output, stderr=output)
+        words = ["scrapy", "crawl", "conform"]
+        process = warm.start(words, cwd=directory, env=process_environment, stdout=output, stderr=output)
     _wait(process)
     told = directory / "seen.json"
     assert told.exists(), log.read_text()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ import pytest
 
 from tests.integration.robots.cases import moved
 from tests.integration.robots.origin import Answer, Origin
+from tests.support import warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +44,9 @@ def crawl(work: Path, host: Host, **settings: object) -> str:
         **settings,
     }
     options = [word for name, value in own.items() for word in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-m", "scrapy", "runspider", str(SPIDER), "-a", f"origin={host.origin}", *options]
+    words = ["scrapy", "runspider", str(SPIDER), "-a", f"origin={host.origin}", *options]
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "bigcrawl.settings"}
-    done = subprocess.run(command, env=environment, cwd=work, capture_output=True, text=True, timeout=300, check=False)
+    done = warm.run(words, env=environment, cwd=work)
     return done.stdout + done.stderr
 
 

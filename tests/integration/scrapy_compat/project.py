@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support import warm
+
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping
 
 SPIDERS = Path(__file__).with_name("spiders")
 REPOSITORY = Path(__file__).parents[3]
-CRAWL_S_MAX = 300
 
 # A crawl of a test's own site needs no pauses. The retries of a page take seconds: one is enough.
 QUICK = {
@@ -72,15 +72,8 @@ class Project:
     def scrapy(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a scrapy command in the project."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
-        return subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
-            cwd=self.directory,
-            env={**environment, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            timeout=CRAWL_S_MAX,
-            check=False,
-        )
+        environment["PYTHONPATH"] = str(REPOSITORY)
+        return warm.run(["scrapy", *arguments], cwd=self.directory, env=environment)
 
     def crawl(
         self,

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcrawl.scheduler.assignment import assign
+from tests.support.sizes import examples
 
 NODES = st.dictionaries(
     st.text(alphabet="abcdefgh-0123456789", min_size=1, max_size=12),
@@ -18,7 +19,7 @@ NODES = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(NODES, st.integers(min_value=1, max_value=512))
 def test_no_node_gets_more_than_its_share(capacities: dict[str, float], partitions: int) -> None:
     """Balance: a node owns at most its capacity's share, rounded up; every partition has a live owner."""
@@ -29,7 +30,7 @@ def test_no_node_gets_more_than_its_share(capacities: dict[str, float], partitio
         assert count <= math.ceil(partitions * capacities[node] / total)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(NODES, st.randoms(use_true_random=False))
 def test_every_node_computes_the_same(capacities: dict[str, float], order: object) -> None:
     """Locally computable: the answer depends on who lives, not on the order in which one heard of them."""

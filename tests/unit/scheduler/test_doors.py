@@ -364,11 +364,11 @@ def test_fetch_passes_the_gates_of_its_spaces_and_of_its_server(tmp_path: Path, 
         assert lines.gaps == (("192.0.2.81", 400), ("pld spaced.example", 300))
         first = await doors.passage(busy, 0, "first")
         passage = await doors.passage(lines, 0, "second")
-        assert passage.at_ms == passage.of_server.at_ms == pytest.approx(first.at_ms + 400, abs=20)
+        assert passage.at_ms == passage.of_server.at_ms == pytest.approx(first.at_ms + 400, abs=150)
         assert passage.of_spaces.at_ms == passage.at_ms
         assert passage.of_spaces.misses == 0
         elsewhere = doors.lines("192.0.2.82", "spaced.example", "http://spaced.example/x")
-        assert (await doors.passage(elsewhere, 0, "third")).at_ms == pytest.approx(passage.at_ms + 300, abs=20)
+        assert (await doors.passage(elsewhere, 0, "third")).at_ms == pytest.approx(passage.at_ms + 300, abs=150)
 
     run(tmp_path, redis_url, story, clock=SystemClock(), server_delay=0.4, pld_delay=0.3)
 

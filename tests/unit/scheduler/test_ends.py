@@ -17,6 +17,7 @@ from bigcrawl.scheduler.partition_reader import TRIES_MAX, read_partition
 from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.partition_world import make_runs_early
+from tests.support.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,7 +199,7 @@ ENTRIES = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=ENTRIES)
 def test_fold_is_what_its_entries_say_one_by_one(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[int], bool]]

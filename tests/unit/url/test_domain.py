@@ -65,6 +65,16 @@ def test_a_copy_made_from_the_text_is_the_same_list(suffixes: PublicSuffixes) ->
         assert copy.pld(host) == suffixes.pld(host)
 
 
+def test_a_list_is_parsed_once_a_process(suffixes: PublicSuffixes) -> None:
+    """Equal texts share what was parsed, and hosts are remembered by each; with `private` it is another list."""
+    copies = [PublicSuffixes.from_text(bytes(bytearray(suffixes.text))) for _ in range(2)]
+    assert {id(copy._extract) for copy in copies} == {id(suffixes._extract)}
+    copies[0].pld("a.example.com")
+    assert "1 hosts cached" in repr(copies[0])
+    assert "0 hosts cached" in repr(copies[1])
+    assert PublicSuffixes.from_text(suffixes.text, private=True).pld("a.b.github.io") == "b.github.io"
+
+
 def test_another_list_gives_other_plds() -> None:
     """The text decides, not what is installed; names in it are read as UTF-8."""
     other = PublicSuffixes.from_text("// ours\nexample\nkawasaki.example\n例え\n".encode())

@@ -1,0 +1,147 @@
+"""Python commands that start warm: forks of one process of this run that has imported Scrapy, Twisted and bigcrawl.
+
+A cold start costs a second of CPU before the first line of a crawl runs, and tests start hundreds. A fork is a
+process as real: of its own session, killed by any signal, with the environment, working directory and files it was
+given. Two things differ: its parent is the server, and all forks of it hash strings alike. A test to which that
+matters uses `processes.spawn`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tests.support.processes import spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SERVER = Path(__file__).with_name("warm_server.py")
+
+
+def start(
+    words: Sequence[str | os.PathLike[str]],
+    *,
+    stdout: int | IO[Any] | None = None,
+    stderr: int | IO[Any] | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start `python -m WORDS`, killed when the test run dies; the options are Popen's, and stdin is empty."""
+    return _Warm([os.fspath(word) for word in words], stdout, stderr, cwd or Path.cwd(), env or os.environ)
+
+
+def run(
+    words: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 300,
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m WORDS` to its end; what it wrote is returned as text."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = start(words, stdout=out, stderr=err, cwd=cwd, env=env)
+        try:
+            process.wait(timeout_s)
+        finally:
+            process.kill()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(process.args, process.returncode, out.read(), err.read())
+
+
+class _Warm(subprocess.Popen[bytes]):
+    """A fork of the server, which is its parent, waits for it and says here how it ended."""
+
+    def __init__(
+        self,
+        words: list[str],
+        stdout: int | IO[Any] | None,
+        stderr: int | IO[Any] | None,
+        cwd: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        self.args = [sys.executable, "-m", *words]
+        self.stdin = self.stdout = self.stderr = None
+        self.returncode = None
+        self._reading = threading.Lock()
+        told = json.dumps({"words": words, "cwd": str(cwd), "environment": dict(environment)}).encode()
+        status_fd, its_status_fd = os.pipe()
+        mine = [its_status_fd]
+        self._status = os.fdopen(status_fd, "rb", buffering=0)
+        try:
+            mine.append(empty := os.open(os.devnull, os.O_RDONLY))
+            if stdout == subprocess.PIPE:
+                read_fd, stdout = os.pipe()
+                mine.append(stdout)
+                self.stdout = os.fdopen(read_fd, "rb")
+            _ask(told, [empty, _fd(stdout, 1), _fd(stderr, 2), its_status_fd])
+        finally:
+            for fd in mine:
+                os.close(fd)
+        self.pid = self._number()
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        status = self._ended(timeout)
+        if status is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return status
+
+    def _ended(self, timeout_s: float | None) -> int | None:
+        with self._reading:
+            if self.returncode is None:
+                ends = select.poll()
+                ends.register(self._status, select.POLLIN)
+                if ends.poll(None if timeout_s is None else timeout_s * 1000):
+                    self.returncode = os.waitstatus_to_exitcode(self._number())
+                    self._status.close()
+            return self.returncode
+
+    def _number(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            if not (byte := self._status.read(1)):
+                raise RuntimeError("the server that forks commands is gone; what it wrote is in the test's stderr")
+            line += byte
+        return int(line)
+
+
+def _fd(file: int | IO[Any] | None, inherited: int) -> int:
+    return inherited if file is None else file if isinstance(file, int) else file.fileno()
+
+
+@functools.cache
+def _server() -> socket.socket:
+    """Started at the first use, killed when the run dies, and ended by the end of its socket."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        process = spawn([sys.executable, _SERVER, str(its.fileno())], pass_fds=[its.fileno()])
+    atexit.register(_end, mine, process)
+    return mine
+
+
+def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    server.close()
+    process.wait()
+
+
+_asking = threading.Lock()
+
+
+def _ask(told: bytes, fds: list[int]) -> None:
+    with _asking:
+        socket.send_fds(_server(), [told], fds)
