@@ -4,6 +4,7 @@
 #                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
 #                     a finished crawl anew; without SEEDS a small web of its own, offline
 #   make test         the tests: no root, nothing but this machine
+#   make test-pythons PYTHONS="python3.12 python3.13"   unit and side-by-side tests on each of these, each in its own .venv
 #   make check        what every change must pass: ruff, mypy, nothing unused, the tests
 #   make docs         the reference pages, written from the tables of settings, stats, keys and commands
 #   make site         docs/ as a site in build/site; a link that leads nowhere is an error
@@ -32,6 +33,7 @@ VENV ?= .venv
 TESTS ?=
 WORKERS ?= -n 4 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?=
+PYTHONS ?=
 SEEDS ?=
 CONTACT ?=
 MODULES ?=
@@ -46,7 +48,7 @@ CORPORA := build/corpora
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help venv crawl test check lint check-system test-fault test-hostile mutation clean
+.PHONY: help venv crawl test test-pythons check lint check-system test-fault test-hostile mutation clean
 .PHONY: bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd
 
 help:
@@ -74,6 +76,15 @@ lint: $(STAMP)
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --quiet --check . || { echo "run: $(PY) -m ruff format ." >&2; exit 1; }
 	@$(PY) -m mypy --no-error-summary
+
+# All are tried, and one that is missing or fails makes the target fail.
+test-pythons:
+	@test -n "$(PYTHONS)" || { echo 'say which: make test-pythons PYTHONS="python3.12 python3.13"' >&2; exit 1; }
+	@failed=; for python in $(PYTHONS); do \
+	    echo "== $$python"; \
+	    $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venvs/$$(echo $$python | tr / _) \
+	        TESTS="$(or $(TESTS),tests/unit tests/integration/stock)" || failed="$$failed $$python"; \
+	done; test -z "$$failed" || { echo "failed on:$$failed" >&2; exit 1; }
 
 check: lint unused test
 
@@ -135,4 +146,4 @@ bench-hostile: $(STAMP)
 	@$(PY) -m tests.benchmarks.hostile $(ARGS)
 
 clean:
-	@rm -rf $(VENV) build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venvs build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,7 +2,7 @@
 
 Settings are set at "addon" priority, so a project overrides them, but for those that would break a promise:
 
-    DOWNLOAD_DELAY, AUTOTHROTTLE_ENABLED    Scrapy's slots must not delay a second time: off
+    DOWNLOAD_DELAY, AUTOTHROTTLE_ENABLED    Scrapy's slots must not delay a second time: off, the frontier keeps delays
     ROBOTSTXT_OBEY                          Scrapy's would fetch robots.txt past the frontier: off, ours obeys
 
 `scrapy shell`, `fetch`, `view`, `parse` and `check` fetch a page for whoever sits before the screen, with
@@ -22,7 +22,13 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware as ScrapyMetaRefresh
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware as ScrapyRedirect
 from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import (
+    is_asyncio_reactor_installed,
+    is_reactor_installed,
+    verify_installed_asyncio_event_loop,
+)
 
 from bigcrawl import __version__
 from bigcrawl.config import read_config
@@ -38,6 +44,7 @@ from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.project_settings import is_set, speak_of_delay, speak_of_unused, with_slots
 from bigcrawl.scheduler.blacklist import parse_entries
 from bigcrawl.scheduler.budget import make_policy
 from bigcrawl.scheduler.budget_rules import parse_rules
@@ -60,6 +67,7 @@ logger = logging.getLogger(__name__)
 DOWNLOAD_MAXSIZE = 16 << 20
 """With Scrapy's own, a GiB, 64 endless bodies would need more memory than most machines have."""
 
+UVLOOP = "uvloop.Loop"
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
         HttpCompressionMiddleware: CompressionMiddleware,
@@ -86,10 +94,11 @@ class Addon:
         """What must be set before there is a reactor: its loop, and the resolver on the frontier's DNS cache."""
         settings.set("TWISTED_DNS_RESOLVER", "bigcrawl.middlewares.dns.Resolver", "addon")
         if importlib.util.find_spec("uvloop"):
-            settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "addon")
+            settings.set("ASYNCIO_EVENT_LOOP", UVLOOP, "addon")
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; with a wrong setting, only what ends the crawl before it has begun."""
+        _keep_installed_loop(settings)
         if _is_one_look(self._crawler):
             return
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
@@ -97,10 +106,11 @@ class Addon:
             settings.set("BIGCRAWL_CRAWL", _name_of(self._crawler.spidercls.name), "addon")
         try:
             config = read_config(settings)
+            delay_rules = with_slots(settings, config.pace.delay_rules)
             make_policy(config.budget, EMPTY_COUNTS)
             parse_rules(config.budget.rules)
             parse_entries(config.pace.blacklist)
-            parse_delays(config.pace.delay_rules)
+            parse_delays(delay_rules)
             group_function(config.pace.group)
             parse_speed(config.pace.speed, config.pace.time_zone)
             if config.crawl.warc_dir is not None:
@@ -111,7 +121,11 @@ class Addon:
         for name in ("BIGCRAWL_WARC_DIR", "BIGCRAWL_HOST_DELAY"):
             if settings.get(name) is None:
                 settings.set(name, BY_NAME[name].default, "addon")
-        settings.set("BIGCRAWL_HOST_DELAY", config.politeness.host_delay_ms / 1000, "addon")
+        host_delay_s = config.politeness.host_delay_ms / 1000
+        speak_of_delay(settings, host_delay_s)
+        speak_of_unused(settings)
+        settings.set("BIGCRAWL_HOST_DELAY", host_delay_s, "addon")
+        settings.set("BIGCRAWL_DELAY_RULES", delay_rules, max(settings.getpriority("BIGCRAWL_DELAY_RULES") or 0, 15))
         settings.set("SCHEDULER", Scheduler, "addon")
         settings.set("DOWNLOADER", Downloader, "addon")
         if importlib.util.find_spec("pycurl") and hasattr(select, "epoll"):
@@ -128,21 +142,14 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
         _speak_of_feeds(settings)
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
-        self._take_over(settings)
-
-    def _take_over(self, settings: BaseSettings) -> None:
         for name, value in _TAKEN_OVER.items():
-            if settings.get(name) != value:
-                if name != "ROBOTSTXT_OBEY" and (settings.getpriority(name) or 0) > 0:
-                    known = {"name": name, "value": value}
-                    logger.info("%(name)s is bigcrawl's business and set to %(value)s", known)
-                settings.set(name, value, max(settings.getpriority(name) or 0, 15))
+            settings.set(name, value, max(settings.getpriority(name) or 0, 15))
 
     def _speak_of_robots(self, settings: BaseSettings, *, obeys: bool) -> None:
         """Say what becomes of robots.txt, where something else may be expected."""
         if not obeys:
             logger.warning("robots.txt is IGNORED: BIGCRAWL_ROBOTS says that all hosts of this crawl are yours")
-        elif (settings.getpriority("ROBOTSTXT_OBEY") or 0) > 0 and not settings.getbool("ROBOTSTXT_OBEY"):
+        elif is_set(settings, "ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
             logger.warning(
                 "ROBOTSTXT_OBEY = False has no effect: robots.txt is obeyed. Only %(setting)s ignores it",
                 {"setting": 'BIGCRAWL_ROBOTS = "ignore-i-own-these-hosts"'},
@@ -156,6 +163,18 @@ class Addon:
         logger.error("%(error)s", {"error": error})
         mark_failed(self._crawler)
         settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
+
+
+def _keep_installed_loop(settings: BaseSettings) -> None:
+    """Do without uvloop where whoever runs the crawl has installed a reactor on another loop: it cannot be changed."""
+    if settings.getpriority("ASYNCIO_EVENT_LOOP") != SETTINGS_PRIORITIES["addon"] or not is_reactor_installed():
+        return
+    try:
+        if is_asyncio_reactor_installed():
+            verify_installed_asyncio_event_loop(settings["ASYNCIO_EVENT_LOOP"])
+    except RuntimeError:
+        logger.info("the event loop that is installed is kept; %(loop)s is faster", {"loop": UVLOOP})
+        settings.set("ASYNCIO_EVENT_LOOP", None, "addon")
 
 
 def _replace_components(settings: BaseSettings) -> None:

@@ -424,9 +424,9 @@ def _server(text: str) -> str:
 
 
 def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
-    """A project that asks Scrapy for a DOWNLOAD_DELAY gets at least that, unless it sets ours."""
+    """A project that asks Scrapy for a DOWNLOAD_DELAY gets that, unless it sets ours."""
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
-        return max(host_delay, float(settings.get("DOWNLOAD_DELAY") or 0))
+        return float(settings.get("DOWNLOAD_DELAY") or 0) or host_delay
     return host_delay
 
 

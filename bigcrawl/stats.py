@@ -263,7 +263,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "withheld",
         "gauge",
         "URLs",
-        "URLs on disk beside those: no budget lets them go, the blacklist covers them, or their host is retired. "
+        "URLs on disk beside those: no budget lets them go, the blacklist covers them, they are seeds at a closed "
+        "address, or their host is retired. "
         "Not waited for.",
         "trim_partition.lua, awaken_host.lua",
     ),

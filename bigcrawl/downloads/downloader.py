@@ -67,8 +67,13 @@ class Downloader(ScrapyDownloader):
         return self.handlers.break_off()  # type: ignore[no-any-return]
 
     async def _fetch_now(self, frontier: Scheduler, request: Request) -> Response | Request:
+        refusal = frontier.refusal_of(request)
         try:
-            result = await self._chain.run(self._transfer, request)
+            if isinstance(refusal, IgnoreRequest):
+                frontier.note_failure(request, refusal, 0)
+                result = await self._chain.raised(refusal, request)
+            else:
+                result = await self._chain.run(self._transfer, request)
         except IgnoreRequest:
             # Scrapy's middlewares refuse one redirect too many, and do not count it.
             if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.was_answered(request):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import _InvalidOutput
@@ -30,27 +30,33 @@ class MiddlewareChain:
 
     def __init__(self, manager: DownloaderMiddlewareManager) -> None:
         self._manager = manager
-        self._bound: dict[str, list[Callable[..., Any]]] | None = None
+
+    @cached_property
+    def _bound(self) -> dict[str, list[Callable[..., Any]]]:
+        """The methods by name; not before they are needed: one may want the spider, which comes late."""
+        return {name: self._bind(name) for name in _METHODS}
 
     async def run(
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
     ) -> Response | Request:
         """Send a request down the chain, through `download`, and what comes of it up again."""
-        if self._bound is None:  # not before now: a method may want the spider, which comes late
-            self._bound = {name: self._bind(name) for name in _METHODS}
         try:
             result = await self._down(download, request)
         except Exception as error:  # noqa: BLE001 - it is for the middlewares to say what it is
-            # As in Scrapy: what came in with the error, on other connections, is handled before it.
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            result = await self._around(error, request)
+            return await self.raised(error, request)
+        return result if isinstance(result, Request) else await self._up(result, request)
+
+    async def raised(self, error: Exception, request: Request) -> Response | Request:
+        """Send an error up the chain, also one that came before a request was sent down; raises it if nobody minds."""
+        # As in Scrapy: what came in with the error, on other connections, is handled before it.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        result = await self._around(error, request)
         return result if isinstance(result, Request) else await self._up(result, request)
 
     async def _down(
         self, download: Callable[[Request], Coroutine[Any, Any, Response]], request: Request
     ) -> Response | Request:
-        assert self._bound is not None
         for method in self._bound["process_request"]:
             outcome = method(request=request)
             if outcome is not None:
@@ -60,7 +66,6 @@ class MiddlewareChain:
         return await download(request)
 
     async def _up(self, response: Response, request: Request) -> Response | Request:
-        assert self._bound is not None
         for method in self._bound["process_response"]:
             outcome = method(request=request, response=response)
             # The common case first: a method that looks at a response and hands it on.
@@ -73,7 +78,6 @@ class MiddlewareChain:
         return response
 
     async def _around(self, error: Exception, request: Request) -> Response | Request:
-        assert self._bound is not None
         for method in self._bound["process_exception"]:
             outcome = method(request=request, exception=error)
             if outcome is not None:

@@ -7,6 +7,7 @@
 What is covered is not fetched and not lost: it waits on disk, withheld, until the entry is gone. A host, PLD or
 pattern is asked before anything of it is; an address when the name is resolved. Which names lie in a range is not kept:
 a URL that was set aside for its address carries a mark of all ranges of that time, and comes back when they are others.
+So does a seed at an address that is closed by the settings: what they open is part of the mark.
 
 Entries stand in the settings and, changed while the crawl runs, in one Redis hash, which wins: entry -> 1, or 0 for one
 of the settings that was taken off. Source: PolyBot §4.4.
@@ -47,16 +48,18 @@ class Blacklist:
     Args:
         entries: normalised, as `parse_entry` returns them.
         pld: a host's PLD, by the crawl's own public-suffix list.
+        opened: what the settings open of the addresses that are closed otherwise; None: all.
 
     Cost: as of a `RuleBook`; 0.1 us for an address that was asked for lately.
     """
 
-    def __init__(self, entries: Iterable[str], pld: Callable[[str], str]) -> None:
+    def __init__(self, entries: Iterable[str], pld: Callable[[str], str], opened: str | None = None) -> None:
         self.entries = frozenset(entries)
         self._ranges = [_range(entry) for entry in sorted(self.entries) if is_range(entry)]
         held_back = {entry: _HELD_BACK for entry in self.entries if not is_range(entry)}
         self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)  # nobody looks at its accounts
-        self.mark = _mark(self._ranges)
+        self.mark = _mark(map(str, self._ranges), opened)
+        self.digest = _mark(self.entries, opened)
         self.of_address = lru_cache(ADDRESSES_CACHED)(self._of_address)
 
     def __len__(self) -> int:
@@ -64,6 +67,13 @@ class Blacklist:
 
     def __repr__(self) -> str:
         return f"<Blacklist of {len(self)}>"
+
+    @property
+    def asked(self) -> Callable[[QueuedUrl], bool] | None:
+        """What tells of a queued URL whether it stays on disk; None where all may go."""
+        if self.entries:
+            return self.withholds
+        return self._is_marked if self.mark else None
 
     def of_host(self, host: str) -> str | None:
         """The entry that covers a whole host; None when there is none."""
@@ -84,13 +94,16 @@ class Blacklist:
 
     def withholds(self, url: QueuedUrl) -> bool:
         """Whether a URL of the partition's queues stays on disk."""
-        if self.mark and url.flags >> RANGES_SHIFT == self.mark:
+        if self.mark and self._is_marked(url):
             return True
         return self.of_url(url.host, url.body) is not None
 
     def marked(self, flags: int, *, by_address: bool) -> int:
         """The flags of a URL that is set aside."""
         return flags & ((1 << RANGES_SHIFT) - 1) | (self.mark << RANGES_SHIFT if by_address else 0)
+
+    def _is_marked(self, url: QueuedUrl) -> bool:
+        return url.flags >> RANGES_SHIFT == self.mark
 
     def _of_address(self, address: str) -> str | None:
         try:
@@ -153,11 +166,10 @@ def _range(written: str) -> IPv4Network | IPv6Network:
     return ip_network(written, strict=False)
 
 
-def _mark(ranges: list[IPv4Network | IPv6Network]) -> int:
-    """Tell one set of ranges from another: 24 bits, 0 for none."""
-    if not ranges:
-        return 0
-    return zlib.crc32(" ".join(sorted(map(str, ranges))).encode()) % _MARK_MAX + 1
+def _mark(entries: Iterable[str], opened: str | None) -> int:
+    """Tell one set of what is closed from another: 24 bits, 0 for none."""
+    closed = sorted(entries) + ([] if opened is None else [f"all but {opened}"])
+    return zlib.crc32(" ".join(closed).encode()) % _MARK_MAX + 1 if closed else 0
 
 
 NOTHING: Final = Blacklist((), str)

@@ -146,6 +146,17 @@ def look_at_address(body: bytes) -> tuple[str, int]:
         return url, depth
 
 
+def is_seed(body: bytes) -> bool:
+    """Whether a body is of a start request, and no redirect of one.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    _, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    meta = payload.get("meta") if isinstance(payload, dict) else None
+    return depth == 0 and not (meta and meta.get("redirect_times"))
+
+
 def decode_request(body: bytes, spider: Spider) -> Request:
     """Return the request that a body holds.
 

@@ -82,6 +82,9 @@ class Control:
             ConfigError: an entry that is none.
         """
         self._blacklist = parse_entries(config.pace.blacklist)
+        policy = config.politeness
+        opened = " ".join(sorted(map(str, policy.allow_addresses)))
+        self._opened = None if policy.allow_private_addresses else opened
         self._delays = parse_delays(config.pace.delay_rules)
         self._keys = CrawlKeys(config.crawl.name)
         self._paces = paces
@@ -135,10 +138,12 @@ class Control:
         for fault in faults:
             logger.warning("%(fault)s; it is left out", {"fault": fault})
         self._heard_blacklist = heard
-        if entries == self._aside.blacklist.entries:
+        now = Blacklist(entries, self._pld_of, self._opened)
+        if (entries, now.mark) == (self._aside.blacklist.entries, self._aside.blacklist.mark):
             return False
-        logger.info("blacklist: %(count)d entries", {"count": len(entries)})
-        self._aside.blacklist = Blacklist(entries, self._pld_of)
+        if entries != self._aside.blacklist.entries:
+            logger.info("blacklist: %(count)d entries", {"count": len(entries)})
+        self._aside.blacklist = now
         self._note_blacklist(self._aside.blacklist)
         self._aside.sweep()
         return True

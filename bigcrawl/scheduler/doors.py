@@ -49,15 +49,19 @@ UNIDENTIFIED = (
 class Closed(Exception):  # noqa: N818 - an answer, not an error
     """The door stays shut: for good (`reason`), for `retry_ms`, or for as long as the blacklist says (`is_aside`).
 
-    `failure` is what of the host has failed, if any.
+    With both a reason and `is_aside`, a seed waits for other settings, told what is `about` its address, and any other
+    URL ends. `failure` is what of the host has failed, if any.
     """
 
-    def __init__(self, reason: str = "", retry_ms: int = 0, failure: str = "", *, is_aside: bool = False) -> None:
+    def __init__(
+        self, reason: str = "", retry_ms: int = 0, failure: str = "", *, is_aside: bool = False, about: str = ""
+    ) -> None:
         super().__init__(reason or ("blacklisted" if is_aside else f"for {retry_ms} ms"))
         self.reason = reason
         self.retry_ms = retry_ms
         self.failure = failure
         self.is_aside = is_aside
+        self.about = about
 
 
 class Doors:
@@ -246,8 +250,8 @@ class Doors:
         return self._resolves_here is not None and not self._resolves_here(host) and literal_address(host) is None
 
     def _checked(self, found: list[str]) -> str:
-        if self._guard.refusal(found):
-            raise Closed(reason="refused-address")
+        if kind := self._guard.refusal(found):
+            raise Closed(reason="refused-address", is_aside=True, about=f"the address {', '.join(found)} is {kind}")
         if self._aside is not None and len(self._aside.blacklist) and any(map(self._aside.refuses_address, found)):
             raise Closed(is_aside=True)
         if addresses.refusal(found[0]) is None:

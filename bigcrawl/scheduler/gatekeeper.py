@@ -18,6 +18,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.codec import is_seed
 from bigcrawl.scheduler.doors import Closed
 from bigcrawl.scheduler.held import Stage
 
@@ -49,6 +50,9 @@ class Outlet(Protocol):
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """It ends unfetched, counted under `reason`; `rule` is the line of robots.txt that forbids it."""
 
+    def fail(self, held: HeldUrl, error: str) -> None:
+        """Its host has failed before it was fetched, and it has an errback: a try like any other, error:<kind>."""
+
 
 class Gatekeeper:
     """Asks these questions; one of the outlet's methods is called for each URL, now or later, or it is set aside."""
@@ -73,6 +77,7 @@ class Gatekeeper:
         self._outlet = outlet
         self._sweeper = sweeper
         self._tasks: set[asyncio.Task[None]] = set()
+        self._has_told = False
 
     def __repr__(self) -> str:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
@@ -129,7 +134,10 @@ class Gatekeeper:
             held.stage = Stage.ROBOTS
             rest_ms = await self._robots.fetch(held)
             held.said = self._robots.said_of(held.authority)
-            self._outlet.give_back(held, rest_ms, "robots")
+            if held.has_errback and held.unanswered:
+                self._outlet.fail(held, held.unanswered)
+            else:
+                self._outlet.give_back(held, rest_ms, "robots")
         elif not self._is_forbidden(held, known):
             held.address = await self._doors.address(held.host)
             await self._hold_host(held)
@@ -164,13 +172,28 @@ class Gatekeeper:
             self._start(self._sweeper.sweep(held.partition, held.host, reason))
 
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
-        if closed.is_aside and self._aside is not None:
+        waits = closed.is_aside and (not closed.reason or is_seed(held.fields.body))
+        if waits and closed.reason:
+            self._tell_closed(held, closed)
+        if waits and self._aside is not None:
             self._aside.put(held)
         elif closed.reason:
             self._end_all(held, closed.reason)
+        elif closed.failure and held.has_errback:  # a look-up is all that fails at the doors
+            self._outlet.fail(held, "error:dns")
         else:
             held.said = closed.failure
             self._give_back_asked(held, closed.retry_ms)
+
+    def _tell_closed(self, held: HeldUrl, closed: Closed) -> None:
+        """Say it once aloud, and then as a detail."""
+        logger.log(
+            logging.DEBUG if self._has_told else logging.WARNING,
+            "the seed %(url)s is not fetched: %(about)s. It waits until BIGCRAWL_ALLOW_PRIVATE_ADDRESSES = True opens "
+            "all such addresses, or BIGCRAWL_ALLOW_ADDRESSES some",
+            {"url": held.url, "about": closed.about},
+        )
+        self._has_told = True
 
     def _pace(self, held: HeldUrl) -> None:
         if held.due_ms <= self._clock.monotonic_ms():

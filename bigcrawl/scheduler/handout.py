@@ -14,7 +14,7 @@ from collections import OrderedDict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word
+from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word, is_failure
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
 from bigcrawl.redisdb.scripts import ANSWERS, Ended, answers, elsewhere
 from bigcrawl.scheduler.codec import lowered, moved_member, order_of
@@ -153,12 +153,20 @@ class Handout:
         self._leave(held)
         held.detail = rule_hash(rule) if rule else 0
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
-            held.stage = Stage.WAITING
-            held.refusal = reason
-            self.admit(held)
+            self._refuse(held, reason)
             return
         self.held.end(held, Ended(held.seq, 0, b"", f"dropped:{reason}"), 0)
         self._wake_for_missed(held)
+
+    def fail(self, held: HeldUrl, error: str) -> None:
+        """The URL's host has failed before it was fetched; it goes to the engine all the same, to fail there."""
+        self._leave(held)
+        self._refuse(held, error)
+
+    def _refuse(self, held: HeldUrl, why: str) -> None:
+        held.stage = Stage.WAITING
+        held.refusal = why
+        self.admit(held)
 
     def end_as_poison(self, held: HeldUrl) -> None:
         """The URL ends unfetched; its errback is not run: it may be what kills."""
@@ -240,7 +248,8 @@ class Handout:
         else:
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             word = self._word(held)
-            rest_ms = 0 if held.refusal else max(self._rest_ms(held), self._rest_for_bad_ms(held))
+            is_refused = held.refusal and not is_failure(held.refusal)
+            rest_ms = 0 if is_refused else max(self._rest_ms(held), self._rest_for_bad_ms(held))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, word)
         self.held.end(held, end, self._outbox.offered)
 

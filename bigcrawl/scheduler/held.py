@@ -70,7 +70,8 @@ class HeldUrl:
     passage: Passage = UNASKED  # that its gates granted; the last one, when that was missed
     gaps: tuple[Space, ...] = ()  # that its start keeps to others of the node
     has_errback: bool = False
-    refusal: str = ""  # why it is not fetched, when only its errback is left to run
+    refusal: str = ""  # why it is not fetched, when only its errback is left to run: a reason, or error:<kind>
+    unanswered: str = ""  # error:<kind>, when its robots.txt was asked for and nobody answered
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.outcomes`
     remark: bytes = b""  # rows of the same, to be told with it: what its page says of its PLD
     end: Ended | None = None  # how it ended, once it has

@@ -165,7 +165,7 @@ class Node:
         self._exchange = self._make_exchange()
         self._trials = Trials(client, self.ownership, self.handout)
         self._last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
-        self._finish = FinishCheck(client, config.crawl.name, config.crawl.partitions)
+        self._finish = self._make_finish()
         self._record: CrawlRecord | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
@@ -248,6 +248,10 @@ class Node:
     def _make_aside(self) -> Aside:
         connections = self.config.politeness.host_connections
         return Aside(self._client, self.handout.held, self.ownership, connections, self._clock)
+
+    def _make_finish(self) -> FinishCheck:
+        crawl = self.config.crawl
+        return FinishCheck(self._client, crawl.name, crawl.partitions, lambda: self._aside.blacklist.digest)
 
     def _make_control(self) -> Control:
         return Control(

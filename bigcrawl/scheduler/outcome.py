@@ -39,11 +39,35 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+# What Scrapy raises where a URL's robots.txt forbids it, or its host or that host's robots.txt cannot be had.
+_AS_SCRAPY: dict[str, tuple[type[Exception], str]] = {
+    "forbidden": (scrapy_errors.IgnoreRequest, "Forbidden by robots.txt"),
+    "unresolved": (scrapy_errors.CannotResolveHostError, "DNS has no address for its host"),
+    "error:dns": (scrapy_errors.CannotResolveHostError, "DNS does not answer for its host"),
+    "error:timeout": (scrapy_errors.DownloadTimeoutError, "its host took too long over robots.txt"),
+    "error:refused": (scrapy_errors.DownloadConnectionRefusedError, "its host refused a connection for robots.txt"),
+    "error:connection": (scrapy_errors.DownloadFailedError, "its host broke off over robots.txt"),
+}
+
+
+def refusal_error(url: str, reason: str) -> Exception:
+    """What the errback of a URL that is not fetched is given."""
+    if reason not in _AS_SCRAPY:
+        return UrlRefusedError(url, reason)
+    kind, text = _AS_SCRAPY[reason]
+    return kind(f"{url} is not fetched: {text}")
+
+
+def refusal_outcome(reason: str) -> str:
+    """The counter for a URL that is not fetched; a failure of its host is the same as in a fetch."""
+    return reason if reason.startswith("error:") else f"dropped:{reason}"
+
+
 def error_outcome(error: BaseException) -> str:
     """The counter for an error of the downloader.
 
     `error:<kind>`; `aborted` for a fetch that was given up; `dropped:<reason>` for one that was never made.
     """
     if isinstance(error, UrlRefusedError):
-        return f"dropped:{error.reason}"
+        return refusal_outcome(error.reason)
     return next((slug for kind, slug in _KINDS if isinstance(error, kind)), "error:other")

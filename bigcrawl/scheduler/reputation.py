@@ -146,7 +146,7 @@ class Reputation:
         is_same_list = self._new_blacklist is self._blacklist
         self._blacklist = self._new_blacklist
         if not is_same_list:
-            self._withholds = self._blacklist.withholds if len(self._blacklist) else None
+            self._withholds = self._blacklist.asked
         if (counts, rules) == (self._counts, self._live):
             return not is_same_list
         self._counts, self._live = counts, rules

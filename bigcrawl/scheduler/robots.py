@@ -80,6 +80,7 @@ class Fetched:
     age: str = ""
     retry_after: str = ""
     date: str = ""
+    failure: str = ""  # error:<kind>, where it was the host that failed
 
 
 class Fetch(Protocol):
@@ -216,6 +217,7 @@ class Robots:
             expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
         )
         if verdict.reason == "unreachable":
+            held.unanswered = fetched.failure
             if earlier is None or earlier.reason == "unreachable":
                 return self._keep_unreachable(held, verdict, earlier, attempts)
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)

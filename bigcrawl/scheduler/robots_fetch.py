@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
+from bigcrawl.politeness.backoff_policy import is_failure
 from bigcrawl.scheduler.doors import Closed
-from bigcrawl.scheduler.outcome import UNDER_LEASE, FetchAbortedError
+from bigcrawl.scheduler.outcome import UNDER_LEASE, FetchAbortedError, error_outcome
 from bigcrawl.scheduler.robots import Fetched
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class RobotsFetch:
             raise Closed(retry_ms=GIVEN_UP_MS) from error
         except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
-            return Fetched(None)
+            outcome = error_outcome(error)
+            return Fetched(None, failure=outcome if is_failure(outcome) else "")
         if not _NOT_WHOLE.isdisjoint(response.flags):
             logger.debug("%(url)s did not come whole", {"url": url})
             return Fetched(None)

@@ -44,7 +44,7 @@ from bigcrawl.scheduler.engine_probe import EngineProbe
 from bigcrawl.scheduler.garbage import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.node import Node
-from bigcrawl.scheduler.outcome import UNDER_LEASE, UrlRefusedError, error_outcome
+from bigcrawl.scheduler.outcome import UNDER_LEASE, error_outcome, refusal_error, refusal_outcome
 from bigcrawl.scheduler.queued_url import TRAP_SHIFT
 from bigcrawl.scheduler.registry import feeds_of, mark_failed, register, storage_of
 from bigcrawl.scheduler.robots_fetch import RobotsFetch
@@ -451,10 +451,10 @@ class Scheduler(BaseScheduler):
         held = self._started.get(request)
         return held.address if held is not None else ""
 
-    def refusal_of(self, request: Request) -> UrlRefusedError | None:
+    def refusal_of(self, request: Request) -> Exception | None:
         """Why a handed-out request must not be fetched; None when it may."""
         held = self._started.get(request)
-        return UrlRefusedError(request.url, held.refusal) if held is not None and held.refusal else None
+        return refusal_error(request.url, held.refusal) if held is not None and held.refusal else None
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
         """A handed-out request was answered."""
@@ -501,7 +501,7 @@ class Scheduler(BaseScheduler):
         """A handed-out request got no answer."""
         held = self._started.get(request)
         if held is not None:
-            held.outcome = error_outcome(error)
+            held.outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
             took_ms = self._known_ms(download_ms)
             held.download_ms = took_ms or 0
             # A server that began to answer is not dead: that time was up is a sign of a crowd.

@@ -16,6 +16,8 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import PartitionView
 
@@ -130,7 +132,9 @@ def id_order(entry_id: str) -> tuple[int, int]:
 class FinishCheck:
     """Watches for the two passes; call `look` when this node is idle."""
 
-    def __init__(self, client: RedisClient, crawl: str, partitions: int) -> None:
+    def __init__(self, client: RedisClient, crawl: str, partitions: int, closed: Callable[[], int] = int) -> None:
+        """`closed` tells one set of what is withheld by the settings and by hand from another, 0: nothing is."""
+        self._closed = closed
         self._client = client
         self._crawl = crawl
         self._partitions = partitions
@@ -142,7 +146,7 @@ class FinishCheck:
     async def is_said(self, seen: Survey) -> bool:
         """Whether some node has found the crawl finished as it is now: the word may be an old one that arrived late."""
         said = await self._client.command("HGET", self._key, "finished")
-        return bool(said == _word(seen))
+        return bool(said == self._word(seen))
 
     async def take_back(self) -> None:
         """There are URLs again: the crawl is not finished after all."""
@@ -170,8 +174,12 @@ class FinishCheck:
         if self._before != seen.progress:
             self._before = seen.progress
             return False
-        await self._client.command("HSET", self._key, "finished", _word(seen))
+        await self._client.command("HSET", self._key, "finished", self._word(seen))
         return True
+
+    def _word(self, seen: Survey) -> bytes:
+        """What is said of a finished crawl: how far it had come, and what it was not to fetch."""
+        return b" ".join(b"%d" % count for count in (*seen.progress, *filter(None, [self._closed()])))
 
     async def _starts_under_way(self) -> bool:
         names = [name.decode() for name in await self._client.command("HKEYS", self._key)]
@@ -181,8 +189,3 @@ class FinishCheck:
         leases = [value.partition(b"\n")[2] for value in values if value and value.partition(b"\n")[0] != b"done"]
         # One whose lease ran out is nobody's: its node is dead, and maybe its seeds were replaced.
         return any(int(lease_ms) > now_ms for lease_ms in leases)
-
-
-def _word(seen: Survey) -> bytes:
-    """What is said of a finished crawl: how far it had come."""
-    return b" ".join(b"%d" % count for count in seen.progress)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.codec import look_at_body, unpack_member
+from bigcrawl.scheduler.codec import is_seed, look_at_body, unpack_member
 from bigcrawl.scheduler.outcomes import pack_outcome, rule_hash
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize
 
@@ -118,8 +118,8 @@ class Sweeper:
         try:
             fields = unpack_member(member)
             url, is_canonical, has_errback = look_at_body(fields.body)
-            if has_errback:
-                return b""  # it runs in the engine
+            if has_errback or (reason == "refused-address" and is_seed(fields.body)):
+                return b""  # an errback runs in the engine, a seed waits for another setting
             if reason in WHOLE_HOST:
                 return pack_outcome(fields.key, f"dropped:{reason}")
             known = self._robots.known(authority_of(url if is_canonical else canonicalize(url)))

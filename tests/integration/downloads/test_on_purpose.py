@@ -46,7 +46,7 @@ def test_other_schemes_are_dropped_and_counted(alone: Seen) -> None:
 def test_robots_are_obeyed_without_scrapys_middleware(alone: Seen) -> None:
     """ROBOTSTXT_OBEY does not matter: what robots.txt forbids is not fetched, and its errback hears of it."""
     (record,) = alone.records["forbidden"]
-    assert record["error"].endswith("UrlRefusedError")
+    assert record["error"] == "scrapy.exceptions.IgnoreRequest"
     assert [hit for hit in alone.hits if hit.case == "forbidden"] == []
     assert [hit.target for hit in alone.hits if hit.place == "other"] == ["/robots.txt", "/allowed/"]
     assert "downloadermiddlewares.robotstxt" not in alone.log

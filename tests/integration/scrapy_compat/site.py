@@ -4,6 +4,7 @@ The paths:
 
     /                     200, a page that links to /page/1 .. /page/3
     /page/<n>             200, a page that links to nothing
+    /form                 200, a page with a form for /echo/form
     /echo/...             200, what came as JSON: method, headers, body; any method
     /status/<code>        that status
     /flaky/<n>/...        503 for the first n requests, then 200
@@ -33,7 +34,7 @@ from tests.support.serving import at_work
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ADDRESSES = tuple(f"127.83.0.{number}" for number in range(1, 6))
+NET, HOSTS = "127.83.0", 5
 CATEGORIES, PRODUCTS = 2, 3
 HOLD_S_MAX = 20
 _SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -56,20 +57,21 @@ Answer = tuple[int, bytes, list[tuple[str, str]]]
 
 
 class Site:
-    """Several hosts of it, `origins`, and `refusing`, an origin where nobody listens."""
+    """Several hosts of it, `origins`, at addresses of `net`, and `refusing`, an origin where nobody listens."""
 
-    def __init__(self) -> None:
+    def __init__(self, net: str = NET) -> None:
         self.hits: list[Hit] = []
         self.released = threading.Event()
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._servers = [_Server((address, 0), self) for address in ADDRESSES]
+        self._servers = [_Server((f"{net}.{number}", 0), self) for number in range(1, HOSTS + 1)]
+        self._deaf = f"{net}.{HOSTS + 1}"
         self.origins = [server.origin for server in self._servers]
         self._cleanup = ExitStack()
         self.refusing = ""
 
     def __enter__(self) -> Self:
-        self.refusing = self._cleanup.enter_context(_bound_but_deaf())
+        self.refusing = self._cleanup.enter_context(_bound_but_deaf(self._deaf))
         for server in self._servers:
             self._cleanup.enter_context(at_work(server))
         return self
@@ -107,11 +109,15 @@ class Site:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self, address: tuple[str, int], site: Site) -> None:
         super().__init__(address, _Handler)
         self.site = site
         self.origin = f"http://{address[0]}:{self.server_address[1]}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A crawler that hangs up is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -177,11 +183,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _bound_but_deaf() -> Iterator[str]:
+def _bound_but_deaf(address: str) -> Iterator[str]:
     """An origin whose port is taken, so that nobody else can listen there, and refuses connections."""
     with socket.socket() as bound:
-        bound.bind((ADDRESSES[0], 0))
-        yield f"http://{ADDRESSES[0]}:{bound.getsockname()[1]}"
+        bound.bind((address, 0))
+        yield f"http://{address}:{bound.getsockname()[1]}"
 
 
 def _html(title: str, *links: str) -> Answer:
@@ -235,8 +241,14 @@ def _sitemap(origin: str, numbers: range) -> bytes:
     return f'<?xml version="1.0"?><urlset xmlns="{_SITEMAP}">{entries}</urlset>'.encode()
 
 
+_FORM = (
+    200,
+    b'<form action="/echo/form" method="post"><input name="user"><input type="hidden" name="token" value="t"></form>',
+    [("Content-Type", "text/html")],
+)
 _FIXED: dict[str, Callable[[str], Answer]] = {
     "/": lambda origin: _html("home", "/page/1", "/page/2", "/page/3"),
+    "/form": lambda _: _FORM,
     "/robots.txt": _robots,
     "/sitemap.xml": _sitemap_index,
     "/sitemap-a.xml": lambda origin: (200, _sitemap(origin, range(3)), [("Content-Type", "application/xml")]),

@@ -106,6 +106,18 @@ def test_what_was_said_while_the_crawl_ran_wins() -> None:
     assert len(faults) == 2
 
 
+def test_seed_at_a_closed_address_stays_until_the_settings_open_others() -> None:
+    """Without an entry too; where all is open nothing is asked of a queued URL."""
+    some, other = (Blacklist((), SUFFIXES.pld, opened) for opened in ("", "10.0.0.0/8"))
+    [url] = queued("http://a.com/")
+    kept = url._replace(flags=some.marked(url.flags, by_address=True))
+    assert some.asked is not None
+    assert other.asked is not None
+    assert [some.asked(kept), some.asked(url), other.asked(kept), bool(some)] == [True, False, False, False]
+    assert len({some.digest, other.digest, blacklist("a.com").digest, NOTHING.digest}) == 4
+    assert Blacklist((), SUFFIXES.pld, None).asked is None
+
+
 def test_an_empty_list_is_false_and_covers_nothing() -> None:
     """A page then costs no more than that look."""
     assert not len(NOTHING)

@@ -10,13 +10,15 @@ from typing import Any
 
 from bigcrawl.scheduler.garbage import YOUNG_MAX
 
-TELL = "import json; print(json.dumps([gc.get_threshold(), gc.get_freeze_count() > 0, gc.isenabled()]))"
+# From 3.12 on some objects are frozen before anybody has asked for it.
+TELL = "import json; print(json.dumps([gc.get_threshold(), gc.get_freeze_count() > frozen, gc.isenabled()]))"
 
 
 def told(before: str, after: str = "") -> Any:
     """Thresholds, whether anything is frozen, whether the collector is on, when it was tamed between the two."""
     tame = "from bigcrawl.scheduler.garbage import tame_memory as tame; tame()"
-    code = "; ".join(part for part in ("import gc", before, tame, after, TELL) if part)
+    begin = "import gc; frozen = gc.get_freeze_count()"
+    code = "; ".join(part for part in (begin, before, tame, after, TELL) if part)
     return json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
 

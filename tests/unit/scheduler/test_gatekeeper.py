@@ -40,6 +40,9 @@ class Answers:
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         self.said.append(("up", held.seq, reason))
 
+    def fail(self, held: HeldUrl, error: str) -> None:
+        self.said.append(("fail", held.seq, error))
+
 
 def url_of(host: str, path: str = "/", seq: int = 1, due_ms: int = 0) -> HeldUrl:
     url = f"http://{host}{path}"
@@ -134,6 +137,25 @@ def test_host_without_address_has_failed(tmp_path: Path, crawl_name: str, redis_
                 assert (answer, held.said) == ("back", "dns")
                 assert wait_ms > 0
                 g.world.clock.advance(3_600_000)
+
+    asyncio.run(scenario())
+
+
+def test_errback_hears_of_a_host_that_has_failed(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A URL with one fails with its host, by DNS or when robots.txt is asked for: a try like any other."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url) as g:
+            g.world.web.answers["http://a.example/robots.txt"] = Fetched(None, failure="error:refused")
+            g.world.web.answers["http://b.example/robots.txt"] = Fetched(500)
+            for host, answer in (
+                ("x.slow.example", ("fail", 1, "error:dns")),
+                ("a.example", ("fail", 1, "error:refused")),
+                ("b.example", ("back", 1, g.world.config.politeness.host_delay_ms, "robots")),
+            ):
+                held = url_of(host)
+                held.has_errback = True
+                assert await g.ask(held) == [answer]
 
     asyncio.run(scenario())
 

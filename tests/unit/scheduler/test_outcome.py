@@ -8,7 +8,13 @@ import pytest
 from scrapy import exceptions as scrapy_errors
 
 from bigcrawl.scheduler.handout import ABORTED
-from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError, error_outcome
+from bigcrawl.scheduler.outcome import (
+    FetchAbortedError,
+    UrlRefusedError,
+    error_outcome,
+    refusal_error,
+    refusal_outcome,
+)
 from bigcrawl.stats import CRAWL_COUNTERS
 
 
@@ -31,6 +37,24 @@ from bigcrawl.stats import CRAWL_COUNTERS
 def test_errors_are_counted_by_kind(error: BaseException, outcome: str) -> None:
     """The most special kind wins; what nobody thought of is counted too."""
     assert error_outcome(error) == outcome
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "outcome"),
+    [
+        ("forbidden", scrapy_errors.IgnoreRequest, "dropped:forbidden"),
+        ("unresolved", scrapy_errors.CannotResolveHostError, "dropped:unresolved"),
+        ("error:dns", scrapy_errors.CannotResolveHostError, "error:dns"),
+        ("error:timeout", scrapy_errors.DownloadTimeoutError, "error:timeout"),
+        ("error:refused", scrapy_errors.DownloadConnectionRefusedError, "error:refused"),
+        ("error:connection", scrapy_errors.DownloadFailedError, "error:connection"),
+        ("poison", UrlRefusedError, "dropped:poison"),
+    ],
+)
+def test_errback_is_given_scrapys_own_errors(reason: str, kind: type[Exception], outcome: str) -> None:
+    """The very class, as a project's RETRY_EXCEPTIONS and stats name it; what it is counted as stays ours."""
+    assert type(refusal_error("http://a.example/", reason)) is kind
+    assert refusal_outcome(reason) == outcome
 
 
 def test_every_kind_of_error_is_in_the_table_of_counters() -> None:

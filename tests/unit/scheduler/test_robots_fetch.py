@@ -67,10 +67,13 @@ def test_file_that_was_cut_for_its_size_is_an_answer() -> None:
     assert fetched(Response(URL, body=body, flags=["truncated"])) == Fetched(200, body)
 
 
-@pytest.mark.parametrize("error", [DownloadTimeoutError("slow"), IgnoreRequest("too large"), ValueError("odd")])
-def test_failure_is_no_answer(error: Exception) -> None:
-    """Whatever it is, nothing is raised."""
-    assert fetched(error) == Fetched(None)
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [(DownloadTimeoutError("slow"), "error:timeout"), (IgnoreRequest("too large"), ""), (ValueError("odd"), "")],
+)
+def test_failure_is_no_answer(error: Exception, failure: str) -> None:
+    """Whatever it is, nothing is raised; where the host has failed, it is told how."""
+    assert fetched(error) == Fetched(None, failure=failure)
 
 
 def test_request_is_one_request_that_no_middleware_repeats_or_redirects() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import sqlite3
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ async def opened(directory: Path) -> AsyncIterator[RulesShelf]:
 
 
 def rows(directory: Path, partition: int = 3) -> int:
-    with sqlite3.connect(directory / f"p{partition:04d}" / FILE) as there:
+    with closing(sqlite3.connect(directory / f"p{partition:04d}" / FILE)) as there:
         return int(there.execute("SELECT count(*) FROM rules").fetchone()[0])
 
 

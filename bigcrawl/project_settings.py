@@ -1,0 +1,111 @@
+"""Scrapy's settings that a project has set: adopted where the frontier can, else said to have no effect.
+
+To add one: a line in `INSTEAD`, and the same in docs/differences.md.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy.settings import Settings
+
+from bigcrawl.scheduler.delay_rules import parse_delay
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_SEEN = "a URL's canonical form is what was seen; dont_filter queues a request each time"
+_QUEUES = "the frontier queues by host and priority; a request's priority, and BIGCRAWL_PRIORITY_BIAS say who is next"
+_DELAY = "see BIGCRAWL_HOST_DELAY and BIGCRAWL_DELAY_RULES"
+
+INSTEAD: Final = {
+    "AUTOTHROTTLE_ENABLED": "BIGCRAWL_DOWNLOAD_FACTOR makes a host's delay a multiple of its answers' time",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": "BIGCRAWL_HOST_CONNECTIONS is how many connections a host has",
+    "CONCURRENT_REQUESTS_PER_IP": "BIGCRAWL_SERVER_DELAY keeps starts at one address apart",
+    "DOWNLOAD_DELAY_JITTER": _DELAY,
+    "RANDOMIZE_DOWNLOAD_DELAY": _DELAY,
+    "DUPEFILTER_CLASS": _SEEN,
+    "DUPEFILTER_DEBUG": "`scrapy frontier explain URL` says what became of a URL",
+    "REQUEST_FINGERPRINTER_CLASS": _SEEN,
+    "JOBDIR": "BIGCRAWL_STATE_DIR is where a crawl is kept, and the same command resumes it",
+    "ROBOTSTXT_PARSER": "bigcrawl reads robots.txt itself; see BIGCRAWL_ROBOTS",
+    "ROBOTSTXT_USER_AGENT": "the first word of USER_AGENT is the name that robots.txt rules are matched with",
+    "SCHEDULER_DEBUG": "`scrapy frontier status` says what waits",
+    "SCHEDULER_DISK_QUEUE": _QUEUES,
+    "SCHEDULER_MEMORY_QUEUE": _QUEUES,
+    "SCHEDULER_PRIORITY_QUEUE": _QUEUES,
+    "SCHEDULER_START_DISK_QUEUE": _QUEUES,
+    "SCHEDULER_START_MEMORY_QUEUE": _QUEUES,
+}
+"""What to use instead of a setting of Scrapy's that has no effect."""
+
+_DEFAULTS: Final = Settings()
+_AS_EVER: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}  # a value that is what is done anyhow
+_SLOT_INSTEAD: Final = {
+    "concurrency": INSTEAD["CONCURRENT_REQUESTS_PER_DOMAIN"],
+    "jitter": _DELAY,
+    "randomize_delay": _DELAY,
+}
+
+
+def speak_of_unused(settings: BaseSettings) -> None:
+    """Say of each setting that the project has set and nobody looks at what to use instead."""
+    for name, instead in INSTEAD.items():
+        as_ever = (_DEFAULTS.get(name), _AS_EVER.get(name))
+        if is_set(settings, name) and settings.get(name) not in as_ever:
+            _say_useless(name, instead)
+
+
+def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
+    """Say what becomes of DOWNLOAD_DELAY, where the project has one."""
+    delay = settings.get("DOWNLOAD_DELAY")
+    if not is_set(settings, "DOWNLOAD_DELAY"):
+        return
+    if float(delay) == host_delay_s:
+        text = "DOWNLOAD_DELAY = %(delay)s is kept as BIGCRAWL_HOST_DELAY, by the frontier and for all nodes together"
+        logger.info(text, {"delay": delay})
+    else:
+        _say_useless(f"DOWNLOAD_DELAY = {delay}", f"a host rests {host_delay_s:g} s (BIGCRAWL_HOST_DELAY)")
+
+
+def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
+    """Return delay rules with those of DOWNLOAD_SLOTS, and say what becomes of each slot.
+
+    Raises:
+        ConfigError: a slot's delay is none.
+    """
+    found = dict(rules)
+    for name, slot in settings.getdict("DOWNLOAD_SLOTS").items():
+        where = f"DOWNLOAD_SLOTS[{name!r}]"
+        if not _is_host(name):
+            _say_useless(where, "queues are by host; BIGCRAWL_GROUP and BIGCRAWL_GROUP_DELAY space URLs of your choice")
+            continue
+        for key, value in slot.items():
+            if key != "delay":
+                _say_useless(f"{where}: {key} = {value}", _SLOT_INSTEAD.get(key, _DELAY))
+            elif name in rules:
+                _say_useless(f"{where}: delay = {value}", "BIGCRAWL_DELAY_RULES has a rule of that name")
+            else:
+                parse_delay({"delay": value}, where)
+                found[name] = {"delay": value}
+                text = "%(where)s: delay = %(delay)s is kept as one of BIGCRAWL_DELAY_RULES"
+                logger.info(text, {"where": where, "delay": value})
+    return found
+
+
+def is_set(settings: BaseSettings, name: str) -> bool:
+    """Whether a project, a spider or a command line has set it."""
+    return (settings.getpriority(name) or 0) > 0
+
+
+def _is_host(name: str) -> bool:
+    return "." in name or ":" in name or name == "localhost"
+
+
+def _say_useless(what: str, instead: str) -> None:
+    logger.warning("%(what)s has no effect: %(instead)s", {"what": what, "instead": instead})

@@ -1,0 +1,39 @@
+"""The rows: each spider once, with what differs on purpose."""
+
+from __future__ import annotations
+
+from tests.integration.stock.case import ANYTHING, Case
+
+_OWN = "tests.integration.stock.spiders.OwnPipeline"
+_UNDER_WAY = {"items": ANYTHING, "signals": ANYTHING, "stats": ANYTHING}
+
+CASES = (
+    Case("plain"),
+    Case("start"),
+    Case("rules"),
+    Case("map"),
+    Case("forms"),
+    Case(
+        "errback_example",
+        {"RETRY_TIMES": 1},
+        ours={"stats": ANYTHING, "signals": ANYTHING},
+        why="robots.txt of a host that is away is asked for in the place of the page, and not once more besides",
+    ),
+    Case("cookies"),
+    Case("cookies", {"COOKIES_ENABLED": False}, name="cookies-off"),
+    Case("pipelines", {"ITEM_PIPELINES": {_OWN: 300}}),
+    Case("chain", {"CLOSES_AT": 3}, name="close-in-callback"),
+    Case("chain", {"DEPTH_LIMIT": 2}, name="depth-limit"),
+    Case(
+        "chain",
+        {"CLOSESPIDER_ITEMCOUNT": 2},
+        ours=_UNDER_WAY,
+        why="how many more pages are under way when a limit is reached is nobody's promise",
+        name="closespider-itemcount",
+    ),
+    Case("chain", {"CLOSESPIDER_PAGECOUNT": 2}, name="closespider-pagecount"),
+    Case("chain", {"CLOSESPIDER_ERRORCOUNT": 1, "FAILS_AT": 2}, name="closespider-errorcount"),
+    Case("hold", {"CLOSESPIDER_TIMEOUT": 1, "DOWNLOAD_TIMEOUT": 3, "RETRY_ENABLED": False}, name="closespider-timeout"),
+    Case("retries", {"RETRY_TIMES": 1}),
+    Case("redirects"),
+)
