@@ -36,7 +36,7 @@ def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None
     said = would_run(target, venv)
     assert said.index("'.[embedded,fast]'") < said.index("'.[dev]'")
     venv.mkdir()
-    for stamp in (".installed", ".installed-dev"):
+    for stamp in (".installed-crawl", ".installed"):
         (venv / stamp).touch()
     assert "install" not in would_run(target, venv).replace(str(venv), "").replace("install_system", "")
 
