@@ -1,8 +1,8 @@
 """`scrapy frontier ACTION`: questions to a crawl from outside, and changes by hand; nothing stops for them.
 
-To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md; `make docs` tells it by
-the first line of its function's docstring. An action fetches nothing. What it cannot do is one line on the error output, with what and remedy, and exit status 1; a command line that
-cannot be read is a line and exit status 2.
+To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md; `make docs` tells it
+by the first line of its function's docstring. An action fetches nothing. What it cannot do is one line on the error
+output, with what and remedy, and exit status 1; a command line that cannot be read is a line and exit status 2.
 
 Scrapy's parser sees the options of all commands alone; what it leaves over, an action's own parser reads.
 
