@@ -1,4 +1,5 @@
 # The project's commands. Each does its own set-up: a virtual environment in .venv, made anew when pyproject.toml changes.
+# `make crawl` brings what a crawl needs, the others what tests and benchmarks need as well.
 #
 #   make crawl        the main job: SEEDS="http://a.example/ ..." or SEEDS=file; CONTACT=<your page or mail address>,
 #                     without which no public address is asked; ARGS="-s NAME=VALUE ..." for scrapy; FRESH=1 begins
@@ -42,6 +43,8 @@ FRESH ?=
 
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+CRAWL_STAMP := $(VENV)/.installed-crawl
+INSTALL := -m pip install --quiet --disable-pip-version-check --editable
 CORPORA := build/corpora
 
 # Compiled once rather than by each process, whatever the environment says; git ignores it.
@@ -56,17 +59,22 @@ help:
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml setup.py
+$(STAMP): $(CRAWL_STAMP)
+	@echo "Adding what tests and benchmarks need to $(VENV) (once)"
+	@$(PY) $(INSTALL) '.[dev]'
+	@touch $@
+
+$(CRAWL_STAMP): pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	    { echo "$(PYTHON) is not Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	    { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv" >&2; exit 1; }
 	@echo "Setting up $(VENV) (once)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PY) $(INSTALL) '.[embedded,fast]'
 	@touch $@
 
-crawl: $(STAMP)
+crawl: $(CRAWL_STAMP)
 	@$(PY) -m bigcrawl.main_job --seeds "$(SEEDS)" --contact "$(CONTACT)" $(if $(FRESH),--fresh) -- $(ARGS)
 
 test: $(STAMP)
@@ -138,7 +146,7 @@ mutation: $(STAMP)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
 	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
-bench bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd: $(STAMP)
+bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd: $(STAMP)
 	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile

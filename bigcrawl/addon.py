@@ -38,6 +38,7 @@ from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.feeds import FeedExporter
+from bigcrawl.extensions.log_formatter import LogFormatter
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
@@ -141,6 +142,7 @@ class Addon:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
         _speak_of_feeds(settings)
+        _keep_log_short(settings, has_summary=bool(config.progress_ms))
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
         for name, value in _TAKEN_OVER.items():
             settings.set(name, value, max(settings.getpriority(name) or 0, 15))
@@ -197,6 +199,14 @@ def _speak_of_feeds(settings: BaseSettings) -> None:
                 "%(ours)s, see docs/items.md",
                 {"own": own.__name__, "ours": f"{FeedExporter.__module__}.{FeedExporter.__name__}"},
             )
+
+
+def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
+    """Leave out of the log what is an outcome of a page, and what the summary says better."""
+    settings.set("RETRY_GIVE_UP_LOG_LEVEL", "DEBUG", "addon")
+    settings.set("LOG_FORMATTER", LogFormatter, "addon")
+    if has_summary:
+        settings.set("STATS_DUMP", False, "addon")
 
 
 def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:

@@ -205,7 +205,7 @@ def commands_page(page: str) -> str:
     inherited = options_added_by(super(Command, command).add_options)
     rows = {row: None for row in options_added_by(command.add_options) if row not in inherited}
     for action in ACTIONS.values():
-        if add_options := getattr(action, "options", ""):  # an action may bring its own
+        if add_options := action.options:  # an action may bring its own
             rows |= dict.fromkeys(options_added_by(load_object(f"bigcrawl.commands.{add_options}")))
     page = with_block(page, "commands", table(("command", "what it does"), actions))
     return with_block(page, "options", table(("option", "meaning"), rows))

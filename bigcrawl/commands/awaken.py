@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option for all hosts, or all dead letters."""
-    text = "every host that is snoozed or retired, or every dead letter, instead of those named"
-    parser.add_argument_group("of awaken and dead").add_argument("--all", action="store_true", help=text)
+    """Add the option for all hosts."""
+    parser.add_argument("--all", action="store_true", help="every host that is snoozed or retired")
 
 
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

@@ -55,12 +55,12 @@ class Rules(NamedTuple):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that set or take away a rule."""
-    add = parser.add_argument_group("of budget: the rule set by hand for a name").add_argument
+    add = parser.add_argument
     add("--urls", type=int, metavar="N", help="URLs of it that pass in a turn; 0 holds them all")
     add("--pages", type=int, metavar="N", help="URLs of it that pass in all")
     add("--bytes", type=int, metavar="N", help="bytes of its bodies that are fetched in all")
     add("--depth", type=int, metavar="N", help="hops from a start URL")
-    add("--unset", action="store_true", help="take its rule away, that of the settings too; or the speed by hand")
+    add("--unset", action="store_true", help="take its rule away, that of the settings too")
 
 
 def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

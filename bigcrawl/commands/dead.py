@@ -28,8 +28,14 @@ Letters = dict[int, list[DeadLetter]]  # by partition
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what becomes of dead letters and rejected entries; `--all` is that of awaken."""
-    group = parser.add_argument_group("of dead and rejected").add_mutually_exclusive_group()
+    """Add the options that say which dead letters, and what becomes of them."""
+    parser.add_argument("--all", action="store_true", help="every dead letter")
+    add_verbs(parser)
+
+
+def add_verbs(parser: argparse.ArgumentParser) -> None:
+    """Add what may be done with dead letters, and with rejected entries."""
+    group = parser.add_mutually_exclusive_group()
     group.add_argument("--retry", action="store_true", help="queue dead letters, take in rejected entries once more")
     group.add_argument("--drop", action="store_true", help="take them off the list; their URLs stay unfetched")
 

@@ -36,10 +36,11 @@ _WHERE = "scrapy frontier delay"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that set a rule."""
-    add = parser.add_argument_group("of delay: the rule set by hand for a name").add_argument
+    """Add the options that set or take away a rule."""
+    add = parser.add_argument
     add("--delay", type=float, metavar="S", help="seconds that each host of it rests")
     add("--pld-delay", type=float, metavar="S", help="seconds between starts in the whole pay-level domain")
+    add("--unset", action="store_true", help="take its rule away, that of the settings too")
 
 
 def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

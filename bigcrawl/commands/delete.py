@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the option that answers the question beforehand."""
-    group = parser.add_argument_group("of delete")
-    group.add_argument("--yes", action="store_true", help="do not ask whether the crawl shall be deleted")
+    parser.add_argument("--yes", action="store_true", help="do not ask whether the crawl shall be deleted")
 
 
 def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

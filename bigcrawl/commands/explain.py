@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin
 
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.blacklist import entries_of
@@ -16,12 +17,17 @@ from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.whereabouts import find_hot, look_at_deaths, look_at_host, look_at_partition, trace_inbox
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import Rules, read_record
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.blacklist import Blacklist
+from bigcrawl.scheduler.codec import look_at_origin
 from bigcrawl.scheduler.outcomes import AGAIN, read_outcome, rule_hash
 from bigcrawl.scheduler.partition_reader import read_partition
+from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.scheduler.survey import id_order
 from bigcrawl.scheduler.traps import Standing, standing_text
+from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import Shapes, kinds_of
+from bigcrawl.warc.reading import find_page
 
 if TYPE_CHECKING:
     import argparse
@@ -77,6 +83,12 @@ class Found(NamedTuple):
         return any(id_order(forgotten) > id_order(entry_id) for forgotten in self.trace.forgets)
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option that reads WARC files."""
+    text = "look for its page in the WARC files written since: seconds a GiB"
+    parser.add_argument("--find-page", action="store_true", help=text)
+
+
 def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
     """Tell all that the crawl knows of a URL.
 
@@ -88,6 +100,8 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> A
     """
     with server_of(config) as url:
         data = asyncio.run(_explain(config, url, words[0]))
+    if getattr(opts, "find_page", False):
+        data["page"] = _page(config, data)
     return Answer(data, explanation_text(data))
 
 
@@ -96,7 +110,49 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
         place = crawl.place_of(url)
         said = said_of(await look_up(crawl, place), crawl.partitions, config.traps)
         blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
-        return {**said, "blacklisted": blacklist.of_canonical(place.host, place.url)}
+        entry, address = blacklist.of_canonical(place.host, place.url), None
+        if entry is None:
+            addresses = await _addresses(crawl, place)
+            entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
+        return {**said, "blacklisted": entry, "blacklisted_address": address}
+
+
+async def _addresses(crawl: OpenedCrawl, place: Place) -> Sequence[str]:
+    """The addresses of the URL's host, as far as nodes have told: of a name as long as DNS said that they hold."""
+    literal = place.host.strip("[]")
+    cells = crawl.config.dns.shared_answers
+    if not cells or literal.replace(".", "").isdigit() or ":" in literal:
+        return (literal,)
+    answers = SharedAnswers(crawl.client, CrawlKeys(crawl.config.crawl.name), cells)
+    answer = await answers.get(place.host)
+    await answers.close()
+    return answer.addresses if answer is not None else ()
+
+
+def _page(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
+    """Where the page of a URL that was answered lies, and what its records say; None when it is not there."""
+    outcome = data["outcome"]
+    if config.crawl.warc_dir is None or outcome is None or not outcome["name"].startswith("status:"):
+        return None
+    ended_s = datetime.fromisoformat(outcome["time"]).timestamp()
+
+    def is_wanted(url: str) -> bool:
+        try:
+            return data["host"] in url.lower() and canonicalize(url) == data["url"]
+        except UrlError:
+            return False
+
+    page = find_page(config.crawl.warc_dir, is_wanted, ended_s)
+    if page is None:
+        return None
+    return {
+        "file": str(page.path),
+        "offset": page.offset,
+        "bytes": page.size,
+        "fetched": page.date,
+        "redirects_to": urljoin(data["url"], page.location) if page.location else None,
+        "referrer": page.referrer or None,
+    }
 
 
 async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
@@ -115,6 +171,7 @@ async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
 def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
     """What is to be said of a URL, for programs; its shape by the settings of whoever asks."""
     place, view, end = found.place, found.view, found.last_end
+    depth, referrer = _origin(found)
     rules = _rules(found.host.rules)
     return {
         "url": place.url,
@@ -128,6 +185,8 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "outcome": _outcome(end, rules),
         "where": where(found),
         "ahead": found.hot.ahead if found.hot else None,
+        "depth": depth,
+        "referrer": referrer,
         "failed_tries": found.hot.attempts if found.hot else None,
         "deaths": _deaths(found),
         "is_dead_letter": found.letter is not None,
@@ -148,6 +207,15 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "inbox_is_whole": found.trace.is_whole,
         "rejected": view.count("rejected"),
     }
+
+
+def _origin(found: Found) -> tuple[int | None, str | None]:
+    """How many links lead to the URL, and from which page it was found; of one that waits in Redis, or its inbox."""
+    body = found.hot.body if found.hot is not None else found.trace.body if found.is_offered else b""
+    try:
+        return look_at_origin(body) if body else (None, None)
+    except ValueError:
+        return None, None
 
 
 def _deaths(found: Found) -> int:
@@ -237,22 +305,37 @@ def explanation_text(data: dict[str, Any]) -> str:
         "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner(data)}",
         "host": f"{data['host']}, of {data['pld']}{_in_degree(data)}",
         "seen": {True: "yes", False: "no", None: "unknown: the partition's files are not here"}[data["seen"]],
-        "outcome": _outcome_text(data),
+        "outcome": _outcome_text(data) + _page_hint(data),
         "where": where_text(data["where"]) + (_turn_text(data) if data["where"] == "disk" else _place_in_queue(data)),
         "its host": _host_text(data),
         "robots": {None: "its rules are not in Redis"}.get(data["robots"], data["robots"]),
     }
+    if data["depth"] is not None:
+        rows["depth"] = f"{data['depth']} links from a start URL"
+    if data["referrer"]:
+        rows["referrer"] = data["referrer"]
+    if "page" in data:
+        rows |= _page_rows(data["page"])
     if data["deaths"]:
         rows["deaths"] = _deaths_text(data)
     if data["shape"] or data["trap"]:
         rows["trap"] = _trap_text(data)
     if data.get("blacklisted"):
-        rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}: it is kept and not fetched"
+        address = f", which has its address {data['blacklisted_address']}" if data["blacklisted_address"] else ""
+        rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}{address}: it is kept and not fetched"
     if not data["inbox_is_whole"]:
         rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
     if data["rejected"] and not data["seen"]:
         rows["rejected"] = f"{data['rejected']:,} inbox entries of its partition could not be read: it may be in one"
     return "\n".join([data["url"], *(f"  {name:<10}{text}" for name, text in rows.items())])
+
+
+def _page_rows(page: dict[str, Any] | None) -> dict[str, str]:
+    if page is None:
+        return {"page": "in none of the files of BIGCRAWL_WARC_DIR that were written to since it ended"}
+    rows = {"page": f"{page['file']}, {page['bytes']:,} bytes from byte {page['offset']:,}, fetched {page['fetched']}"}
+    named = {"leads to": page["redirects_to"], "referrer": page["referrer"]}
+    return rows | {name: url for name, url in named.items() if url}
 
 
 def _owner(data: dict[str, Any]) -> str:
@@ -270,6 +353,11 @@ def _outcome_text(data: dict[str, Any]) -> str:
         return "none is known"
     rule = f", by the rule {outcome['rule']!r}" if outcome["rule"] else ""
     return f"{outcome['name']}, {outcome['time']}{rule}"
+
+
+def _page_hint(data: dict[str, Any]) -> str:
+    is_answered = data["outcome"] is not None and data["outcome"]["name"].startswith("status:")
+    return "; --find-page looks for its page" if is_answered and "page" not in data else ""
 
 
 def _deaths_text(data: dict[str, Any]) -> str:

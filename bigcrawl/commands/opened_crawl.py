@@ -66,7 +66,7 @@ class OpenedCrawl:
         name = config.crawl.name
         values = await client.command("HMGET", CrawlKeys(name).crawl, *_FIELDS)
         if None in values:
-            raise ConfigError(f"the Redis knows no crawl {name!r}; see BIGCRAWL_CRAWL")
+            raise ConfigError(f"the Redis knows no crawl {name!r}; {_known(config)}")
         partitions, private, canonical_version, seed, suffixes = values
         if int(canonical_version) != CANONICAL_VERSION:
             raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
@@ -97,6 +97,19 @@ class OpenedCrawl:
         return self.config.crawl.crawl_dir / f"p{partition:04d}"
 
 
+def crawls_here(config: Config) -> list[str]:
+    """The names of the crawls in the state directory."""
+    return sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
+
+
+def _known(config: Config) -> str:
+    """The crawls that there are, for one who asked for another."""
+    where = f"in {config.crawl.state_dir.absolute()}"
+    if names := crawls_here(config):
+        return f"{where} there are: {', '.join(names)}; choose with -s BIGCRAWL_CRAWL="
+    return f"{where} there is none; see BIGCRAWL_CRAWL and BIGCRAWL_STATE_DIR"
+
+
 @contextlib.contextmanager
 def server_of(config: Config) -> Iterator[str]:
     """The URL of the crawl's Redis; an embedded server that is stopped runs for as long as it is asked.
@@ -109,7 +122,7 @@ def server_of(config: Config) -> Iterator[str]:
         return
     directory = config.crawl.crawl_dir
     if not (directory / RECORD_FILE).exists():
-        raise ConfigError(f"{directory} is not there: no crawl {config.crawl.name!r}; see BIGCRAWL_STATE_DIR")
+        raise ConfigError(f"there is no crawl {config.crawl.name!r}; {_known(config)}")
     server = EmbeddedServer(directory / "redis")
     url = server.start()
     try:

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 _WHERE = "scrapy frontier speed"
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes the speed by hand away."""
+    parser.add_argument("--unset", action="store_true", help="the settings' speed again")
+
+
 def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
     """Tell the speed that is in force; set another plan if one is given.
 

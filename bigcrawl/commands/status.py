@@ -1,4 +1,7 @@
-"""What `scrapy frontier status` does: the whole crawl at a glance, from Redis alone."""
+"""What `scrapy frontier status` does: the whole crawl at a glance, from Redis alone.
+
+An embedded server that is stopped runs for as long as it is asked; a crawl that starts meanwhile joins it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.answer import Answer
-from bigcrawl.exceptions import ConfigError
-from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.embedded import running_url
+from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.scheduler.epochs import REJECTED
 from bigcrawl.scheduler.owned_partition import scores_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.survey import Survey
 
 
@@ -29,32 +31,25 @@ def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
     Raises:
         as `read_status`.
     """
-    found = asyncio.run(read_status(config))
+    with server_of(config) as server:
+        found = asyncio.run(read_status(config, server))
     return Answer(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
 
 
-async def read_status(config: Config) -> dict[str, Any]:
+async def read_status(config: Config, server: str) -> dict[str, Any]:
     """Return the crawl's nodes, partitions, hosts and URLs by state, pages and rates.
 
     Raises:
-        ConfigError: no server runs, or it does not know the crawl.
+        ConfigError: there is no such crawl.
+        TransientStoreError: Redis does not answer.
     """
-    url = config.crawl.redis_url or running_url(config.crawl.crawl_dir / "redis")
-    if url is None:
-        raise ConfigError(f"crawl {config.crawl.name!r} does not run here: its embedded server is stopped")
-    client = RedisClient(url)
-    try:
-        keys = CrawlKeys(config.crawl.name)
-        partitions = await client.command("HGET", keys.crawl, "partitions")
-        if partitions is None:
-            raise ConfigError(f"the Redis knows no crawl {config.crawl.name!r}; see BIGCRAWL_CRAWL")
-        seen = await survey(client, config.crawl.name, int(partitions))
+    async with opened(config, server) as crawl:
+        keys, client = CrawlKeys(config.crawl.name), crawl.client
+        seen = await survey(client, config.crawl.name, crawl.partitions)
         finished = await client.command("HGET", keys.crawl, "finished")
         names = [name.decode() for name in await client.command("ZRANGE", keys.beats, 0, -1)]
         reports = await client.commands([("HGET", keys.nodes, name) for name in names])
         awaited = await _awaited_host(client, config.crawl.name, seen) if not seen.hosts_ready else None
-    finally:
-        await client.close()
     nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
     return {**_status(config, seen, nodes, finished=bool(finished)), "awaited_host": awaited}
 
@@ -158,5 +153,7 @@ def status_text(status: dict[str, Any]) -> str:
             f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
             f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
         )
+    if not status["nodes"]:
+        lines.append("node        none runs")
     lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
     return "\n".join(lines)

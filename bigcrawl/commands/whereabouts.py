@@ -40,12 +40,14 @@ class Hot(NamedTuple):
         ahead: URLs of the host that come before it.
         attempts: tries that failed so far.
         seq: its sequence number in the partition.
+        body: what else is known of it.
     """
 
     is_taken: bool
     ahead: int
     attempts: int
     seq: int
+    body: bytes = b""
 
 
 class HostStanding(NamedTuple):
@@ -84,12 +86,14 @@ class InboxTrace:
         ends: (entry id, value of the table `ends`) of its outcomes, in order.
         forgets: ids of the entries that want it forgotten.
         is_whole: whether all of the inbox was looked through.
+        body: what else is known of the URL, of its last offer; empty: it was not offered.
     """
 
     offers: list[str] = field(default_factory=list)
     ends: list[tuple[str, Any]] = field(default_factory=list)
     forgets: list[str] = field(default_factory=list)
     is_whole: bool = True
+    body: bytes = b""
 
 
 async def look_at_partition(crawl: OpenedCrawl, place: Place) -> PartitionView:
@@ -133,7 +137,7 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
     for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
         host, _, _, member = record.split(b"\n", 3)
         if host == place.host.encode() and (found := _member_of(member, place.key)) is not None:
-            return Hot(True, 0, found.attempts, found.seq)
+            return Hot(True, 0, found.attempts, found.seq, found.body)
     back = keys.back + place.host
     cursor, looked = b"0", 0
     while looked < QUEUE_URLS_MAX:
@@ -141,7 +145,7 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
         for member in flat[::2]:
             if (found := _member_of(member, place.key)) is not None:
                 rank = await crawl.client.command("ZRANK", back, member)
-                return Hot(False, int(rank or 0), found.attempts, found.seq)
+                return Hot(False, int(rank or 0), found.attempts, found.seq, found.body)
         looked += len(flat) // 2
         if int(cursor) == 0:
             break
@@ -183,7 +187,10 @@ def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], ke
         keys, values = unpack_outcomes([(entry_id, outcomes)])
         trace.ends += [(entry_id, value) for value in values[keys == key]]
         batch = fields.get(b"b")
-        trace.offers += [entry_id for url in decode_batch(batch) if url.key == key] if batch else []
+        for url in decode_batch(batch) if batch else ():
+            if url.key == key:
+                trace.offers.append(entry_id)
+                trace.body = url.body
     except (BatchFormatError, OutcomesFormatError):
         return
 

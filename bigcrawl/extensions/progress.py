@@ -1,4 +1,7 @@
-"""One line of progress while the crawl runs, and a summary table at its end."""
+"""Progress while the crawl runs, and a summary table at its end.
+
+On a terminal there is one row, rewritten each second; where the log goes elsewhere, a line of the log now and then.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import asyncio
 import logging
 import sys
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
+from tqdm import tqdm
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.extensions.row import Row
 from bigcrawl.extensions.summary import summary_table
 from bigcrawl.scheduler.registry import frontier_of, has_failed
 
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LIVE_S = 1.0  # on a terminal the line is rewritten in place
+ROW_S = 1.0
 
 
 class Progress:
@@ -35,13 +41,16 @@ class Progress:
     def __init__(self, crawler: Crawler, every_s: float) -> None:
         self._crawler = crawler
         self._every_s = every_s
-        self._live = sys.stderr.isatty()
+        self._row: Row | None = None
         self._task: asyncio.Task[None] | None = None
         self._started = time.monotonic()
-        self._before: tuple[float, int] | None = None
         self._first_pages = 0
+        self._past: deque[tuple[float, int]] = deque()
+        self._reason = ""
+        self._seconds = 0.0
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
+        crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -55,44 +64,78 @@ class Progress:
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
             self._first_pages = frontier.node.pages_before
-            self._task = asyncio.ensure_future(self._report(frontier))
+            self._past.append((self._started, self._first_pages))
+            self._row = Row()
+            self._task = asyncio.ensure_future(self._report(frontier, self._row))
 
-    async def spider_closed(self, reason: str) -> None:
-        """End with the summary of the whole crawl, resumes and all nodes counted; a failed start needs none."""
+    def spider_closed(self, reason: str) -> None:
+        """End the reports."""
+        self._reason, self._seconds = reason, time.monotonic() - self._started
         if self._task is not None:
             self._task.cancel()
+        if self._row is not None:
+            self._row.close()
+
+    def engine_stopped(self) -> None:
+        """Print the summary of the whole crawl, resumes and all nodes counted, behind all that is logged.
+
+        A failed start needs none.
+        """
         frontier = frontier_of(self._crawler)
-        if self._live:
-            print(file=sys.stderr)  # noqa: T201
         seen = frontier.last_survey if frontier is not None else None
         if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):
             return
-        seconds = time.monotonic() - self._started
         # Items that were asked for on standard output are alone there.
         has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
-        table = summary_table(frontier, seen, reason, seconds, self._first_pages)
+        table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages)
         print(table, file=sys.stderr if has_items else sys.stdout)
 
-    async def _report(self, frontier: Scheduler) -> None:
+    async def _report(self, frontier: Scheduler, row: Row) -> None:
+        """Rewrite the row each second, and log a line now and then where the log is not above it."""
+        assert frontier.node is not None
+        log_at = 0.0
         while True:
-            await asyncio.sleep(LIVE_S if self._live else self._every_s)
-            assert frontier.node is not None
+            await asyncio.sleep(ROW_S if row.is_shown else self._every_s)
             try:
                 seen = await frontier.node.survey()
             except BigcrawlError:
                 continue  # the node says itself that Redis is away
-            self._say(self._line(seen))
+            now = time.monotonic()
+            rate = self._rate(now, seen.pages)
+            if row.is_shown:
+                row.show(self._parts(seen, rate))
+            if not row.has_log and now >= log_at:
+                log_at = now + self._every_s * row.is_shown
+                logger.info("%(line)s", {"line": self._line(seen, rate)})
 
-    def _line(self, seen: Survey) -> str:
-        now = time.monotonic()
-        before = self._before or (self._started, self._first_pages)
-        rate = (seen.pages - before[1]) / max(now - before[0], 1e-3)
-        self._before = (now, seen.pages)
+    def _rate(self, now: float, pages: int) -> float:
+        """Pages a second, over the time between two lines of the log."""
+        self._past.append((now, pages))
+        while len(self._past) > 2 and self._past[1][0] <= now - self._every_s:
+            self._past.popleft()
+        then, before = self._past[0]
+        return (pages - before) / max(now - then, 1e-3)
+
+    def _line(self, seen: Survey, rate: float) -> str:
+        crowd = f"; crowded: {crowded}" if (crowded := self._crowd()) else ""
         return (
             f"{seen.pages} pages, {rate:.1f} pages/s; hosts: {seen.hosts_ready} ready, {seen.hosts_waiting} waiting, "
             f"{seen.hosts_busy} busy; URLs: {seen.waiting} waiting, {seen.counts['seen']} seen; "
-            f"{seen.counts['bytes'] / 1e6:.1f} MB{self._crowd()}"
+            f"{seen.counts['bytes'] / 1e6:.1f} MB{crowd}"
         )
+
+    def _parts(self, seen: Survey, rate: float) -> list[str]:
+        """The same for a row that may be short: what matters most comes first."""
+        crowded = self._crowd()
+        return [
+            f"{_short(seen.pages)} pages",
+            f"{rate:.1f}/s",
+            *([f"crowded: {crowded.partition(' fetches')[0]}"] if crowded else []),
+            f"{_short(seen.waiting)} URLs wait",
+            f"{_short(seen.hosts_busy)} hosts busy",
+            f"{_short(seen.counts['bytes'])}B",
+            f"{_short(seen.counts['seen'])} URLs seen",
+        ]
 
     def _crowd(self) -> str:
         """A word on this node, where it fetches less at a time than it might."""
@@ -100,10 +143,9 @@ class Progress:
         assert frontier is not None
         assert frontier.node is not None
         crowd = frontier.node.handout.crowd
-        return f"; crowded: {crowd}" if crowd.is_crowded else ""
+        return str(crowd) if crowd.is_crowded else ""
 
-    def _say(self, line: str) -> None:
-        if self._live:
-            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)  # noqa: T201
-        else:
-            logger.info("%(line)s", {"line": line})
+
+def _short(number: int) -> str:
+    """A number in six characters at most."""
+    return f"{number:,}" if number < 100_000 else str(tqdm.format_sizeof(number))

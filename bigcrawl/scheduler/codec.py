@@ -157,6 +157,18 @@ def is_seed(body: bytes) -> bool:
     return depth == 0 and not (meta and meta.get("redirect_times"))
 
 
+def look_at_origin(body: bytes) -> tuple[int, str | None]:
+    """Return the depth of a body, and the URL that its request names as referrer, if it names one.
+
+    Raises:
+        ValueError: the body is damaged.
+    """
+    _, depth, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
+    headers = payload.get("headers", {}) if isinstance(payload, dict) else {}
+    referrer = next((values[0] for name, values in headers.items() if name in {b"Referer", "Referer"}), None)
+    return depth, referrer.decode("latin-1") if isinstance(referrer, bytes) else referrer
+
+
 def decode_request(body: bytes, spider: Spider) -> Request:
     """Return the request that a body holds.
 

@@ -97,7 +97,7 @@ def verify(path: str | Path) -> tuple[int, str | None]:
     with Path(path).open("rb") as file:
         offset = 0
         try:
-            for end in _member_ends(file, _RecordCheck):
+            for end in member_ends(file, _RecordCheck):
                 offset = end
                 records += 1
         except EOFError:
@@ -136,7 +136,7 @@ def _whole_records(file: BinaryIO, should_stop: Callable[[], bool]) -> tuple[int
     """How many whole members the file begins with, where they end, and whether what follows is damaged."""
     records = kept = 0
     try:
-        for end in _member_ends(file, lambda: _Unchecked(should_stop)):
+        for end in member_ends(file, lambda: _Unchecked(should_stop)):
             kept = end
             records += 1
     except EOFError:
@@ -146,7 +146,7 @@ def _whole_records(file: BinaryIO, should_stop: Callable[[], bool]) -> tuple[int
     return records, kept, False
 
 
-def _member_ends(file: BinaryIO, sink: Callable[[], _Sink]) -> Iterator[int]:
+def member_ends(file: BinaryIO, sink: Callable[[], _Sink]) -> Iterator[int]:
     """Unpack gzip members one after the other into a new sink each; yield the offset behind each.
 
     Raises:

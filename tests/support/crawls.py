@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 class SimulatedWeb:
     """`python -m bigcrawl.simweb serve` below a directory; the same web again after a restart."""
 
-    def __init__(self, directory: Path, *, hosts: int, pages: int, seed: int = 7) -> None:
+    def __init__(self, directory: Path, *, hosts: int, pages: int, seed: int = 7, features: str = "plain") -> None:
         self.directory = directory
         self.log = directory / "access.log"
         directory.mkdir(parents=True, exist_ok=True)
         options = ["--hosts", str(hosts), "--pages-per-host", str(pages), "--seed", str(seed)]
+        options += ["--features", features]
         command = ["bigcrawl.simweb", "serve", *options]
         self._process = warm.start([*command, "--state", directory, "--log", self.log], stdout=subprocess.PIPE)
         assert self._process.stdout is not None

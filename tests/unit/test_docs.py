@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from scrapy.http import HtmlResponse, Request
 from scrapy.utils.misc import load_object
 
 from bigcrawl.default_settings import BY_NAME
+from bigcrawl.pipelines import warc
+from bigcrawl.politeness import fetch_limit
+from bigcrawl.simweb.web import Web
 from bigcrawl.stats import SCRAPY_STATS
 from scripts import write_docs
 
@@ -142,3 +147,29 @@ def test_messages_that_are_explained_are_said() -> None:
     for message in quoted:
         for part in message.split("..."):
             assert part.strip() in joined, message
+
+
+def test_spider_of_the_readme_runs_as_it_is_copied() -> None:
+    """Its block imports what it uses, and each callback that it names is there."""
+    readme = text_of(PROJECT / "README.md")
+    [block] = re.findall(r"^```python\n(import scrapy.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)  # noqa: S102 - the project's own page
+    spider = names["MySpider"]()
+    page = HtmlResponse("http://a.example/", body=b'<title>a</title><a href="/b">b</a>', encoding="utf-8")
+    page.request = Request(page.url)
+    item, *batches = spider.parse(page)
+    assert item == {"title": "a"}
+    assert [callable(getattr(spider, batch.callback_name or "parse")) for batch in batches] == [True, True]
+
+
+def test_numbers_that_pages_repeat_are_the_codes() -> None:
+    """How long something hangs, and how large the small web is, as the pages have it in words."""
+    words = {2_000: "two seconds", 10_000: "ten seconds"}
+    glossary = text_of(DOCS / "glossary.md")
+    [hang] = re.findall(r"^\| hang \| .*", glossary, re.MULTILINE)
+    for said in (hang, *re.findall(r"A fetch that has no answer.*", text_of(DOCS / "crowds.md"))):
+        assert f"{words[fetch_limit.HANGING_MS]}, or three times the typical time where that is longer" in said
+    assert f"WARC files: without one for {words[warc.HANGING_MS]}" in hang
+    web = Web(7, hosts=40, pages_per_host=40)
+    assert f"40 pages each, {len(web.expected(8080, web.seeds(8080))):,} URLs" in text_of(DOCS / "simweb.md")

@@ -7,12 +7,16 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import Request, Spider
 
 from bigcrawl.commands.explain import _explain, explain, explanation_text
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.dns_cache import Answer
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.codec import encode_request
+from bigcrawl.scheduler.shared_answers import SharedAnswers
 from bigcrawl.url.canonical import UrlError
-from tests.support.keys import url_key
+from tests.support.keys import KEYS, url_key
 from tests.unit.scheduler.world import World, make_config, queued, world
 
 if TYPE_CHECKING:
@@ -204,5 +208,47 @@ def test_trap_is_explained(tmp_path: Path, crawl_name: str, redis_url: str) -> N
         async with world(tmp_path / "off", f"{crawl_name}-off", redis_url, traps=False) as w:
             await w.joined()
             assert "trap" not in explanation_text(await asked(w, trap))
+
+    asyncio.run(scenario())
+
+
+def test_blacklisted_address_is_named(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An entry of addresses covers a host by what nodes have heard of DNS, or by its literal; the address is told."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, blacklist=("203.0.113.0/24", "b.example")) as w:
+            await w.joined()
+            assert (await asked(w))["blacklisted"] is None
+            answers = SharedAnswers(w.client, CrawlKeys(crawl_name), w.config.dns.shared_answers)
+            answers.put("a.example", Answer(("198.51.100.1", "203.0.113.9"), 60_000))
+            await answers.get("a.example")  # one round trip tells and asks
+            found = await asked(w)
+            assert (found["blacklisted"], found["blacklisted_address"]) == ("203.0.113.0/24", "203.0.113.9")
+            assert "by the entry 203.0.113.0/24, which has its address 203.0.113.9" in explanation_text(found)
+            assert (await asked(w, "http://203.0.113.7/"))["blacklisted_address"] == "203.0.113.7"
+            by_name = await asked(w, "http://b.example/")
+            assert (by_name["blacklisted"], by_name["blacklisted_address"]) == ("b.example", None)
+
+    asyncio.run(scenario())
+
+
+def test_depth_and_referrer_of_a_url_that_waits_are_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """In the inbox as in Redis: how many links lead to it, and from which page, where its request names one."""
+    spider = Spider("a")
+    request = Request(URL, meta={"depth": 3}, headers={"Referer": "http://b.example/from"})
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            node.offer(encode_request(request, spider, key_of=KEYS.of_request, checked=True, url_bytes_max=8_192)[0])
+            await node._flush()
+            for where in "inbox", "queued":
+                found = await asked(w)
+                assert (found["where"], found["depth"], found["referrer"]) == (where, 3, "http://b.example/from")
+                assert "3 links from a start URL" in explanation_text(found)
+                assert "http://b.example/from" in explanation_text(found)
+                node._note_inboxes()
+                w.clock.advance(1_000)
+                await node.ownership.step_due(starved=True)
 
     asyncio.run(scenario())

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy.exceptions import UsageError
+from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from bigcrawl.commands.frontier import Command
+from bigcrawl.commands.frontier import ACTIONS, parser_of
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.exceptions import ConfigError
 from tests.unit.scheduler.world import make_config, queued, world
@@ -42,7 +42,7 @@ async def status_of_a_living_crawl(tmp_path: Path, crawl_name: str, redis_url: s
             node.offer(url)
         await node._flush()
         await node._beat()
-        return await read_status(w.config)
+        return await read_status(w.config, redis_url)
 
 
 def test_status_tells_nodes_partitions_hosts_urls_pages_and_rates(
@@ -91,28 +91,17 @@ def test_status_for_a_person_holds_the_same_numbers(tmp_path: Path, crawl_name: 
 
 def test_unknown_crawl_is_told(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A Redis without the crawl: which name was asked for, and which setting to look at."""
-    with pytest.raises(ConfigError, match=f"no crawl '{crawl_name}'; see BIGCRAWL_CRAWL"):
-        asyncio.run(read_status(make_config(tmp_path, crawl_name, redis_url)))
+    with pytest.raises(ConfigError, match=f"no crawl '{crawl_name}'; .* there is none; see BIGCRAWL_CRAWL"):
+        asyncio.run(read_status(make_config(tmp_path, crawl_name, redis_url), redis_url))
 
 
-def run_command(settings: dict[str, Any], *words: str, as_json: bool = False) -> int:
-    command = Command()
-    command.settings = Settings(settings)
-    command.run(list(words), argparse.Namespace(json=as_json))
-    return command.exitcode
-
-
-def test_crawl_whose_server_is_stopped_is_told_in_one_line(
-    tmp_path: Path, crawl_name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing runs here: exit status 1 and a line, no traceback; no server is started for the question."""
-    settings = {"BIGCRAWL_CRAWL": crawl_name, "BIGCRAWL_STATE_DIR": str(tmp_path)}
-    assert run_command(settings, "status") == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert "does not run here" in said.err
-    assert not list(tmp_path.iterdir())
+def run_command(settings: dict[str, Any], *words: str) -> int:
+    """`scrapy frontier WORDS`, in this process; the exit status."""
+    with pytest.raises(SystemExit) as ended:
+        execute(["scrapy", "frontier", *words], Settings(settings))
+    status = ended.value.code
+    assert isinstance(status, int)
+    return status
 
 
 def test_wrong_setting_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,15 +120,42 @@ def test_json_is_one_object(
         "BIGCRAWL_STATE_DIR": str(tmp_path),
         "BIGCRAWL_REDIS_URL": redis_url,
     }
-    assert run_command(settings, "status", as_json=True) == 0
+    assert run_command(settings, "status", "--json") == 0
     assert json.loads(capsys.readouterr().out)["crawl"] == crawl_name
 
 
-@pytest.mark.parametrize("words", [(), ("explode",), ("status", "more")])
-def test_other_words_are_a_usage_error(words: tuple[str, ...]) -> None:
-    """What the command cannot do, it says."""
-    with pytest.raises(UsageError, match="status"):
-        run_command({}, *words)
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        ((), ("status, verify, explain", "scrapy frontier -h")),
+        (("explode",), ("no action 'explode'; `scrapy frontier -h`",)),
+        (("awakn", "--all"), ("no action 'awakn'; did you mean awaken?",)),
+        (("status", "more"), ("wants nothing behind it", "scrapy frontier status -h")),
+        (("status", "--unset"), ("--unset", "scrapy frontier status -h")),
+        (("explain",), ("explain wants URL", "scrapy frontier explain -h")),
+        (("budget", "a.example", "--urls", "few"), ("--urls", "'few'", "scrapy frontier budget -h")),
+        (("awaken", "--al"), ("--al", "scrapy frontier awaken -h")),
+        (("dead", "--retry", "--drop"), ("--drop: not allowed with argument --retry", "scrapy frontier dead -h")),
+    ],
+)
+def test_command_line_that_cannot_be_read_is_told_in_one_line(
+    words: tuple[str, ...], parts: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong, what would be right, exit status 2."""
+    assert run_command({}, *words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    for part in parts:
+        assert part in said.err
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_examples_of_the_help_can_be_read(name: str) -> None:
+    """The parser that shows an example takes it."""
+    for words in ACTIONS[name].examples:
+        found = parser_of(name).parse_intermixed_args(shlex.split(words))
+        assert ACTIONS[name].least <= len(found.words) <= ACTIONS[name].most
 
 
 def test_commands_of_scrapys_own_do_not_pay_for_ours() -> None:

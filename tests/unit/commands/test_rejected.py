@@ -61,7 +61,7 @@ def test_batch_that_cannot_be_read_is_an_error_everywhere(tmp_path: Path, crawl_
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             _, file = await with_one_rejected(w)
-            found = await read_status(w.config)
+            found = await read_status(w.config, str(w.config.crawl.redis_url))
             assert found["rejected"] == {"entries": 1, "below": [str(file.parent)]}
             assert f"1 inbox entries could not be read; they lie below {file.parent}" in status_text(found)
             assert "scrapy frontier rejected" in status_text(found)
@@ -87,7 +87,7 @@ def test_crawl_with_a_batch_that_cannot_be_read_is_not_finished(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node, _ = await with_one_rejected(w)
             assert not await is_finished(w, node, 6)
-            assert not (await read_status(w.config))["finished"]
+            assert not (await read_status(w.config, str(w.config.crawl.redis_url)))["finished"]
             assert "1 inbox entries could not be read" in str(w.fatal[0])
             assert "scrapy frontier rejected" in str(w.fatal[0])
 
@@ -107,7 +107,10 @@ def test_batch_that_can_be_read_again_is_taken_in(tmp_path: Path, crawl_name: st
             assert "can be read" in (await run(w)).text
             taken = await run(w, retry=True)
             assert taken.status == 0, taken.text
-            assert (files_of(w), (await read_status(w.config))["rejected"]["entries"]) == ([], 0)
+            assert (
+                files_of(w),
+                (await read_status(w.config, str(w.config.crawl.redis_url)))["rejected"]["entries"],
+            ) == ([], 0)
             fetched = []
             while held := await w.take(node):
                 for one in held:
@@ -115,7 +118,7 @@ def test_batch_that_can_be_read_again_is_taken_in(tmp_path: Path, crawl_name: st
                 fetched += [one.url for one in held]
             assert fetched == URLS
             assert await is_finished(w, node, 6)
-            found = await read_status(w.config)
+            found = await read_status(w.config, str(w.config.crawl.redis_url))
             assert (found["rejected"]["entries"], found["urls"]["inbox"]) == (0, 0)
             assert list(damage_of(w.config)) == []
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Spider
@@ -57,9 +57,7 @@ def seen(pages: int) -> Survey:
 def new_progress(frontier: Frontier, every_s: float = 0.001) -> Progress:
     crawler = get_crawler(Spider)
     register(crawler, frontier)  # type: ignore[arg-type]
-    made = Progress(crawler, every_s)
-    made._live = False
-    return made
+    return Progress(crawler, every_s)
 
 
 def test_progress_is_off_when_its_time_is_zero() -> None:
@@ -96,9 +94,11 @@ def test_line_tells_of_a_crowd_while_there_is_one(tmp_path: Path, monkeypatch: p
     """How many pages are fetched at a time, and how many there might be; nothing where it is all of them."""
     frontier = Frontier(tmp_path, [])
     progress = new_progress(frontier)
-    assert progress._line(seen(13)).endswith("; 13.0 MB")
+    assert progress._line(seen(13), 1.0).endswith("; 13.0 MB")
+    assert "crowded" not in " ".join(progress._parts(seen(13), 1.0))
     monkeypatch.setattr(Crowd, "is_crowded", True)
-    assert progress._line(seen(13)).endswith("; 13.0 MB; crowded: 16 of 16 fetches at a time")
+    assert progress._line(seen(13), 1.0).endswith("; 13.0 MB; crowded: 16 of 16 fetches at a time")
+    assert progress._parts(seen(13), 1.0)[2] == "crowded: 16 of 16"
 
 
 def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,9 +107,11 @@ def test_summary_is_printed_at_the_end(tmp_path: Path, capsys: pytest.CaptureFix
 
     async def scenario() -> None:
         progress.spider_opened()
-        await progress.spider_closed("finished")
+        progress.spider_closed("finished")
 
     asyncio.run(scenario())
+    assert capsys.readouterr().out == ""  # Scrapy has something to log yet
+    progress.engine_stopped()
     assert "crawl crawl: finished" in capsys.readouterr().out
 
 
@@ -127,14 +129,15 @@ def test_nothing_is_printed_where_there_is_nothing_to_tell(
         mark_failed(progress._crawler)
     else:
         progress = Progress(get_crawler(Spider), 1)
-        progress._live = False
-    asyncio.run(progress.spider_closed("finished"))
+    progress.spider_closed("finished")
+    progress.engine_stopped()
     assert capsys.readouterr().out == ""
 
 
-def test_live_line_is_rewritten_in_place(tmp_path: Path, capsys: pytest.CaptureFixture[Any]) -> None:
-    """On a terminal each line replaces the one before."""
+def test_numbers_of_a_large_crawl_stay_short(tmp_path: Path) -> None:
+    """A row of a crawl of billions has room for as much as one of hundreds."""
     progress = new_progress(Frontier(tmp_path, []))
-    progress._live = True
-    progress._say("1 page")
-    assert capsys.readouterr().err == "\r\033[K1 page"
+    small, large = (progress._parts(seen(pages), 123.4) for pages in (13, 1_234_567_890))
+    assert small[0] == "13 pages"
+    assert large[0] == "1.23G pages"
+    assert len(", ".join(large)) < 80

@@ -1,0 +1,73 @@
+"""One row below the log of a terminal: it is never wider than the screen, and log lines go above it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+
+class _Bar(tqdm):  # type: ignore[misc]
+    monitor_interval = 0  # tqdm would start a thread that redraws slow bars
+
+
+_Bar.set_lock(RLock())  # tqdm's own is made for several processes
+
+
+class _Above:
+    """A stream of the log whose text is written above the row."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> None:
+        _Bar.write(text, file=self.stream, end="")
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+class Row:
+    """The row; where standard error is no terminal it is not shown, and nothing changes.
+
+    Attributes:
+        is_shown: whether there is one.
+        has_log: whether the log stands above it.
+    """
+
+    def __init__(self) -> None:
+        self._bar = _Bar(bar_format="{desc}", file=sys.stderr, leave=False, dynamic_ncols=True, disable=None)
+        self.is_shown = not self._bar.disable
+        self._handlers: list[logging.StreamHandler[TextIO]] = []
+        if self.is_shown:
+            self._handlers = [
+                handler
+                for handler in logging.root.handlers
+                if isinstance(handler, logging.StreamHandler) and handler.stream in {sys.stderr, sys.stdout}
+            ]
+        for handler in self._handlers:
+            handler.setStream(_Above(handler.stream))  # type: ignore[arg-type]
+        self.has_log = bool(self._handlers)
+
+    def show(self, parts: list[str]) -> None:
+        """Write the parts that fit, the first ones, in the place of what stood there."""
+        columns = self._bar.format_dict["ncols"] or 80
+        row = parts[0]
+        for part in parts[1:]:
+            if len(row) + len(part) + 2 >= columns:
+                break
+            row += f", {part}"
+        self._bar.set_description_str(row)
+
+    def close(self) -> None:
+        """Take the row away, and leave the log as it was."""
+        for handler in self._handlers:
+            handler.setStream(handler.stream.stream)  # type: ignore[attr-defined]
+        self._handlers = []
+        self._bar.close()

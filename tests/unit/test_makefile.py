@@ -1,0 +1,80 @@
+"""The commands' own set-up: a crawl waits for no tool that only tests and benchmarks need."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+PROJECT = Path(__file__).resolve().parents[2]
+PYTHONS_OWN = {*sys.stdlib_module_names, "compression"}  # the last since Python 3.14
+
+
+def would_run(target: str, venv: Path) -> str:
+    """What `make target` would do with that environment."""
+    command = ["make", "--dry-run", f"VENV={venv}", target]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+
+
+def test_crawl_installs_what_it_needs_alone(tmp_path: Path) -> None:
+    """The environment of a crawl has the embedded server and what makes it fast, and nothing of the tests."""
+    said = would_run("crawl", tmp_path / "venv")
+    assert "'.[embedded,fast]'" in said
+    assert "[dev]" not in said
+
+
+@pytest.mark.parametrize("target", ["venv", "test", "lint", "test-fault", "bench", "bench-dns", "bench-hostile"])
+def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None:
+    """Tests, lint and benchmarks add their tools when they are called, and not again."""
+    venv = tmp_path / "venv"
+    said = would_run(target, venv)
+    assert said.index("'.[embedded,fast]'") < said.index("'.[dev]'")
+    venv.mkdir()
+    for stamp in (".installed-crawl", ".installed"):
+        (venv / stamp).touch()
+    assert "install" not in would_run(target, venv).replace(str(venv), "").replace("install_system", "")
+
+
+def test_package_imports_what_a_crawl_installs() -> None:
+    """Every import of the package, the simulated web's too, is of Python or comes with the extras of `make crawl`."""
+    there = needed_by("bigcrawl", {"embedded", "fast"}, set())
+    brought_by = metadata.packages_distributions()
+    roots = {
+        root
+        for path in sorted((PROJECT / "bigcrawl").rglob("*.py"))
+        for root in imported_roots(path.read_text("utf-8"))
+        if root not in PYTHONS_OWN and root != "bigcrawl"
+    }
+    assert {"scrapy", "redis", "pycurl"} <= roots
+    assert {root for root in roots if not {named(name) for name in brought_by.get(root, [])} & there} == set()
+
+
+def imported_roots(source: str) -> set[str]:
+    roots = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            roots |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            roots.add(node.module.partition(".")[0])
+    return roots
+
+
+def needed_by(distribution: str, extras: set[str], known: set[str]) -> set[str]:
+    """The names of all that is installed with a distribution, itself included."""
+    known.add(named(distribution))
+    for line in metadata.requires(distribution) or []:
+        wanted = Requirement(line)
+        applies = wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in extras | {""})
+        if applies and named(wanted.name) not in known:
+            needed_by(wanted.name, set(wanted.extras), known)
+    return known
+
+
+def named(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
