@@ -52,7 +52,7 @@ async def test_resumed_crawl_lets_hosts_rest_as_long_as_they_asked(
         await w.take(node, 3)
         await time_comes(w, node)
         [held] = await w.take(node, 2)
-        w.end(node, held, "error:timeout" if asks == "back-off" else "status:200")
+        w.end(node, held, "status:429" if asks == "back-off" else "status:200")
         await w.turn(node, 1)
         await time_comes(w, node)
         await w.take(node, 2)
