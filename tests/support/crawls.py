@@ -108,7 +108,7 @@ class Crawl:
         return command + self.options()
 
     def options(self) -> list[str]:
-        """The crawl's settings, as Scrapy's commands take them."""
+        """The crawl's settings, as Scrapy's commands take them; one that is None is left as it is by default."""
         settings = {
             "BIGCRAWL_CRAWL": self.name,
             "BIGCRAWL_STATE_DIR": self.directory / "state",
@@ -116,9 +116,10 @@ class Crawl:
             "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 1,
             "BIGCRAWL_SERVER_DELAY": 0,
             "BIGCRAWL_PROGRESS_SECONDS": 1,
+            "STATS_DUMP": 1,
             **self.settings,
         }
-        return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        return [word for name, value in settings.items() if value is not None for word in ("-s", f"{name}={value}")]
 
     def config(self) -> Config:
         """The crawl's settings as its commands read them."""

@@ -20,6 +20,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 # A crawl of a test's own site needs no pauses. The retries of a page take seconds: one is enough.
 QUICK = {
+    "STATS_DUMP": 1,
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": 1,
     "BIGCRAWL_HOST_DELAY": 0,
     "BIGCRAWL_SERVER_DELAY": 0,
