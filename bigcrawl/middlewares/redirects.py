@@ -28,12 +28,15 @@ class RedirectMiddleware(ScrapyRedirect):
         """Return the request for where it leads, or the answer itself."""
         if response.status < 300:  # nearly all; nothing that Scrapy's looks at can matter
             return response
+        if len(response.headers.get("Location") or b"") > LOCATION_BYTES_MAX:
+            return _led_nowhere(self.crawler, response)
         try:
             return super().process_response(request, response)
         except ValueError:
             return _led_nowhere(self.crawler, response)
 
 
+LOCATION_BYTES_MAX: Final = 16 << 10  # longer than any URL that is fetched; a long host name takes long to be spelled
 HEAD_BYTES: Final = 16 << 10  # of a page: Scrapy looks for a refresh in its first 4,096 characters
 _names_refresh = re.compile(rb"r\0?+e\0?+f\0?+r\0?+e\0?+s\0?+h", re.IGNORECASE).search
 

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 class SimulatedWeb:
     """`python -m bigcrawl.simweb serve` below a directory; the same web again after a restart."""
 
-    def __init__(self, directory: Path, *, hosts: int, pages: int, seed: int = 7, features: str = "plain") -> None:
+    def __init__(self, directory: Path, *, hosts: int, pages: int, seed: int = 7, features: str = "") -> None:
+        """Serve it; without `features`, those of the web that is saved there, or plain ones."""
         self.directory = directory
         self.log = directory / "access.log"
         directory.mkdir(parents=True, exist_ok=True)
         options = ["--hosts", str(hosts), "--pages-per-host", str(pages), "--seed", str(seed)]
-        options += ["--features", features]
+        options += ["--features", features] if features else []
         command = ["bigcrawl.simweb", "serve", *options]
         self._process = warm.start([*command, "--state", directory, "--log", self.log], stdout=subprocess.PIPE)
         assert self._process.stdout is not None

@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bigcrawl.simweb.expected import Expected
+    from bigcrawl.simweb.findings import Gap
 
 # Spaces that no crawl comes to the end of.
 ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS})
@@ -67,7 +69,15 @@ def hold(served: SimulatedWeb, *, delay_ms: int, retries: int) -> Report:
         is_endless=web.is_endless,
         nofollow=frozenset(followed.keys() - expected.keys()),
     )
-    return check(served.exchanges(), rules)
+    report = check(served.exchanges(), rules)
+    too_soon = tuple(gap for gap in report.host_too_soon if not _is_untold(gap, delay_ms))
+    return replace(report, host_too_soon=too_soon)
+
+
+def _is_untold(gap: Gap, delay_ms: int) -> bool:
+    """Whether the crawl's own delay was kept, and robots.txt, which asks for more, was not to be had."""
+    is_answered = gap.earlier.status < 499
+    return gap.gap_ms >= delay_ms and not is_answered and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
 
 
 def slug_at(served: SimulatedWeb, url: str, kind: Kind = Kind.EXHIBIT) -> str:

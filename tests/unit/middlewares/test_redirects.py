@@ -49,6 +49,13 @@ def test_other_redirects_are_followed(location: str, by_page: bool) -> None:
     assert counted == 0
 
 
+def test_location_longer_than_any_url_is_not_read() -> None:
+    """The name of a host is brought into its form in a time that grows with more than its length."""
+    result, counted = led("x..y://" + "\u00c3" * 20_000, by_page=False)
+    assert isinstance(result, Response)
+    assert counted == 1
+
+
 def test_page_that_redirects_nowhere_is_as_it_was() -> None:
     """An answer of 200 is not looked at, whatever its header says."""
     page = Response(URL, headers={"Location": "/next"})
