@@ -6,10 +6,12 @@ Async tests run their coroutine themselves, with `asyncio.run`.
 from __future__ import annotations
 
 import itertools
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 
 from bigcrawl.scheduler import crawl_record
 from tests.support.keys import SECRET
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _numbers = itertools.count(1)
+_SET_BY_SCRAPY: dict[str, object] = DEFAULT_LOGGING["loggers"]  # type: ignore[assignment]
 
 settings.register_profile("any machine", deadline=None)  # a busy one takes its time
 settings.register_profile(LARGE, settings.get_profile("any machine"), max_examples=1000)
@@ -31,6 +34,17 @@ settings.load_profile("any machine")
 def _known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Crawls that begin in this process make the keys that `tests.support.keys` makes."""
     monkeypatch.setattr(crawl_record, "new_secret", lambda: SECRET)
+
+
+@pytest.fixture(autouse=True)
+def _own_log_levels() -> Iterator[None]:
+    """A test that runs Scrapy's command line in this process leaves its log levels to no other test."""
+    loggers = [logging.getLogger(name) for name in ("", *_SET_BY_SCRAPY)]
+    levels = [logger.level for logger in loggers]
+    yield
+    _uninstall_scrapy_root_handler()
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

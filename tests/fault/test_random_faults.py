@@ -24,12 +24,12 @@ from tests.support.everything import stored
 from tests.support.faults.kinds import KINDS, strike
 from tests.support.faults.world import DEADLINE_S, DELAY_MS, World
 from tests.support.processes import no_strays_below
+from tests.support.verdicts import was_untold
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.simweb.checker import Exchange, Report
-    from bigcrawl.simweb.findings import Gap
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(4 * 3600)]
 
@@ -104,12 +104,7 @@ def held_to_the_rules(world: World) -> Report:
         allows=web.web.allows,
     )
     report = check([given_up(each, world.asleep_ms) for each in web.exchanges()], rules)
-    return replace(report, host_too_soon=tuple(gap for gap in report.host_too_soon if not was_untold(gap)))
-
-
-def was_untold(gap: Gap) -> bool:
-    """Whether the host's Crawl-delay was known to nobody: the node died that had asked for its robots.txt."""
-    return gap.gap_ms >= DELAY_MS and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
+    return replace(report, host_too_soon=tuple(gap for gap in report.host_too_soon if not was_untold(gap, DELAY_MS)))
 
 
 def given_up(each: Exchange, asleep_ms: list[tuple[int, int]]) -> Exchange:

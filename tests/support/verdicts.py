@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.checker import Report
+    from bigcrawl.simweb.findings import Gap
 
 
 def assert_complete(report: Report, may_repeat: Counter[str] | None = None) -> None:
@@ -22,6 +23,14 @@ def assert_complete(report: Report, may_repeat: Counter[str] | None = None) -> N
         more[retried.url] += retried.retries - retried.allowed
     over = more - allowed
     assert not over, f"fetched again without having been in process: {over}"
+
+
+def was_untold(gap: Gap, delay_ms: int) -> bool:
+    """Whether the crawl's own delay was kept, and the host's Crawl-delay was known to nobody.
+
+    Either the host did not answer for its robots.txt, or the node died that had asked.
+    """
+    return gap.gap_ms >= delay_ms and {gap.earlier.target, gap.later.target} == {"/robots.txt"}
 
 
 def pause(seconds: float) -> None:

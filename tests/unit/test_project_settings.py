@@ -11,6 +11,7 @@ from scrapy.settings.default_settings import DUPEFILTER_CLASS
 
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.project_settings import INSTEAD
+from tests.support.logs import of_bigcrawl
 from tests.unit.test_addon import installed
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def with_lines(caplog: pytest.LogCaptureFixture, project: dict[str, Any]) -> tup
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="bigcrawl"):
         settings = installed(project, {"BIGCRAWL_WARC_DIR": ""})
-    return settings, [record.getMessage() for record in caplog.records]
+    return settings, [record.getMessage() for record in of_bigcrawl(caplog)]
 
 
 SET = dict.fromkeys(INSTEAD, "somebody's") | {"CONCURRENT_REQUESTS_PER_DOMAIN": 4, "AUTOTHROTTLE_ENABLED": True}

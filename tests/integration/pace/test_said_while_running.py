@@ -6,8 +6,6 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import pytest
-
 from bigcrawl.url.canonical import host_of
 from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
 from tests.support.processes import no_strays_below, wait_until
@@ -29,6 +27,13 @@ def say(crawl: Crawl, *words: str) -> int:
     said_ms = round(1000 * time.time())
     crawl.status()
     return max(said_ms + HEARD_MS, round(1000 * time.time()))
+
+
+def say_speed(nodes: Sequence[Crawl], speed: int) -> int:
+    """Tell a speed; when every node's log has it, ms since the epoch: only then can it be held."""
+    said_ms = say(nodes[0], "speed", f"{speed}/s")
+    wait_until(lambda: all(f"speed: {speed} pages/s" in node.log.read_text() for node in nodes), "all have heard")
+    return max(said_ms, round(1000 * time.time()))
 
 
 def started(web: SimulatedWeb, from_ms: float, to_ms: float = float("inf"), hosts: Sequence[str] = ()) -> int:
@@ -55,17 +60,19 @@ def test_two_nodes_keep_to_another_speed_and_stop_a_site(tmp_path: Path) -> None
             wait_until(lambda: len(web.exchanges()) > 40, "the crawl is under way")
             second.start()
             wait_until(lambda: shares(first) == [8, 8], "each node owns half")
-            slow_ms = say(first, "speed", "20/s")
+            slow_ms = say_speed((first, second), 20)
             time.sleep(10.1)
-            fast_ms = say(first, "speed", "60/s")
+            fast_ms = say_speed((first, second), 60)
             time.sleep(10.1)
             site = largest_left(web)
             stopped_ms = say(first, "blacklist", "add", site)
             say(first, "speed", "unlimited")
             assert first.wait(300) == 0
             assert second.wait(300) == 0
-            assert started(web, slow_ms, slow_ms + 10_000) == pytest.approx(200, rel=0.15)
-            assert started(web, fast_ms, fast_ms + 10_000) == pytest.approx(600, rel=0.15)
+            for since_ms, speed in ((slow_ms, 20), (fast_ms, 60)):
+                starts = started(web, since_ms, since_ms + 10_000)
+                # Above: what two nodes may have unused, half a second each. Below: what a busy machine is too late for.
+                assert 8.5 * speed <= starts <= 11 * speed
             assert started(web, stopped_ms, hosts=[site]) == 0
             first.frontier("blacklist", "remove", site)
             first.start()

@@ -56,6 +56,15 @@ def test_location_longer_than_any_url_is_not_read() -> None:
     assert counted == 1
 
 
+def test_long_location_of_what_is_no_redirect_is_not_counted() -> None:
+    """Nobody would have followed it."""
+    crawler = new_crawler()
+    page = Response(URL, status=404, headers={"Location": "http://" + "x" * 20_000})
+    assert RedirectMiddleware.from_crawler(crawler).process_response(Request(URL), page) is page
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("bigcrawl/dropped/redirect") is None
+
+
 def test_page_that_redirects_nowhere_is_as_it_was() -> None:
     """An answer of 200 is not looked at, whatever its header says."""
     page = Response(URL, headers={"Location": "/next"})
@@ -64,7 +73,7 @@ def test_page_that_redirects_nowhere_is_as_it_was() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 def test_refresh_is_found_in_any_encoding(encoding: str) -> None:
-    """Its place is the begin of the page; characters before and after it are of more than one byte."""
+    """It stands at the beginning of the page; characters before and after it are of more than one byte."""
     text = '<title>caf\u00e9</title><meta http-equiv=Refresh content="0;url=/next">' + "\u00e9" * 20_000
     page = HtmlResponse(URL, body=text.encode(encoding), headers={"Content-Type": f"text/html; charset={encoding}"})
     result = MetaRefreshMiddleware.from_crawler(new_crawler()).process_response(Request(URL), page)

@@ -10,6 +10,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.fetch_limit import FIRST, HANGING_MS, HOSTS_MIN
 from bigcrawl.scheduler.crowd import SCRAPYS, Crowd
+from tests.support.logs import of_bigcrawl
 from tests.unit.scheduler.test_handout import Desk
 from tests.unit.scheduler.test_held import held_url
 from tests.unit.scheduler.world import make_config
@@ -106,7 +107,7 @@ def test_crowd_is_told_at_its_beginning_and_its_end(tmp_path: Path, caplog: pyte
     assert crowd.limit == crowd.shared == 16
     assert limits[-1] == 16
     assert min(limits) < 8
-    lines = [record.getMessage() for record in caplog.records]
+    lines = [record.getMessage() for record in of_bigcrawl(caplog)]
     assert len(lines) == 2
     assert lines[0].startswith("answers take long over all hosts: ")
     assert lines[1] == "the crowd is over: 16 of 16 fetches at a time"

@@ -17,6 +17,7 @@ from bigcrawl.drum.key_set import KeySet
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
 from bigcrawl.scheduler.dupefilter import DIRECTORY, KEY_FILE, DrumDupeFilter
 from bigcrawl.url.key import HASH_SEED
+from tests.support.logs import of_bigcrawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +133,7 @@ def test_a_full_disk_does_not_stop_a_crawl(
     urls = [Request(f"http://a.example/{number}") for number in range(3000)]
     assert not any(ours.request_seen(url) for url in urls)
     assert all(ours.request_seen(url) for url in urls)
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert [record.levelname for record in of_bigcrawl(caplog)] == ["ERROR"]
     room.append(True)
     ours.close("finished")
     again = opened(DrumDupeFilter, JOBDIR=str(tmp_path))

@@ -17,6 +17,7 @@ from bigcrawl.scheduler.codec import order_of, pack_member
 from bigcrawl.scheduler.held import Stage
 from bigcrawl.scheduler.queued_url import QueuedUrl
 from bigcrawl.scheduler.robots import Fetched
+from tests.support.logs import of_bigcrawl
 from tests.support.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, world
 
@@ -525,7 +526,7 @@ def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
 
     with caplog.at_level("INFO", logger="bigcrawl.scheduler.node"):
         asyncio.run(scenario())
-    assert [record.getMessage() for record in caplog.records] == [
+    assert [record.getMessage() for record in of_bigcrawl(caplog)] == [
         "waiting: no space left on device",
         "the crawl goes on",
     ]

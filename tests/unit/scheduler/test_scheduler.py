@@ -16,6 +16,7 @@ from bigcrawl.scheduler import scheduler as scheduler_module
 from bigcrawl.scheduler.codec import unpack_member
 from bigcrawl.scheduler.scheduler import Scheduler, start_digest
 from tests.support.keys import KEYS, request_key
+from tests.support.logs import of_bigcrawl
 from tests.unit.scheduler.test_held import held_url
 from tests.unit.scheduler.world import QUIET
 
@@ -52,7 +53,7 @@ def test_no_exception_leaves_what_the_engine_calls(tmp_path: Path, caplog: pytes
     frontier._may_take = broken  # type: ignore[method-assign]
     assert frontier.next_request() is None
     assert frontier.enqueue_request(Request("http://a.example/")) is False
-    ours = [record.levelname for record in caplog.records if record.name.startswith("bigcrawl")]
+    ours = [record.levelname for record in of_bigcrawl(caplog)]
     assert ours == ["ERROR", "ERROR"]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.unfolded import PATIENCE, Unfolded
+from tests.support.logs import of_bigcrawl
 from tests.unit.scheduler.world import connected, queued, world
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def test_inboxes_that_nobody_merges_are_named(
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(scenario())
-    [said] = [record.getMessage() for record in caplog.records]
+    [said] = [record.getMessage() for record in of_bigcrawl(caplog)]
     assert "110 URLs" in said
     assert "partitions 5, 3;" in said
 

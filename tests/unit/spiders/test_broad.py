@@ -15,6 +15,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.links import Links
 from bigcrawl.spiders import broad as broad_module
 from bigcrawl.spiders.broad import SEEDS_PER_BATCH, SITEMAP_URLS_MAX, BroadSpider
+from tests.support.logs import of_bigcrawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -78,7 +79,7 @@ def test_rubbish_lines_are_told_and_left_out(tmp_path: Path, caplog: pytest.LogC
     file.write_bytes(b"http://a.example/\n" + b"no url \xff\xfe\n" * 9 + b"ftp://c.example/\n")
     with caplog.at_level(logging.WARNING):
         assert start_of(str(file)) == [["http://a.example/"]]
-    messages = [record.getMessage() for record in caplog.records]
+    messages = [record.getMessage() for record in of_bigcrawl(caplog)]
     assert len(messages) == 6
     assert messages[0].startswith("seed 2 ")
     assert messages[-1] == "10 seeds in all were left out"
