@@ -147,11 +147,11 @@ mutation: $(STAMP)
 	@PYTHON=$(PY) TESTS="$(TESTS)" scripts/mutate $(MODULES)
 
 bench bench-dns bench-frontier bench-memory bench-drum_speed bench-drum_cost bench-beast bench-spam bench-merges bench-backlog bench-best_first bench-speed bench-crowd: $(STAMP)
-	@$(PY) -m tests.benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
+	@$(PY) -m benchmarks.$(subst bench,crawl,$(@:bench-%=%)) $(ARGS)
 
 .PHONY: bench-hostile
 bench-hostile: $(STAMP)
-	@$(PY) -m tests.benchmarks.hostile $(ARGS)
+	@$(PY) -m benchmarks.hostile $(ARGS)
 
 clean:
 	@rm -rf $(VENV) .venvs build dist bigcrawl.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

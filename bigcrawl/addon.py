@@ -46,14 +46,14 @@ from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddle
 from bigcrawl.pipelines.warc import WarcPipeline, usable_directory
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.project_settings import is_set, speak_of_delay, speak_of_unused, with_slots
-from bigcrawl.scheduler.blacklist import parse_entries
-from bigcrawl.scheduler.budget import make_policy
-from bigcrawl.scheduler.budget_rules import parse_rules
-from bigcrawl.scheduler.delay_rules import parse_delays
-from bigcrawl.scheduler.in_degrees import EMPTY_COUNTS
-from bigcrawl.scheduler.registry import mark_failed
+from bigcrawl.scheduler.adapter.registry import mark_failed
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
+from bigcrawl.scheduler.budgets.policies import make_policy
+from bigcrawl.scheduler.gates.spaces import group_function
+from bigcrawl.scheduler.rules.blacklist import parse_entries
+from bigcrawl.scheduler.rules.budget_rules import parse_rules
+from bigcrawl.scheduler.rules.delay_rules import parse_delays
 from bigcrawl.scheduler.scheduler import Scheduler
-from bigcrawl.scheduler.spaces import group_function
 
 if TYPE_CHECKING:
     from typing import Self

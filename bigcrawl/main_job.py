@@ -21,7 +21,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.membership import MAY_REPEAT
+from bigcrawl.scheduler.crawl.membership import MAY_REPEAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

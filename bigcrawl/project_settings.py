@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.settings import Settings
 
-from bigcrawl.scheduler.delay_rules import parse_delay
+from bigcrawl.scheduler.rules.delay_rules import parse_delay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -311,7 +311,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "fetches",
         "robots.txt files asked for, redirects not counted.",
-        "scheduler/gatekeeper.py",
+        "scheduler/gates/gatekeeper.py",
     ),
     Stat(
         "put_off",
@@ -319,7 +319,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs",
         "Times that a URL of a failing host, or one that failed before, was given back untried, because the node is "
         "behind with others.",
-        "scheduler/handout.py",
+        "scheduler/handout/handout.py",
     ),
     Stat(
         "status:{code}",
@@ -333,7 +333,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended without an answer, after their retries.",
-        "scheduler/outcome.py",
+        "scheduler/adapter/fetch_errors.py",
         (
             ("dns", "the name did not resolve any more when the connection was made"),
             ("timeout", "DOWNLOAD_TIMEOUT or BIGCRAWL_FETCH_DEADLINE"),
@@ -349,8 +349,8 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended without being fetched.",
-        "scheduler/gatekeeper.py, scheduler/sweep.py, scheduler/doors.py, scheduler/handout.py, "
-        "scheduler/outcome.py, scheduler/scheduler.py",
+        "scheduler/gates/gatekeeper.py, scheduler/node/forbidden_sweep.py, scheduler/gates/doors.py, "
+        "scheduler/handout/handout.py, scheduler/adapter/fetch_errors.py, scheduler/scheduler.py",
         (
             ("forbidden", "robots.txt forbids it"),
             (
@@ -370,7 +370,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "tries",
         "Tries that were repeated, by what they had ended in: `retried:status:503`, `retried:error:timeout`.",
-        "scheduler/handout.py",
+        "scheduler/handout/handout.py",
     ),
     Stat(
         "set_aside",

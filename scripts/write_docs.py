@@ -21,7 +21,7 @@ import bigcrawl.scheduler
 from bigcrawl.commands.frontier import ACTIONS, Command
 from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE, Setting
 from bigcrawl.redisdb import keys
-from bigcrawl.scheduler import node
+from bigcrawl.scheduler.node import node
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from scrapy.utils.log import DEFAULT_LOGGING, _uninstall_scrapy_root_handler
 
-from bigcrawl.scheduler import crawl_record
+from bigcrawl.scheduler.crawl import crawl_record
 from tests.support.keys import SECRET
 from tests.support.redis_cluster import PrivateCluster
 from tests.support.redis_server import PrivateRedis

@@ -18,10 +18,10 @@ from bigcrawl.commands.explain import look_up, where, where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.links import Links
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.codec import links_encoder
-from bigcrawl.scheduler.outcomes import AGAIN, pack_keys, pack_outcomes
-from bigcrawl.scheduler.queued_url import UNCHECKED, encode_batch
-from bigcrawl.scheduler.survey import FinishCheck
+from bigcrawl.scheduler.adapter.request_codec import links_encoder
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.records.outcomes import AGAIN, pack_keys, pack_outcomes
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
 
 if TYPE_CHECKING:
     import argparse

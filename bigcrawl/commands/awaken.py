@@ -9,7 +9,7 @@ from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.survey import FinishCheck
+from bigcrawl.scheduler.crawl.survey import FinishCheck
 
 if TYPE_CHECKING:
     import argparse

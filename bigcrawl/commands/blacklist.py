@@ -13,10 +13,10 @@ from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.blacklist import OFF, ON, in_force, parse_entries
-from bigcrawl.scheduler.control import BLACKLISTED
-from bigcrawl.scheduler.owned_partition import pairs_of
-from bigcrawl.scheduler.survey import FinishCheck
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.node.control import BLACKLISTED
+from bigcrawl.scheduler.rules.blacklist import OFF, ON, in_force, parse_entries
 
 if TYPE_CHECKING:
     import argparse

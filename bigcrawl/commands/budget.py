@@ -16,23 +16,14 @@ from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.budget import make_policy
-from bigcrawl.scheduler.budget_rules import (
-    BELOW,
-    NO_RULE,
-    URL_PATTERN,
-    Rule,
-    merge_rules,
-    parse_name,
-    parse_rule,
-    parse_rules,
-    read_live_rules,
-)
-from bigcrawl.scheduler.in_degrees import Ranks, sum_published
-from bigcrawl.scheduler.owned_partition import pairs_of
-from bigcrawl.scheduler.partition_reader import read_partition
-from bigcrawl.scheduler.rule_book import RuleBook
-from bigcrawl.scheduler.traps import standing_text
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
+from bigcrawl.scheduler.budgets.policies import make_policy
+from bigcrawl.scheduler.budgets.traps import standing_text
+from bigcrawl.scheduler.partition.reader import read_partition
+from bigcrawl.scheduler.rules.budget_rules import NO_RULE, Rule, merge_rules, parse_rule, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN, parse_name
+from bigcrawl.scheduler.rules.rule_book import RuleBook
 
 if TYPE_CHECKING:
     import argparse
@@ -40,9 +31,9 @@ if TYPE_CHECKING:
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config, TrapConfig
-    from bigcrawl.scheduler.partition_reader import UrlOnDisk
+    from bigcrawl.scheduler.partition.reader import UrlOnDisk
 
-# By option, the limit it sets; see `bigcrawl.scheduler.budget_rules`.
+# By option, the limit it sets; see `bigcrawl.scheduler.rules.budget_rules`.
 LIMITS = {"urls": "budget", "pages": "pages", "bytes": "bytes", "depth": "depth"}
 
 

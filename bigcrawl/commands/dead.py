@@ -11,11 +11,11 @@ from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.dead_letters import DeadLetter, unpack_letter
-from bigcrawl.scheduler.outcomes import AGAIN, pack_outcomes
-from bigcrawl.scheduler.owned_partition import pairs_of
-from bigcrawl.scheduler.queued_url import encode_batch
-from bigcrawl.scheduler.survey import FinishCheck
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
+from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
+from bigcrawl.scheduler.records.queued_url import encode_batch
 
 if TYPE_CHECKING:
     import argparse

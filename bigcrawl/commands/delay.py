@@ -12,9 +12,9 @@ from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.budget_rules import BELOW
-from bigcrawl.scheduler.control import DELAYED
-from bigcrawl.scheduler.delay_rules import (
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.node.control import DELAYED
+from bigcrawl.scheduler.rules.delay_rules import (
     NO_DELAYS,
     DelayBook,
     DelayRule,
@@ -23,7 +23,7 @@ from bigcrawl.scheduler.delay_rules import (
     parse_delay_name,
     parse_delays,
 )
-from bigcrawl.scheduler.owned_partition import pairs_of
+from bigcrawl.scheduler.rules.names import BELOW
 
 if TYPE_CHECKING:
     import argparse

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.answer import Answer
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.deletion import delete_crawl
+from bigcrawl.scheduler.crawl.deletion import delete_crawl
 
 if TYPE_CHECKING:
     import argparse

@@ -18,13 +18,13 @@ from bigcrawl.commands.whereabouts import find_hot, look_at_deaths, look_at_host
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import Rules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.blacklist import Blacklist
-from bigcrawl.scheduler.codec import look_at_origin
-from bigcrawl.scheduler.outcomes import AGAIN, read_outcome, rule_hash
-from bigcrawl.scheduler.partition_reader import read_partition
-from bigcrawl.scheduler.shared_answers import SharedAnswers
-from bigcrawl.scheduler.survey import id_order
-from bigcrawl.scheduler.traps import Standing, standing_text
+from bigcrawl.scheduler.budgets.traps import Standing, standing_text
+from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.partition.reader import read_partition
+from bigcrawl.scheduler.records.body import look_at_origin
+from bigcrawl.scheduler.records.inbox_entry import id_order
+from bigcrawl.scheduler.records.outcomes import AGAIN, read_outcome, rule_hash
+from bigcrawl.scheduler.rules.blacklist import Blacklist
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import Shapes, kinds_of
 from bigcrawl.warc.reading import find_page
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from bigcrawl.commands.whereabouts import HostStanding, Hot, InboxTrace
     from bigcrawl.config import Config, TrapConfig
     from bigcrawl.redisdb.scripts import PartitionView
-    from bigcrawl.scheduler.dead_letters import DeadLetter
-    from bigcrawl.scheduler.outcomes import Outcome
-    from bigcrawl.scheduler.partition_reader import UrlOnDisk
-    from bigcrawl.scheduler.suspects import Suspicion
+    from bigcrawl.scheduler.partition.reader import UrlOnDisk
+    from bigcrawl.scheduler.records.dead_letters import DeadLetter
+    from bigcrawl.scheduler.records.outcomes import Outcome
+    from bigcrawl.scheduler.records.suspicion import Suspicion
 
 
 class Found(NamedTuple):

@@ -14,7 +14,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.crawl_record import RECORD_FILE, keys_of
+from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, keys_of
 from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.epochs import REJECTED
-from bigcrawl.scheduler.rejected import rejected_entries
-from bigcrawl.scheduler.survey import FinishCheck
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.partition.rejected import rejected_entries
+from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.rejected import Rejected
+    from bigcrawl.scheduler.partition.rejected import Rejected
 
 
 def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

@@ -14,7 +14,7 @@ from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.control import SPEED, Said
+from bigcrawl.scheduler.node.control import SPEED, Said
 
 if TYPE_CHECKING:
     import argparse

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.epochs import REJECTED
-from bigcrawl.scheduler.owned_partition import scores_of
-from bigcrawl.scheduler.survey import survey
+from bigcrawl.redisdb.replies import scores_of
+from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.survey import Survey
+    from bigcrawl.scheduler.crawl.survey import Survey
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.commands.answer import Answer
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.partition import Partition
-from bigcrawl.scheduler.rejected import rejected_entries
+from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.partition.rejected import rejected_entries
 from bigcrawl.warc import recovery
 
 if TYPE_CHECKING:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.scripts import RETIRED_MS
-from bigcrawl.scheduler.codec import unpack_member
-from bigcrawl.scheduler.dead_letters import DeadLetter, unpack_letter
-from bigcrawl.scheduler.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
-from bigcrawl.scheduler.owned_partition import pairs_of
-from bigcrawl.scheduler.queued_url import BatchFormatError, decode_batch
-from bigcrawl.scheduler.suspects import Suspicion
+from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
+from bigcrawl.scheduler.records.member import unpack_member
+from bigcrawl.scheduler.records.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
+from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
+from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
     from typing import Any
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.redisdb.scripts import PartitionView
-    from bigcrawl.scheduler.codec import Member
+    from bigcrawl.scheduler.records.member import Member
 
 QUEUE_URLS_MAX = 100_000  # of a back queue that are looked through: far more than BIGCRAWL_HOST_HOT_URLS lets in
 INBOX_ENTRIES_MAX = 20_000  # of an inbox: what gathers in minutes without an owner

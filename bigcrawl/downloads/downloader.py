@@ -25,14 +25,14 @@ from twisted.internet.defer import Deferred
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.extensions.tally import Tally
-from bigcrawl.scheduler.outcome import FetchAbortedError
-from bigcrawl.scheduler.registry import frontier_of, note_proxy
+from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
+from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from bigcrawl.scheduler.scheduler import Scheduler
+    from bigcrawl.scheduler.adapter.frontier import Frontier
 
 
 class Downloader(ScrapyDownloader):
@@ -45,7 +45,7 @@ class Downloader(ScrapyDownloader):
         self._chain = MiddlewareChain(self.middleware)
         self._tally = Tally(crawler)
         self._redirects_max = crawler.settings.getint("REDIRECT_MAX_TIMES")
-        self._frontier: Scheduler | None = None
+        self._frontier: Frontier | None = None
         self.handlers: Any = LimitedHandlers(crawler, self.handlers)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
@@ -66,7 +66,7 @@ class Downloader(ScrapyDownloader):
         """Give up the running fetches of the frontier, and go on; return how many there were."""
         return self.handlers.break_off()  # type: ignore[no-any-return]
 
-    async def _fetch_now(self, frontier: Scheduler, request: Request) -> Response | Request:
+    async def _fetch_now(self, frontier: Frontier, request: Request) -> Response | Request:
         refusal = frontier.refusal_of(request)
         try:
             if isinstance(refusal, IgnoreRequest):
@@ -123,7 +123,7 @@ class LimitedHandlers:
         frontier.note_response(request, response, round((monotonic() - started) * 1000))
         return response
 
-    async def _limited(self, frontier: Scheduler, request: Request) -> Response:
+    async def _limited(self, frontier: Frontier, request: Request) -> Response:
         refusal = frontier.refusal_of(request)
         if refusal is not None:
             raise refusal

@@ -37,9 +37,9 @@ from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
 from bigcrawl.extensions.tally import Tally
 from bigcrawl.politeness import addresses
-from bigcrawl.scheduler.doors import UNIDENTIFIED
-from bigcrawl.scheduler.outcome import FetchAbortedError, UrlRefusedError
-from bigcrawl.scheduler.registry import frontier_of, is_crawling
+from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.adapter.registry import frontier_of, is_crawling
+from bigcrawl.scheduler.gates.doors import UNIDENTIFIED
 
 if TYPE_CHECKING:
     from typing import Self

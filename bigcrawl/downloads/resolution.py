@@ -6,7 +6,7 @@ from scrapy.exceptions import CannotResolveHostError
 
 from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
 from bigcrawl.politeness.dns_shared import shared_dns
-from bigcrawl.scheduler.registry import refusal
+from bigcrawl.scheduler.adapter.registry import refusal
 
 
 async def address_of(host: str) -> str:

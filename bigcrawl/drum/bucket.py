@@ -29,17 +29,16 @@ from bigcrawl.drum.tiers import kept_of, merge_ascending, newest_of, rest_of, ru
 from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.run import KeyMask
+    from bigcrawl.drum.run import Keep, KeyMask
 
     OpArray = npt.NDArray[np.uint8]
-    Keep = Callable[[KeyArray, ValueArray | None], KeyMask]
 
 # What an entry of a mixed batch does.
 CHECK, UPDATE, CHECK_UPDATE = range(3)

@@ -40,7 +40,7 @@ from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import Buffer, CountArray, KeyArray, ValueArray
 
     KeyMask = npt.NDArray[np.bool_]
+    Keep = Callable[[KeyArray, ValueArray | None], KeyMask]
 
 # A span is what one sequential read brings: 400 KiB of a set's keys, 512 KiB in memory; a merge holds one a run.
 SPAN_KEYS = 1 << 16

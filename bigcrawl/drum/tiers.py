@@ -16,9 +16,8 @@ from bigcrawl.drum.fresh import FRESH_KEYS_MAX
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bigcrawl.drum.bucket import Keep
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.drum.run import KeyMask
+    from bigcrawl.drum.run import Keep, KeyMask
 
 # Four runs of a tier become one of the next: a key is rewritten once a tier, 20 ns, and a lookup, 40 us a run
 # and 3 us a key, meets at most three runs a tier (six tiers at 8 M keys a partition).

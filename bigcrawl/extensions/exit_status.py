@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
-from bigcrawl.scheduler.registry import has_failed
+from bigcrawl.scheduler.adapter.registry import has_failed
 
 if TYPE_CHECKING:
     from typing import Self

@@ -23,7 +23,7 @@ from scrapy.extensions.feedexport import FeedExporter as ScrapyFeedExporter
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.feed_files import begin, go_on, shortfall
-from bigcrawl.scheduler.registry import frontier_of, register_feeds
+from bigcrawl.scheduler.adapter.registry import frontier_of, register_feeds
 
 if TYPE_CHECKING:
     from typing import Self

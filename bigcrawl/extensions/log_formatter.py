@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.logformatter import LogFormatter as ScrapysFormatter
 
-from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -20,15 +20,15 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.row import Row
 from bigcrawl.extensions.summary import summary_table
-from bigcrawl.scheduler.registry import frontier_of, has_failed
+from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.scheduler.scheduler import Scheduler
-    from bigcrawl.scheduler.survey import Survey
+    from bigcrawl.scheduler.adapter.frontier import Frontier
+    from bigcrawl.scheduler.crawl.survey import Survey
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Progress:
         table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages)
         print(table, file=sys.stderr if has_items else sys.stdout)
 
-    async def _report(self, frontier: Scheduler, row: Row) -> None:
+    async def _report(self, frontier: Frontier, row: Row) -> None:
         """Rewrite the row each second, and log a line now and then where the log is not above it."""
         assert frontier.node is not None
         log_at = 0.0

@@ -6,13 +6,13 @@ from http.client import responses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bigcrawl.scheduler.scheduler import Scheduler
-    from bigcrawl.scheduler.survey import Survey
+    from bigcrawl.scheduler.adapter.frontier import Frontier
+    from bigcrawl.scheduler.crawl.survey import Survey
 
 Row = tuple[str, str]
 
 
-def summary_table(frontier: Scheduler, seen: Survey, reason: str, seconds: float, pages_before: int) -> str:
+def summary_table(frontier: Frontier, seen: Survey, reason: str, seconds: float, pages_before: int) -> str:
     """The crawl in figures: the whole crawl's, but for duration and rate, which are this run's."""
     rows = [
         *_requests(seen),
@@ -81,7 +81,7 @@ def _amounts(seen: Survey) -> list[Row]:
     ]
 
 
-def _this_run(frontier: Scheduler, seen: Survey, seconds: float, pages_before: int) -> list[Row]:
+def _this_run(frontier: Frontier, seen: Survey, seconds: float, pages_before: int) -> list[Row]:
     pages = seen.pages - pages_before
     rows = [
         ("duration of this run", f"{seconds:,.1f} s"),

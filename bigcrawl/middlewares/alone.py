@@ -7,7 +7,7 @@ silently missing would be worse than no crawl.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from scrapy.exceptions import NotConfigured
@@ -16,20 +16,38 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import load_object
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.engine_probe import EngineProbe
-from bigcrawl.scheduler.outcome import FetchAbortedError
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from bigcrawl.middlewares.throttle import ThrottleMiddleware
-
 _URL_BYTES_MAX = 1 << 20  # how long a URL may be is Scrapy's business here
 
 _there: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
-_throttles: WeakKeyDictionary[Crawler, ref[ThrottleMiddleware]] = WeakKeyDictionary()
+_throttles: WeakKeyDictionary[Crawler, ref[Throttle]] = WeakKeyDictionary()
+
+
+class Throttle(Protocol):
+    """The part that keeps hosts and servers apart, as the others ask it; `throttle.ThrottleMiddleware`."""
+
+    @property
+    def connections(self) -> int:
+        """How many fetches of one host may run at a time."""
+
+    def now_ms(self) -> int:
+        """The clock of `due_ms`."""
+
+    def due_ms(self, host: str) -> int | None:
+        """From when on a request of the host would not have to wait; None while the host is busy."""
+
+    def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
+        """Keep the Crawl-delay of a host's robots.txt from now on."""
+
+    def rest_until(self, host: str, due_ms: int) -> None:
+        """Let a host rest at least until then, on the boot clock."""
 
 
 def claim_place(crawler: Crawler, part: str, instead: str) -> None:
@@ -64,12 +82,12 @@ def has_frontier(crawler: Crawler) -> bool:
     return Scheduler in load_object(crawler.settings["SCHEDULER"]).__mro__
 
 
-def register_throttle(crawler: Crawler, throttle: ThrottleMiddleware) -> None:
+def register_throttle(crawler: Crawler, throttle: Throttle) -> None:
     """Make `throttle` the one that the crawler's other parts talk to."""
     _throttles[crawler] = ref(throttle)
 
 
-def throttle_of(crawler: Crawler) -> ThrottleMiddleware | None:
+def throttle_of(crawler: Crawler) -> Throttle | None:
     """The crawler's throttle; None when it has none."""
     found = _throttles.get(crawler)
     return found() if found else None

@@ -19,7 +19,7 @@ from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
 from bigcrawl.extensions.tally import Tally
-from bigcrawl.scheduler.registry import frontier_of
+from bigcrawl.scheduler.adapter.registry import frontier_of
 
 if TYPE_CHECKING:
     from typing import Self

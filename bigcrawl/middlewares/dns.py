@@ -21,7 +21,7 @@ from bigcrawl.config import read_dns
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import GRACE_MS, DnsError
 from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
-from bigcrawl.scheduler.registry import is_proxy, refusal
+from bigcrawl.scheduler.adapter.registry import is_proxy, refusal
 
 if TYPE_CHECKING:
     from typing import Self

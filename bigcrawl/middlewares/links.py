@@ -23,7 +23,7 @@ from bigcrawl.extensions.tally import Tally
 from bigcrawl.links import Links, PageLimits, set_page_limits
 from bigcrawl.middlewares.page_wishes import PageWishes
 from bigcrawl.politeness.robots_policy import agent_token
-from bigcrawl.scheduler.registry import frontier_of, storage_of
+from bigcrawl.scheduler.adapter.registry import frontier_of, storage_of
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from bigcrawl.links import LeftOut
-    from bigcrawl.scheduler.scheduler import Scheduler
+    from bigcrawl.scheduler.adapter.frontier import Frontier
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ class LinksMiddleware:
     def _spider(self) -> Any:
         return self._crawler.spider
 
-    async def _offer(self, frontier: Scheduler, links: Links, response: Response | None) -> None:
+    async def _offer(self, frontier: Frontier, links: Links, response: Response | None) -> None:
         """Offer a batch in portions; before each one there is room for it, and others have had their turn."""
         if any(links.left_out):
             self._count_left_out(links.left_out)

@@ -19,7 +19,7 @@ from scrapy.utils.misc import load_object
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.middlewares.alone import host_of_url, throttle_of
 from bigcrawl.politeness.due_order import DueOrder
-from bigcrawl.scheduler.engine_probe import EngineProbe
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
-    from bigcrawl.middlewares.throttle import ThrottleMiddleware
+    from bigcrawl.middlewares.alone import Throttle
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
@@ -93,7 +93,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 class DueHost(DownloaderInterface):
     """What Scrapy's queue asks about all hosts, answered for the one whose turn it is."""
 
-    def __init__(self, crawler: Crawler, throttle: ThrottleMiddleware, order: DueOrder) -> None:
+    def __init__(self, crawler: Crawler, throttle: Throttle, order: DueOrder) -> None:
         super().__init__(crawler)
         self._throttle = throttle
         self._order = order

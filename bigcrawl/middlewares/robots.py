@@ -30,7 +30,7 @@ from bigcrawl.middlewares.alone import canonical_of, claim_place, throttle_of
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
-from bigcrawl.scheduler.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
 from bigcrawl.url.canonical import UrlError, authority_of, host_of, join
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import PolitenessConfig
     from bigcrawl.politeness.robots_cache import KeptRules
-    from bigcrawl.scheduler.robots import Fetched
+    from bigcrawl.scheduler.gates.fetched import Fetched
 
 logger = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
 from bigcrawl.politeness.host_rests import HostRests
 from bigcrawl.politeness.server_gaps import ServerGaps
 from bigcrawl.politeness.throttle_policy import DelayPolicy
-from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 
 if TYPE_CHECKING:
     from typing import Any, Self

@@ -45,7 +45,7 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.extensions.tally import Tally
-from bigcrawl.scheduler.registry import frontier_of, register_storage, storage_of
+from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
 from bigcrawl.warc.files import OsFiles
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id

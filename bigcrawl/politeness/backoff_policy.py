@@ -2,7 +2,7 @@
 
 A failure is an answer that says "not now" (429, 503), or no answer at all. Everything else that the host sends, a 500
 too, is an answer: it is the page that is broken, and the page's own bounded tries are enough. So may it be with some of
-the failures: which of them are the host's, `bigcrawl.scheduler.host_health` decides.
+the failures: which of them are the host's, `bigcrawl.scheduler.handout.host_health` decides.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Where the RFC leaves a choice, or has been read in two ways:
 - Crawl-delay is no part of the RFC; of several the longest counts.
 - An answer's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, the operator's
   choice: many servers say `max-age=0` of everything.
-- While a server errs, the last good copy holds (§2.4); the frontier keeps it (`bigcrawl.scheduler.robots`).
+- While a server errs, the last good copy holds (§2.4); the frontier keeps it (`bigcrawl.scheduler.gates.robots`).
 - Sitemap lines belong to no group; the first `SITEMAPS_MAX` are kept.
 """
 

@@ -1,8 +1,41 @@
-"""How long a host rests: decisions only; clock, randomness and state are the caller's."""
+"""TODO."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    BudgetArray = npt.NDArray[np.uint32]
+
+
+def scaled_delay_ms(delay_ms: int, delay_min_ms: int, budget: float, base: int) -> int:
+    """Return a delay scaled down as a budget grows, so that a larger budget takes no longer to use up.
+
+    For a host's delay, `budget` is that of its PLD; for a server's gap, the mean of those of the hosts on it. It
+    replaces the operator's own delay only: what robots.txt or a back-off ask for is compared with it afterwards.
+
+    Args:
+        delay_ms: for the base budget and below.
+        delay_min_ms: the floor; `delay_ms` or more turn scaling off.
+        budget: URLs a turn; 0 counts as the base.
+        base: URLs a turn that `delay_ms` is meant for, at least 1.
+
+    Returns:
+        `delay_min_ms` <= delay <= `delay_ms` wherever the floor is the lower one; rounded up. While above the floor,
+        budget x delay = base x `delay_ms`: whatever its budget, a host is done with it in the same time, and its
+        URLs leave memory as fast as they enter it. At the floor they do not, and what does not fit waits on disk.
+
+    Source: IRLbot §6.1.
+    """
+    if delay_min_ms >= delay_ms or budget <= base:
+        return delay_ms
+    return max(delay_min_ms, math.ceil(delay_ms * base / budget))
+
 
 BACKOFF_FIRST_MS = 60_000
 """The first wait after a failure: long enough for a restart of the server."""

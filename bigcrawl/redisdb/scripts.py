@@ -352,7 +352,7 @@ def exchange_urls(
 ) -> Call[Exchanged]:
     """End taken URLs, then take URLs of hosts due within the horizon, earliest due first.
 
-    `outcomes` are those of the acknowledged ones, see `bigcrawl.scheduler.outcomes`.
+    `outcomes` are those of the acknowledged ones, see `bigcrawl.scheduler.records.outcomes`.
     """
     args: list[Value] = [now_ms, who.node, who.epoch, who.generation, connections, urls_max, horizon_ms, delay_ms]
     args.append(outcomes)

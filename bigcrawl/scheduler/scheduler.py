@@ -37,20 +37,20 @@ from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 from bigcrawl.politeness.dns_shared import join_dns, leave_dns, shared_dns
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
-from bigcrawl.scheduler.codec import decode_request, encode_request, links_encoder
-from bigcrawl.scheduler.crawl_record import has_other_code
-from bigcrawl.scheduler.deletion import delete_crawl
-from bigcrawl.scheduler.engine_probe import EngineProbe
-from bigcrawl.scheduler.garbage import tame_memory, untrack_async_generators
-from bigcrawl.scheduler.held import Stage
-from bigcrawl.scheduler.node import Node
-from bigcrawl.scheduler.outcome import UNDER_LEASE, error_outcome, refusal_error, refusal_outcome
-from bigcrawl.scheduler.queued_url import TRAP_SHIFT
-from bigcrawl.scheduler.registry import feeds_of, mark_failed, register, storage_of
-from bigcrawl.scheduler.robots_fetch import RobotsFetch
-from bigcrawl.scheduler.tries import Tries
-from bigcrawl.scheduler.values import note_modules
-from bigcrawl.scheduler.watchdog import Watchdog
+from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, error_outcome, refusal_error, refusal_outcome
+from bigcrawl.scheduler.adapter.registry import feeds_of, mark_failed, register, storage_of
+from bigcrawl.scheduler.adapter.request_codec import decode_request, encode_request, links_encoder
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.adapter.tries import Tries
+from bigcrawl.scheduler.adapter.values import note_modules
+from bigcrawl.scheduler.crawl.crawl_record import has_other_code
+from bigcrawl.scheduler.crawl.deletion import delete_crawl
+from bigcrawl.scheduler.node.memory import tame_memory, untrack_async_generators
+from bigcrawl.scheduler.node.node import Node
+from bigcrawl.scheduler.node.watchdog import Watchdog
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.queued_url import TRAP_SHIFT
 from bigcrawl.url.canonical import UrlError
 from bigcrawl.url.shape import Shapes, kinds_of
 
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from bigcrawl.links import Links
-    from bigcrawl.scheduler.held import HeldUrl
-    from bigcrawl.scheduler.registry import Feeds
-    from bigcrawl.scheduler.survey import Survey
+    from bigcrawl.scheduler.crawl.survey import Survey
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.page_storage import Feeds
     from bigcrawl.url.key import UrlKey
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ modules it names. `outlook.py` and `reach.py` are the known answer.
 
 from __future__ import annotations
 
-from bigcrawl.simweb.answer import Answer
-from bigcrawl.simweb.checker import Exchange, Report, Rules, check
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.check.checker import Exchange, Report, Rules, check
+from bigcrawl.simweb.model.web import Web
 
 __all__ = ["Answer", "Exchange", "Report", "Rules", "Web", "check"]

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.simweb.access_log import read_exchanges
-from bigcrawl.simweb.checker import Rules, check
-from bigcrawl.simweb.explain import catalogue, explain
-from bigcrawl.simweb.features import Feature, Naming, features_named
-from bigcrawl.simweb.listen import open_listeners
-from bigcrawl.simweb.running import Serving, serve_until_told
-from bigcrawl.simweb.state import SavedWeb, load, path_in, save
-from bigcrawl.simweb.uniform import UniformWeb
+from bigcrawl.simweb.basics.features import Feature, Naming, features_named
+from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl.simweb.model.explain import catalogue, explain
+from bigcrawl.simweb.model.state import SavedWeb, load, path_in, save
+from bigcrawl.simweb.model.uniform import UniformWeb
+from bigcrawl.simweb.serve.access_log import read_exchanges
+from bigcrawl.simweb.serve.listen import open_listeners
+from bigcrawl.simweb.serve.running import Serving, serve_until_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bigcrawl.simweb.running import Ports
-    from bigcrawl.simweb.web import Web
+    from bigcrawl.simweb.model.web import Web
+    from bigcrawl.simweb.serve.running import Ports
 
 # Sized so that a crawl with a host delay of 0.25 s, all hosts at once, ends in less than a minute: a host has
 # about 65 URLs with its redirects and errors, and the slowest Crawl-delay is 0.8 s.

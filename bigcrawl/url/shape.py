@@ -1,8 +1,8 @@
 """What of a URL looks like one of a trap's: its shape alone, before anything is fetched.
 
 One such URL says nothing: archives have dates, shops have parameters. Many of them among a domain's newest are what
-`bigcrawl.scheduler.traps` looks for. To add a kind: a name at the end of `KINDS`, never in between, because marks
-stand on disk; its rule in `Shapes.marks`; a field in the record of `bigcrawl.scheduler.traps`.
+`budgets.traps` of the scheduler looks for. To add a kind: a name at the end of `KINDS`, never in between, because marks
+stand on disk; its rule in `Shapes.marks`; a field in the record of `bigcrawl.scheduler.budgets.traps`.
 
     long         longer than a set number of bytes
     repeats      a segment of the path that is there a set number of times: /a/b/a/b/a/b

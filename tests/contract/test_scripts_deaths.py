@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, Identity, Refusal
-from bigcrawl.scheduler.suspects import Suspicion
+from bigcrawl.scheduler.records.suspicion import Suspicion
 from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended, Identity
-from bigcrawl.scheduler.outcomes import pack_outcomes
+from bigcrawl.scheduler.records.outcomes import pack_outcomes
 from tests.support.script_world import DELAY_MS
 
 if TYPE_CHECKING:

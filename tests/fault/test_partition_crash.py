@@ -9,8 +9,8 @@ import pytest
 
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.exceptions import CorruptionError, TransientStoreError
-from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.queued_url import UNCHECKED
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.keys import pld_key
 from tests.support.partition_world import (
@@ -146,11 +146,11 @@ def test_no_url_is_lost_or_admitted_twice_wherever_it_fails(
 ) -> None:
     """Whatever operation a crash or a failing disk meets, every URL is admitted once, in order."""
     # Runs are written, and the log is begun anew, several times in so short a life.
-    monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 1500)
+    monkeypatch.setattr("bigcrawl.scheduler.partition.manifest_log.LOG_BYTES_MAX", 1500)
     make_runs_early(monkeypatch, 20)
-    monkeypatch.setattr("bigcrawl.scheduler.turns.TURN_CLOSES_AT", 12)
-    monkeypatch.setattr("bigcrawl.scheduler.segments.BLOCK_URLS_MAX", 8)
-    monkeypatch.setattr("bigcrawl.scheduler.budgeting.REREAD_STARVED_MAX", 30)
+    monkeypatch.setattr("bigcrawl.scheduler.queues.turns.TURN_CLOSES_AT", 12)
+    monkeypatch.setattr("bigcrawl.scheduler.queues.segments.BLOCK_URLS_MAX", 8)
+    monkeypatch.setattr("bigcrawl.scheduler.partition.budgeting.REREAD_STARVED_MAX", 30)
     total = count_operations(tmp_path / "count", budgets)
     assert total > 80
     for at in range(1 + 3 * list(Fault).index(fault) % stride, total + 1, stride):
@@ -172,7 +172,7 @@ def test_a_power_cut_back_to_the_durable_point_is_folded(
     tmp_path: Path, lost: Lost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever unsynced bytes a disk forgets, what it kept is brought level with Redis; nothing is lost silently."""
-    monkeypatch.setattr("bigcrawl.scheduler.manifest_log.LOG_BYTES_MAX", 4000)
+    monkeypatch.setattr("bigcrawl.scheduler.partition.manifest_log.LOG_BYTES_MAX", 4000)
     make_runs_early(monkeypatch, 100)
     refused = 0
     budgets = SetBudgets(2)
@@ -235,7 +235,7 @@ def test_everything_durable_was_synced(tmp_path: Path) -> None:
 
 def test_nothing_is_deleted_before_the_durable_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps delete nothing, and a durable point deletes only behind its own syncs."""
-    monkeypatch.setattr("bigcrawl.scheduler.segments.SEGMENT_BYTES_MAX", 500)
+    monkeypatch.setattr("bigcrawl.scheduler.queues.segments.SEGMENT_BYTES_MAX", 500)
     files = FaultyFiles()
     partition = Partition.open(tmp_path / "p", 1, LIMITS, files)
     partition.make_durable()

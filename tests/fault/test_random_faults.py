@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.simweb.checker import Rules, check
+from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.warc.recovery import recover
 from tests.support.crawls import SimulatedWeb
 from tests.support.everything import stored
@@ -29,7 +29,7 @@ from tests.support.verdicts import was_untold
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.simweb.checker import Exchange, Report
+    from bigcrawl.simweb.check.checker import Exchange, Report
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(4 * 3600)]
 

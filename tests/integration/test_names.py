@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.simweb.name_fault import NameFault
-from bigcrawl.simweb.name_record import NameRecord
+from bigcrawl.simweb.basics.name_fault import NameFault
+from bigcrawl.simweb.basics.name_record import NameRecord
 from tests.support.crawls import Crawl
 from tests.support.explained import explained
 from tests.support.named_web import NamedWeb

@@ -16,9 +16,9 @@ import redis
 
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
 from bigcrawl.redisdb.client import RedisClient, RedisRestartedError
-from bigcrawl.scheduler.codec import pack_member
-from bigcrawl.scheduler.handout import ABORTED
-from bigcrawl.scheduler.queued_url import QueuedUrl
+from bigcrawl.scheduler.records.member import pack_member
+from bigcrawl.scheduler.records.outcomes import ABORTED
+from bigcrawl.scheduler.records.queued_url import QueuedUrl
 from tests.support.unreliable_redis import Network, UnreliableClient
 from tests.unit.scheduler.world import World, queued
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from bigcrawl.scheduler.held import HeldUrl
-    from bigcrawl.scheduler.node import Node
+    from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.held import HeldUrl
 
 PAGES = 40
 HOST_DELAY_MS = 1_000

@@ -11,10 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bigcrawl.config import BudgetConfig
-from bigcrawl.scheduler.allowances import COUNTED, WITHHELD, Budgets
-from bigcrawl.scheduler.budget import POLICIES, Fixed, make_policy, scaled_delay_ms
-from bigcrawl.scheduler.budget_rules import merge_rules, parse_rules, read_live_rules
-from bigcrawl.scheduler.in_degrees import (
+from bigcrawl.politeness.throttle_policy import scaled_delay_ms
+from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, Budgets
+from bigcrawl.scheduler.budgets.in_degrees import (
     BINS,
     EMPTY_COUNTS,
     LOWEST,
@@ -24,8 +23,10 @@ from bigcrawl.scheduler.in_degrees import (
     bins_of,
     sum_published,
 )
-from bigcrawl.scheduler.queued_url import QueuedUrl
-from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.scheduler.budgets.policies import POLICIES, Fixed, make_policy
+from bigcrawl.scheduler.records.queued_url import QueuedUrl
+from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.rule_book import RuleBook
 from tests.support.keys import pld_key
 from tests.support.sizes import examples
 

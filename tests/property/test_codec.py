@@ -10,15 +10,10 @@ from hypothesis import strategies as st
 from scrapy import Request, Spider
 
 from bigcrawl.exceptions import RequestNotStorableError
-from bigcrawl.scheduler.codec import (
-    decode_request,
-    encode_request,
-    look_at_body,
-    order_of,
-    pack_member,
-    unpack_member,
-)
-from bigcrawl.scheduler.queued_url import QueuedUrl, decode_batch, encode_batch
+from bigcrawl.scheduler.adapter.request_codec import decode_request, encode_request
+from bigcrawl.scheduler.records.body import look_at_body
+from bigcrawl.scheduler.records.member import order_of, pack_member, unpack_member
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, decode_batch, encode_batch
 from tests.support.keys import request_key
 
 

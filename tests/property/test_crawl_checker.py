@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcrawl.simweb.checker import Checker, Exchange, Rules, check
-from bigcrawl.simweb.findings import HEADINGS
+from bigcrawl.simweb.check.checker import Checker, Exchange, Rules, check
+from bigcrawl.simweb.check.findings import HEADINGS
 from tests.support.planted_faults import FAULTS, planted
 from tests.support.polite_schedule import MAX_AGES_MS, Schedule, schedules
 from tests.support.sizes import examples

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.scheduler.in_degrees import InDegreeCounts
-from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.queued_url import UNCHECKED
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.queued_url import UNCHECKED
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.keys import pld_key
 from tests.support.partition_world import (
@@ -52,15 +52,15 @@ budgets = st.one_of(
 # As in a life too long for a test: runs are written, a log is begun anew, turns close, and re-reads take many steps.
 FRESH_MAX = 150
 SHORTENED = {
-    "manifest_log.LOG_BYTES_MAX": 4000,
-    "segments.BLOCK_URLS_MAX": 8,
-    "segments.SEGMENT_BYTES_MAX": 2000,
-    "turns.TURN_CLOSES_AT": 12,
-    "turns._REREAD_LEAST": 5,
-    "turns._TURN_SMALL": 3,
-    "turns._TURN_LARGE": 6,
-    "budgeting.REREAD_STARVED_MAX": 60,
-    "budgeting._REREAD_PORTION": 20,
+    "partition.manifest_log.LOG_BYTES_MAX": 4000,
+    "queues.segments.BLOCK_URLS_MAX": 8,
+    "queues.segments.SEGMENT_BYTES_MAX": 2000,
+    "queues.turns.TURN_CLOSES_AT": 12,
+    "queues.turns._REREAD_LEAST": 5,
+    "queues.turns._TURN_SMALL": 3,
+    "queues.turns._TURN_LARGE": 6,
+    "partition.budgeting.REREAD_STARVED_MAX": 60,
+    "partition.budgeting._REREAD_PORTION": 20,
 }
 
 

@@ -16,10 +16,11 @@ from scrapy.settings import Settings
 
 from bigcrawl.config import read_config
 from bigcrawl.redisdb.embedded import running_url
-from bigcrawl.scheduler.codec import look_at_address, unpack_member
-from bigcrawl.simweb.access_log import read_exchanges
-from bigcrawl.simweb.checker import Exchange, Report, Rules, check
-from bigcrawl.simweb.state import SavedWeb, load
+from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.member import unpack_member
+from bigcrawl.simweb.check.checker import Exchange, Report, Rules, check
+from bigcrawl.simweb.model.state import SavedWeb, load
+from bigcrawl.simweb.serve.access_log import read_exchanges
 from tests.support import warm
 from tests.support.processes import spawn, wait_until
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from warcio.archiveiterator import ArchiveIterator
 
-from bigcrawl.simweb.checker import Report, Rules, check
-from bigcrawl.simweb.exhibits import row_of
-from bigcrawl.simweb.features import Feature, Naming
-from bigcrawl.simweb.resolver import Resolver
-from bigcrawl.simweb.resources import Kind
-from bigcrawl.simweb.state import SavedWeb, save
+from bigcrawl.simweb.basics.features import Feature, Naming
+from bigcrawl.simweb.basics.resources import Kind
+from bigcrawl.simweb.check.checker import Report, Rules, check
+from bigcrawl.simweb.exhibits.table import row_of
+from bigcrawl.simweb.model.state import SavedWeb, save
+from bigcrawl.simweb.serve.resolver import Resolver
 from bigcrawl.warc.recovery import verify
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.verdicts import was_untold
@@ -26,7 +26,7 @@ from tests.support.verdicts import was_untold
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bigcrawl.simweb.expected import Expected
+    from bigcrawl.simweb.model.expected import Expected
 
 # Spaces that no crawl comes to the end of.
 ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS})

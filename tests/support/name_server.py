@@ -1,4 +1,4 @@
-"""A name server of a test's own on a free port of this machine: `bigcrawl.simweb.resolver` with a dict of names."""
+"""A name server of a test's own on a free port of this machine: the simulated web's resolver with a dict of names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import Resolver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from bigcrawl.simweb.answer import Answer
-    from bigcrawl.simweb.name_fault import NameFault
-    from bigcrawl.simweb.name_record import NameRecord
+    from bigcrawl.simweb.basics.answer import Answer
+    from bigcrawl.simweb.basics.name_fault import NameFault
+    from bigcrawl.simweb.basics.name_record import NameRecord
 
     Said = str | NameRecord | NameFault | None
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bigcrawl.simweb.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import Resolver
 from tests.support.name_server import Zone
 
 if TYPE_CHECKING:

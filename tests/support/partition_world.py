@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigcrawl.drum.bucket import Kind
-from bigcrawl.scheduler import tables
-from bigcrawl.scheduler.allowances import Allowances
-from bigcrawl.scheduler.front_queues import level_of
-from bigcrawl.scheduler.inbox_entry import InboxEntry
-from bigcrawl.scheduler.queued_url import UNCHECKED, QueuedUrl, encode_batch
+from bigcrawl.scheduler.budgets.allowances import Allowances
+from bigcrawl.scheduler.partition import tables
+from bigcrawl.scheduler.queues.front_queues import level_of
+from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
 from tests.support.keys import pld_key
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pytest
 
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.allowances import Totals
-    from bigcrawl.scheduler.partition import AdmitBatch, Partition
+    from bigcrawl.scheduler.budgets.allowances import Totals
+    from bigcrawl.scheduler.partition.partition import AdmitBatch, Partition
 
 
 def make_url(number: int, host: str = "a.example", priority: int = 0, flags: int = 0) -> QueuedUrl:

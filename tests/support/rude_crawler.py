@@ -17,12 +17,12 @@ from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 
-from bigcrawl.simweb.exchange import ROBOTS_TARGET
+from bigcrawl.simweb.basics.exchange import ROBOTS_TARGET
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from bigcrawl.simweb.rules import Rules
+    from bigcrawl.simweb.check.rules import Rules
 
 AGENT = "rudebot"
 

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bigcrawl.simweb.checker import Report
-    from bigcrawl.simweb.findings import Gap
+    from bigcrawl.simweb.check.checker import Report
+    from bigcrawl.simweb.check.findings import Gap
 
 
 def assert_complete(report: Report, may_repeat: Counter[str] | None = None) -> None:

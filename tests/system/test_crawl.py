@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from bigcrawl.simweb.checker import Rules, check
+from bigcrawl.simweb.check.checker import Rules, check
 from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
 from tests.support.verdicts import pause
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bigcrawl.simweb.checker import Report
+    from bigcrawl.simweb.check.checker import Report
     from tests.system.closure import Closure
     from tests.system.nginx import LoggedRequest, NginxSites
 

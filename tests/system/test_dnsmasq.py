@@ -11,8 +11,8 @@ import pytest
 
 from bigcrawl.config import DnsConfig
 from bigcrawl.politeness.dns_resolver import DnsResolver
-from bigcrawl.simweb.name_fault import NameFault
-from bigcrawl.simweb.name_record import NameRecord
+from bigcrawl.simweb.basics.name_fault import NameFault
+from bigcrawl.simweb.basics.name_record import NameRecord
 from tests.support.crawls import Crawl
 from tests.support.explained import explained
 from tests.support.name_server import Zone, serving

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX
-from bigcrawl.simweb.exchange import ABORTED_STATUS
-from bigcrawl.simweb.exhibits import EXHIBITS
-from bigcrawl.simweb.features import ALL, Naming
-from bigcrawl.simweb.resources import Kind
+from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl.simweb.basics.features import ALL, Naming
+from bigcrawl.simweb.basics.resources import Kind
+from bigcrawl.simweb.exhibits.table import EXHIBITS
 from tests.support.crawls import Crawl
 from tests.support.everything import (
     ENDLESS,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.checker import Report
+    from bigcrawl.simweb.check.checker import Report
     from tests.support.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]

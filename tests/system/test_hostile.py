@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from bigcrawl.simweb.clock import now_ms
+from bigcrawl.simweb.basics.clock import now_ms
 from tests.support.crawls import second_process_of, shares
 from tests.support.hostile.accounts import Truth, accounts_of, summary, wrong
 from tests.support.hostile.shifted_clock import ShiftedClock
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.checker import Report
+    from bigcrawl.simweb.check.checker import Report
     from tests.support.crawls import Crawl
     from tests.support.hostile.web import HostileWeb
 

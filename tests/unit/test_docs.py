@@ -13,7 +13,7 @@ from scrapy.utils.misc import load_object
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.pipelines import warc
 from bigcrawl.politeness import fetch_limit
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.model.web import Web
 from bigcrawl.stats import SCRAPY_STATS
 from scripts import write_docs
 
@@ -87,9 +87,9 @@ def test_no_page_names_a_package_registry(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_a_module_that_is_named_exists(page: Path) -> None:
-    """A path below bigcrawl/, tests/, scripts/ or docs/ in code quotes is one of the project's."""
+    """A path below bigcrawl/, benchmarks/, tests/, scripts/ or docs/ in code quotes is one of the project's."""
     counted = {key for stat in SCRAPY_STATS for key in stat.keys}
-    for name in re.findall(r"`((?:bigcrawl|tests|scripts|docs)/[\w./-]+)`", text_of(page)):
+    for name in re.findall(r"`((?:bigcrawl|benchmarks|tests|scripts|docs)/[\w./-]+)`", text_of(page)):
         assert name in counted or (PROJECT / name).exists(), name
 
 

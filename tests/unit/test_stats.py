@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
 from bigcrawl.url.canonical import UrlError, canonicalize
 from bigcrawl.url.shape import KINDS as SHAPES
@@ -86,7 +86,7 @@ def scrapy_keys() -> Iterator[tuple[str, str]]:
 
 def outcome_keys() -> Iterator[str]:
     """The crawl counters that say how URLs ended."""
-    for path in sorted((PACKAGE / "scheduler").glob("*.py")):
+    for path in sorted((PACKAGE / "scheduler").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant | ast.JoinedStr):
                 yield from (text for text in texts(node) if OUTCOME.fullmatch(text) and " " not in text)
@@ -116,7 +116,7 @@ def script_fields() -> Iterator[tuple[str, str]]:
 
 def published_fields() -> list[str]:
     """What an owner publishes with `trim_partition`."""
-    tree = ast.parse((PACKAGE / "scheduler" / "owned_partition.py").read_text("utf-8"))
+    tree = ast.parse((PACKAGE / "scheduler" / "owner" / "owned_partition.py").read_text("utf-8"))
     publish = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "publish")
     table = next(n for n in ast.walk(publish) if isinstance(n, ast.Dict))
     return [text for key in table.keys if key is not None for text in texts(key)]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import bigcrawl.scheduler
-from bigcrawl.scheduler import node
+from bigcrawl.scheduler.node import node
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "bigcrawl"
@@ -55,7 +55,7 @@ def loops_told(text: str | None) -> list[str]:
 
 def loops_run() -> list[str]:
     """The methods that `Node.start` makes loops of."""
-    tree = ast.parse((SCHEDULER / "node.py").read_text("utf-8"))
+    tree = ast.parse((SCHEDULER / "node" / "node.py").read_text("utf-8"))
     start = next(n for n in ast.walk(tree) if isinstance(n, ast.AsyncFunctionDef) and n.name == "start")
     works = next(n.iter for n in ast.walk(start) if isinstance(n, ast.comprehension))
     return [part.attr.removeprefix("_") for part in ast.walk(works) if isinstance(part, ast.Attribute)]

@@ -25,11 +25,11 @@ from bigcrawl.middlewares.page_wishes import PageWishes
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.politeness.backoff_policy import retry_after_ms
 from bigcrawl.politeness.robots_policy import Rules, decide, kept_ms
-from bigcrawl.scheduler.budget_rules import parse_rules
-from bigcrawl.scheduler.codec import encode_request
-from bigcrawl.scheduler.link_graph import LinkGraph
-from bigcrawl.scheduler.outbox import Outbox
-from bigcrawl.scheduler.rule_book import RuleBook
+from bigcrawl.scheduler.adapter.request_codec import encode_request
+from bigcrawl.scheduler.node.link_graph import LinkGraph
+from bigcrawl.scheduler.node.outbox import Outbox
+from bigcrawl.scheduler.rules.budget_rules import parse_rules
+from bigcrawl.scheduler.rules.rule_book import RuleBook
 from bigcrawl.scheduler.scheduler import Scheduler
 from bigcrawl.spiders.broad import BroadSpider
 from bigcrawl.url.canonical import UrlError, authority_of, canonicalize, host_of, join

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.scheduler.codec import decode_body, unpack_member
+from bigcrawl.scheduler.adapter.request_codec import decode_body
+from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     import redis
 
-    from bigcrawl.simweb.checker import Exchange
+    from bigcrawl.simweb.check.checker import Exchange
 
 # README P2: what ended in the last second before the one that Redis forgot.
 MORE_MS = 1_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcrawl.simweb.exchange import ABORTED_STATUS
-from bigcrawl.simweb.exhibits import row_of
-from bigcrawl.simweb.resources import Kind
+from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl.simweb.basics.resources import Kind
+from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.url.canonical import host_of
 from tests.support.explained import explained
 

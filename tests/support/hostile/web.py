@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX
-from bigcrawl.simweb.checker import Rules, check
-from bigcrawl.simweb.features import ALL, Feature, Naming
-from bigcrawl.simweb.findings import Gap
+from bigcrawl.simweb.basics.features import ALL, Feature, Naming
+from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl.simweb.check.findings import Gap
 from bigcrawl.url.canonical import host_of
 from tests.support.everything import NamedCrawl, expected_of, faults_at, names_resolved, serve, slug_at
 from tests.support.processes import no_strays_below
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.checker import Exchange, Report
-    from bigcrawl.simweb.expected import Expected
-    from bigcrawl.simweb.findings import OverRetry
+    from bigcrawl.simweb.check.checker import Exchange, Report
+    from bigcrawl.simweb.check.findings import OverRetry
+    from bigcrawl.simweb.model.expected import Expected
     from tests.support.crawls import Crawl, SimulatedWeb
 
 # 350 hosts (`make test-hostile`) have 20,000 URLs that a right crawl comes to see: each kind of robots.txt (35) meets

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scrapy.http import HtmlResponse
 
-from bigcrawl.simweb.addresses import address_of
-from bigcrawl.simweb.uniform import UniformWeb
-from tests.benchmarks.crawl.agreement import disagreements, faults
+from benchmarks.crawl.agreement import disagreements, faults
+from bigcrawl.simweb.basics.addresses import address_of
+from bigcrawl.simweb.model.uniform import UniformWeb
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.benchmarks.beast.crawl import ROOM, Naive, WithPartition, crawl
-from tests.benchmarks.beast.scale import Scale
-from tests.benchmarks.beast.theorems import alpha, beast_bound, beast_bytes, naive_bytes
-from tests.benchmarks.beast.web import Web
+from benchmarks.beast.crawl import ROOM, Naive, WithPartition, crawl
+from benchmarks.beast.scale import Scale
+from benchmarks.beast.theorems import alpha, beast_bound, beast_bytes, naive_bytes
+from benchmarks.beast.web import Web
 
 if TYPE_CHECKING:
     from pathlib import Path

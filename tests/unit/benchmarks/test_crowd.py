@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.crowd.run import WINDOW_S, Window, window_of
-from tests.benchmarks.crowd.spy import Line, lines_of
+from benchmarks.crowd.run import WINDOW_S, Window, window_of
+from benchmarks.crowd.spy import Line, lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path

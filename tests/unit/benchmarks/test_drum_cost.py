@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tests.benchmarks.drum_cost import front_coding, tables
-from tests.benchmarks.drum_cost.counting import CountingFiles, Moved
-from tests.benchmarks.drum_cost.front_coding import FrontCodedFile
-from tests.benchmarks.drum_cost.hash_file import HashFile
-from tests.benchmarks.drum_cost.methods import METHODS
-from tests.benchmarks.drum_cost.redis_log import log_share
-from tests.benchmarks.drum_cost.replay import replayed
-from tests.benchmarks.drum_cost.scale import scaled_down
-from tests.benchmarks.drum_cost.trial import WrongVerdictsError, run_trial
-from tests.benchmarks.drum_cost.urls import TEXT_BYTES, UNIQUE_SHARE, Batch, offered
+from benchmarks.drum_cost import front_coding, tables
+from benchmarks.drum_cost.counting import CountingFiles, Moved
+from benchmarks.drum_cost.front_coding import FrontCodedFile
+from benchmarks.drum_cost.hash_file import HashFile
+from benchmarks.drum_cost.methods import METHODS
+from benchmarks.drum_cost.redis_log import log_share
+from benchmarks.drum_cost.replay import replayed
+from benchmarks.drum_cost.scale import scaled_down
+from benchmarks.drum_cost.trial import WrongVerdictsError, run_trial
+from benchmarks.drum_cost.urls import TEXT_BYTES, UNIQUE_SHARE, Batch, offered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.benchmarks.drum_cost.trial import Trial
+    from benchmarks.drum_cost.trial import Trial
 
 COUNT = 15_000
 # Mercator-B merges 36 times, PolyBot 378, the paper's DRUM seven times.

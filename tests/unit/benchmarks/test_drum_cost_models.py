@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.drum.files import DiskFiles
-from bigcrawl.drum.sections import KEYS_MAGIC, SectionReader, SectionWriter
-from bigcrawl.drum.tiers import runs_to_merge
-from tests.benchmarks.drum_cost import paper
-from tests.benchmarks.drum_cost.beyond import (
+from benchmarks.drum_cost import paper
+from benchmarks.drum_cost.beyond import (
     BUCKETS_MAX,
     SECTION_BYTES,
     PerUrl,
@@ -21,7 +18,7 @@ from tests.benchmarks.drum_cost.beyond import (
     steps,
     table_bytes,
 )
-from tests.benchmarks.drum_cost.models import (
+from benchmarks.drum_cost.models import (
     LINKS_PER_PAGE,
     PAPER,
     disk_pages_per_s,
@@ -34,8 +31,11 @@ from tests.benchmarks.drum_cost.models import (
     optimal_disk,
     polybot_alpha,
 )
-from tests.benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
-from tests.benchmarks.drum_cost.tables import table_2_values, table_3_values
+from benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
+from benchmarks.drum_cost.tables import table_2_values, table_3_values
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.sections import KEYS_MAGIC, SectionReader, SectionWriter
+from bigcrawl.drum.tiers import runs_to_merge
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.drum_speed import ours, peers
+from benchmarks.drum_speed.__main__ import missed_promises
+from benchmarks.drum_speed.offered import Offers, keys_and_aux
 from bigcrawl.url.key import PUBLIC_KEYS
-from tests.benchmarks.drum_speed import ours, peers
-from tests.benchmarks.drum_speed.__main__ import missed_promises
-from tests.benchmarks.drum_speed.offered import Offers, keys_and_aux
 
 if TYPE_CHECKING:
     from pathlib import Path

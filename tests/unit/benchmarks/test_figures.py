@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.benchmarks.crawl.figures import Look, Spread, measured, spread
-from tests.benchmarks.crawl.origin import Counts
+from benchmarks.crawl.figures import Look, Spread, measured, spread
+from benchmarks.crawl.origin import Counts
 
 FIRST = Look(
     at_s=100.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks.memory import Sample, curve
+from benchmarks.memory import Sample, curve
 
 
 def run(minutes: int, megabytes_at: dict[int, float]) -> list[Sample]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from benchmarks.merges.dips import Rates, curve, merges, rates, union, within
+from benchmarks.merges.prefill import prefill, run_sizes
+from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
 from bigcrawl.drum.fresh import FRESH_KEYS_MAX
 from bigcrawl.drum.tiers import FAN_IN
-from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from tests.benchmarks.merges.dips import Rates, curve, merges, rates, union, within
-from tests.benchmarks.merges.prefill import prefill, run_sizes
-from tests.benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.partition_world import PartitionWorld, make_url
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.simweb.access_log import AccessLog, LogLine
-from tests.benchmarks.crawl.origin import Counts, LogCounter
+from benchmarks.crawl.origin import Counts, LogCounter
+from bigcrawl.simweb.serve.access_log import AccessLog, LogLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

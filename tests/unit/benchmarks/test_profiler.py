@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 
-from tests.benchmarks.crawl.profiler import Sampler
+from benchmarks.crawl.profiler import Sampler
 
 WORK_S = 0.15  # of CPU: some ten samples, at the slowest tick there is
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.benchmarks.crawl.figures import Measurement
-from tests.benchmarks.crawl.report import aligned, ratio_lines, side_table, stage_table
-from tests.benchmarks.crawl.stages import StageCosts
+from benchmarks.crawl.figures import Measurement
+from benchmarks.crawl.report import aligned, ratio_lines, side_table, stage_table
+from benchmarks.crawl.stages import StageCosts
 
 OURS = Measurement(
     side="bigcrawl",

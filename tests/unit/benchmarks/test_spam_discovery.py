@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.simweb.access_log import AccessLog, LogLine
-from tests.benchmarks.spam.discovery import discovered
-from tests.benchmarks.spam.origin import LogTail
-from tests.benchmarks.spam.timeline import is_spam
-from tests.benchmarks.spam.web import NO_PORT, SlowWeb, WebPlan
+from benchmarks.spam.discovery import discovered
+from benchmarks.spam.origin import LogTail
+from benchmarks.spam.timeline import is_spam
+from benchmarks.spam.web import NO_PORT, SlowWeb, WebPlan
+from bigcrawl.simweb.serve.access_log import AccessLog, LogLine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.spam.discovery import Discovered
-from tests.benchmarks.spam.load import Load
-from tests.benchmarks.spam.report import account_table, curve_table, load_table, spam_table, times_table
-from tests.benchmarks.spam.run import Run
-from tests.benchmarks.spam.timeline import SHARES, Point, Timeline
-from tests.benchmarks.spam.turns import Account
+from benchmarks.spam.discovery import Discovered
+from benchmarks.spam.load import Load
+from benchmarks.spam.report import account_table, curve_table, load_table, spam_table, times_table
+from benchmarks.spam.run import Run
+from benchmarks.spam.timeline import SHARES, Point, Timeline
+from benchmarks.spam.turns import Account
 
 
 def run(times: tuple[float | None, ...], spam: int = 0) -> Run:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.scheduler.crawl_record import RECORD_FILE
-from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from tests.benchmarks.spam.even import even_share
-from tests.benchmarks.spam.turn_log import TurnLine, read_turns
-from tests.benchmarks.spam.turns import Account, accounts_of, shares_of
+from benchmarks.spam.even import even_share
+from benchmarks.spam.turn_log import TurnLine, read_turns
+from benchmarks.spam.turns import Account, accounts_of, shares_of
+from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.keys import SECRET, partition_of, pld_key
 from tests.support.partition_world import PartitionWorld, SetBudgets, make_edges, make_url, pld_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bigcrawl
-from tests.benchmarks.crawl.stages import STAGES, stage_costs, stage_of
+from benchmarks.crawl.stages import STAGES, stage_costs, stage_of
 
 PRODUCT = Path(bigcrawl.__file__).parent
 SITE = "/venv/lib/python3.11/site-packages"
@@ -21,7 +21,7 @@ START = [*LOOP, f"{SITE}/scrapy/crawler.py:CrawlerProcess.start"]
     [
         (["/src/bigcrawl/url/canonical.py:join", "/src/bigcrawl/links.py:extract_links"], "canonical and key"),
         (["/src/bigcrawl/links.py:extract_links", "/src/bigcrawl/spiders/broad.py:parse"], "parse and links"),
-        ([f"{SITE}/redis/asyncio/client.py:execute", "/src/bigcrawl/scheduler/exchange.py:run"], "Redis client"),
+        ([f"{SITE}/redis/asyncio/client.py:execute", "/src/bigcrawl/scheduler/node/exchange.py:run"], "Redis client"),
         ([f"{LIBRARY}/pathlib.py:Path.replace", "/src/bigcrawl/drum/files.py:rename"], "frontier"),
         ([f"{LIBRARY}/base64.py:b32encode", "/src/bigcrawl/warc/records.py:_record"], "WARC"),
         ([f"{SITE}/scrapy/core/downloader/__init__.py:fetch", f"{SITE}/scrapy/core/engine.py:_download"], "download"),

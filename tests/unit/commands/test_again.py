@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.commands.answer import Answer
-    from bigcrawl.scheduler.node import Node
+    from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
 ENDED, WAITING, UNKNOWN = "http://a.example/ended", "http://b.example/waits", "http://c.example/unknown"

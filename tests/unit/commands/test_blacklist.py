@@ -13,7 +13,7 @@ from bigcrawl.commands.blacklist import blacklist, blacklist_text
 from bigcrawl.commands.explain import explain
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.control import BLACKLISTED
+from bigcrawl.scheduler.node.control import BLACKLISTED
 from tests.unit.commands.test_budget import begun
 from tests.unit.scheduler.world import connected, make_config
 

@@ -14,13 +14,13 @@ import pytest
 from bigcrawl.commands.budget import add_options, budget, budget_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.budget_rules import Rule, read_live_rules
-from bigcrawl.scheduler.crawl_record import open_record
-from bigcrawl.scheduler.edges import edge_keys
-from bigcrawl.scheduler.in_degrees import InDegreeCounts
-from bigcrawl.scheduler.inbox_entry import InboxEntry
-from bigcrawl.scheduler.owned_partition import pairs_of
-from bigcrawl.scheduler.partition import Partition, PartitionLimits
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+from bigcrawl.scheduler.crawl.crawl_record import open_record
+from bigcrawl.scheduler.partition.edges import edge_keys
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+from bigcrawl.scheduler.rules.budget_rules import Rule, read_live_rules
 from tests.support.keys import partition_of, pld_key
 from tests.support.partition_world import SetBudgets
 from tests.unit.scheduler.world import connected, make_config

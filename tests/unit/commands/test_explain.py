@@ -13,8 +13,8 @@ from bigcrawl.commands.explain import _explain, explain, explanation_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import Answer
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.codec import encode_request
-from bigcrawl.scheduler.shared_answers import SharedAnswers
+from bigcrawl.scheduler.adapter.request_codec import encode_request
+from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
 from bigcrawl.url.canonical import UrlError
 from tests.support.keys import KEYS, url_key
 from tests.unit.scheduler.world import World, make_config, queued, world

@@ -13,9 +13,9 @@ from bigcrawl.commands.rejected import rejected
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler import node as node_module
-from bigcrawl.scheduler.outcomes import AGAIN, pack_outcomes
-from bigcrawl.scheduler.queued_url import BATCH_VERSION, encode_batch
+from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
+from bigcrawl.scheduler.records.queued_url import BATCH_VERSION, encode_batch
 from tests.unit.commands.test_again import explained as explained_now
 from tests.unit.scheduler.world import queued, world
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.commands.answer import Answer
-    from bigcrawl.scheduler.node import Node
+    from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
 URLS = ["http://a.example/1", "http://a.example/2"]

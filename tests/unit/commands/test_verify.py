@@ -9,8 +9,8 @@ import pytest
 from bigcrawl.commands.verify import damage_of
 from bigcrawl.config import Config, read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.partition import Partition, PartitionLimits
-from bigcrawl.scheduler.queued_url import QueuedUrl, encode_batch
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 
 if TYPE_CHECKING:
     from pathlib import Path

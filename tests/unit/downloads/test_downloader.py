@@ -15,14 +15,14 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.downloads.downloader import Downloader
-from bigcrawl.scheduler.handout import Handout
-from bigcrawl.scheduler.held import Stage
-from bigcrawl.scheduler.outbox import Outbox
-from bigcrawl.scheduler.outcome import UNDER_LEASE, FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
+from bigcrawl.scheduler.handout.handout import Handout
+from bigcrawl.scheduler.node.outbox import Outbox
+from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
-from tests.unit.scheduler.test_held import held_url
+from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import QUIET, make_config
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.records.held import HeldUrl
 
 HANDLER = "bigcrawl.downloads.http.HttpDownloadHandler"
 FOR_EVER_MS = 1 << 60

@@ -20,7 +20,7 @@ from scrapy.exceptions import (
 )
 
 from bigcrawl.downloads import http as http_module
-from bigcrawl.scheduler.outcome import UrlRefusedError
+from bigcrawl.scheduler.adapter.fetch_errors import UrlRefusedError
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import handling, new_crawler
 from tests.unit.downloads.servers import ok, sends, serving

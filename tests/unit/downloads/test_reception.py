@@ -14,7 +14,7 @@ from scrapy.responsetypes import responsetypes
 from bigcrawl.config import read_config
 from bigcrawl.downloads.reception import BREAK_OFF, Reception
 from bigcrawl.downloads.signalling import Signalling
-from bigcrawl.scheduler.outcome import error_outcome
+from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from tests.unit.downloads.crawlers import new_crawler
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scrapy.exceptions import CannotResolveHostError
 
 from bigcrawl.downloads.resolution import address_of
 from bigcrawl.politeness.dns_shared import leave_dns
-from bigcrawl.scheduler.registry import is_crawling
+from bigcrawl.scheduler.adapter.registry import is_crawling
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 

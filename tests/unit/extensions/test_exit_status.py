@@ -8,7 +8,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.extensions.exit_status import ExitStatus
-from bigcrawl.scheduler.registry import mark_failed
+from bigcrawl.scheduler.adapter.registry import mark_failed
 
 
 def test_good_crawl_keeps_its_spider() -> None:

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.extensions.feed_files import cut_torn_line
 from bigcrawl.extensions.feeds import FeedExporter
-from bigcrawl.scheduler.registry import feeds_of
+from bigcrawl.scheduler.adapter.registry import feeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

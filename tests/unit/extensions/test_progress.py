@@ -18,9 +18,9 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.extensions import progress as progress_module
 from bigcrawl.extensions.progress import Progress
 from bigcrawl.politeness.addresses import AddressGuard
-from bigcrawl.scheduler.crowd import Crowd
-from bigcrawl.scheduler.registry import mark_failed, register
-from bigcrawl.scheduler.survey import Survey
+from bigcrawl.scheduler.adapter.registry import mark_failed, register
+from bigcrawl.scheduler.crawl.survey import Survey
+from bigcrawl.scheduler.handout.concurrency import Crowd
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.extensions.summary import summary_table
-from bigcrawl.scheduler.survey import Survey
+from bigcrawl.scheduler.crawl.survey import Survey
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from bigcrawl.middlewares.compression import FREE_BYTES, CompressionMiddleware
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.test_limits import counts
-from tests.unit.scheduler.test_held import held_url
+from tests.unit.scheduler.records.test_held_urls import held_url
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -15,8 +15,8 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.middlewares import dns as dns_module
 from bigcrawl.middlewares.dns import Resolver
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.scheduler import registry
-from bigcrawl.scheduler.registry import is_proxy, note_proxy
+from bigcrawl.scheduler.adapter import registry
+from bigcrawl.scheduler.adapter.registry import is_proxy, note_proxy
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 

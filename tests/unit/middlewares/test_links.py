@@ -16,7 +16,7 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.links import PORTION, LinksMiddleware
 from bigcrawl.politeness.addresses import AddressGuard
-from bigcrawl.scheduler.registry import register, register_storage
+from bigcrawl.scheduler.adapter.registry import register, register_storage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

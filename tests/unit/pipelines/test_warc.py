@@ -19,7 +19,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.pipelines.warc import WarcPipeline
-from bigcrawl.scheduler.registry import storage_of
+from bigcrawl.scheduler.adapter.registry import storage_of
 from bigcrawl.warc.segments import WarcWriter
 from tests.support.serving import at_work
 from tests.unit.warc.reading import Record, exchange, read_checked

@@ -18,7 +18,7 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.utils.asyncio import call_later
 
 from bigcrawl.pipelines.warc import WarcPipeline
-from bigcrawl.scheduler.registry import storage_of
+from bigcrawl.scheduler.adapter.registry import storage_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

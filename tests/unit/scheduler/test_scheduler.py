@@ -13,17 +13,17 @@ from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
 from scrapy.utils.test import get_crawler
 
 from bigcrawl.scheduler import scheduler as scheduler_module
-from bigcrawl.scheduler.codec import unpack_member
+from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.scheduler import Scheduler, start_digest
 from tests.support.keys import KEYS, request_key
 from tests.support.logs import of_bigcrawl
-from tests.unit.scheduler.test_held import held_url
+from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.held import HeldUrl
+    from bigcrawl.scheduler.records.held import HeldUrl
 
 
 def new_scheduler(tmp_path: Path, **settings: Any) -> Scheduler:

@@ -15,9 +15,9 @@ from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys
-from bigcrawl.scheduler.codec import links_encoder
-from bigcrawl.scheduler.node import Node
-from bigcrawl.scheduler.robots import Fetched
+from bigcrawl.scheduler.adapter.request_codec import links_encoder
+from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.node.node import Node
 from tests.support.keys import url_key
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.held import HeldUrl
-    from bigcrawl.scheduler.queued_url import QueuedUrl
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 QUIET = {
     "BIGCRAWL_PARTITIONS": 4,

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.simweb.access_log import AccessLog, LogLine, read_log
-from bigcrawl.simweb.listen import open_listeners
-from bigcrawl.simweb.server import SimServer
+from bigcrawl.simweb.serve.access_log import AccessLog, LogLine, read_log
+from bigcrawl.simweb.serve.listen import open_listeners
+from bigcrawl.simweb.serve.server import SimServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from bigcrawl.simweb.web import Web
+    from bigcrawl.simweb.model.web import Web
 
 
 @dataclass

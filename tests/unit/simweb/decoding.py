@@ -14,7 +14,7 @@ from backports import zstd
 from tests.unit.simweb.support import links_in, without_fragment
 
 if TYPE_CHECKING:
-    from bigcrawl.simweb.answer import Answer
+    from bigcrawl.simweb.basics.answer import Answer
 
 MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 # Labels that Python reads otherwise than the standard says, or not at all.

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.answer import Answer
-from bigcrawl.simweb.listen import open_listeners
-from bigcrawl.simweb.running import Serving, serve_until_told
+from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.serve.listen import open_listeners
+from bigcrawl.simweb.serve.running import Serving, serve_until_told
 from tests.unit.simweb.scripted import A, B, ScriptedWeb
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bigcrawl.simweb.answer import Answer
-    from bigcrawl.simweb.name_fault import NameFault
+    from bigcrawl.simweb.basics.answer import Answer
+    from bigcrawl.simweb.basics.name_fault import NameFault
 
 A, B = "127.16.0.1", "127.16.0.2"
 TIMEOUT_S = 120  # far more than anything takes: a test that hangs shall say where

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.simweb.access_log import AccessLog, LogLine, read_exchanges, read_log
-from bigcrawl.simweb.exchange import Exchange
+from bigcrawl.simweb.basics.exchange import Exchange
+from bigcrawl.simweb.serve.access_log import AccessLog, LogLine, read_exchanges, read_log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.simweb.addresses import HOSTS_MAX, address_of, index_of, origin_of
+from bigcrawl.simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 
 
 def test_first_hosts_follow_each_other_from_127_16_0_1():

@@ -11,14 +11,14 @@ import ada_url
 import pytest
 from protego import Protego
 
-from bigcrawl.simweb.answer import Fault
-from bigcrawl.simweb.exhibits import EXHIBITS
-from bigcrawl.simweb.features import ALL, Feature, Naming, features_named
-from bigcrawl.simweb.news import changed_ms_of, period_ms_of
-from bigcrawl.simweb.resources import Kind
-from bigcrawl.simweb.retry_after import retry_after_ms
-from bigcrawl.simweb.weather import WEATHERS, weather_of
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.answer import Fault
+from bigcrawl.simweb.basics.features import ALL, Feature, Naming, features_named
+from bigcrawl.simweb.basics.resources import Kind
+from bigcrawl.simweb.basics.retry_after import retry_after_ms
+from bigcrawl.simweb.exhibits.table import EXHIBITS
+from bigcrawl.simweb.model.news import changed_ms_of, period_ms_of
+from bigcrawl.simweb.model.weather import WEATHERS, weather_of
+from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.decoding import entity, leads_in
 
 PORT = 8123

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.exceptions import ContractError
-from bigcrawl.simweb.checker import Checker, Exchange, Report, Rules, check
-from bigcrawl.simweb.findings import HEADINGS, Fetch, Refetch
+from bigcrawl.simweb.check.checker import Checker, Exchange, Report, Rules, check
+from bigcrawl.simweb.check.findings import HEADINGS, Fetch, Refetch
 from tests.support.exchanges import A, B, page
 
 if TYPE_CHECKING:
-    from bigcrawl.simweb.expected import Expected
+    from bigcrawl.simweb.model.expected import Expected
 
 EXPECTED = {f"http://{A}/": 200, f"http://{A}/x": 404, f"http://{B}/": 200}
 RULES = Rules(

@@ -15,14 +15,14 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.simweb.__main__ import main
-from bigcrawl.simweb.access_log import AccessLog, LogLine, read_exchanges
-from bigcrawl.simweb.checker import Rules, check
-from bigcrawl.simweb.exhibits import EXHIBITS
-from bigcrawl.simweb.robots import ROBOTS
-from bigcrawl.simweb.robots_kinds import KINDS
-from bigcrawl.simweb.state import SavedWeb, load, save
-from bigcrawl.simweb.uniform import PAGE_BYTES, UniformWeb
-from bigcrawl.simweb.weather import WEATHERS
+from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl.simweb.exhibits.table import EXHIBITS
+from bigcrawl.simweb.model.robots import ROBOTS
+from bigcrawl.simweb.model.robots_kinds import KINDS
+from bigcrawl.simweb.model.state import SavedWeb, load, save
+from bigcrawl.simweb.model.uniform import PAGE_BYTES, UniformWeb
+from bigcrawl.simweb.model.weather import WEATHERS
+from bigcrawl.simweb.serve.access_log import AccessLog, LogLine, read_exchanges
 from tests.unit.simweb.support import Crawler
 
 if TYPE_CHECKING:

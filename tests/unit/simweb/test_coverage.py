@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bigcrawl.simweb.checker import Rules, check
-from bigcrawl.simweb.expected import Expected
-from bigcrawl.simweb.findings import Dive, Fetch, OverRetry, StatusDifference
+from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl.simweb.check.findings import Dive, Fetch, OverRetry, StatusDifference
+from bigcrawl.simweb.model.expected import Expected
 from tests.support.exchanges import A, B, page
 
 

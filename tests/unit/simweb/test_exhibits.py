@@ -8,16 +8,16 @@ import ada_url
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from bigcrawl.simweb.answer import Answer, Fault
-from bigcrawl.simweb.exhibits import EXHIBITS, ROWS_MAX, exhibits_of, named_by, path_of, proof_of
-from bigcrawl.simweb.features import ALL, PLAIN, Feature
-from bigcrawl.simweb.resources import Kind, Resource
-from bigcrawl.simweb.retry_after import retry_after_ms
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.answer import Answer, Fault
+from bigcrawl.simweb.basics.features import ALL, PLAIN, Feature
+from bigcrawl.simweb.basics.resources import Kind, Resource
+from bigcrawl.simweb.basics.retry_after import retry_after_ms
+from bigcrawl.simweb.exhibits.table import EXHIBITS, ROWS_MAX, exhibits_of, named_by, path_of, proof_of
+from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.decoding import entity, leads_in, text_of
 
 if TYPE_CHECKING:
-    from bigcrawl.simweb.exhibit import Exhibit
+    from bigcrawl.simweb.exhibits.exhibit import Exhibit
 
 PORT = 8123
 # Everything but what happens to whole hosts, so that each exhibit is seen as it is.

@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.features import PLAIN, Feature, Naming
-from bigcrawl.simweb.names import FARM_MARK, FARMS_MAX
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.features import PLAIN, Feature, Naming
+from bigcrawl.simweb.model.names import FARM_MARK, FARMS_MAX
+from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.decoding import leads_in
 
 PORT = 8123

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bigcrawl.simweb.answer import Answer, Fault, Framing
+from bigcrawl.simweb.basics.answer import Answer, Fault, Framing
 from tests.unit.simweb.conftest import Served
 from tests.unit.simweb.scripted import (
     A,

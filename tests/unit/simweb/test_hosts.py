@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from bigcrawl.simweb.access_log import read_exchanges
-from bigcrawl.simweb.answer import Answer
-from bigcrawl.simweb.name_fault import NameFault
+from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.basics.name_fault import NameFault
+from bigcrawl.simweb.serve.access_log import read_exchanges
 from tests.unit.simweb.conftest import Served
 from tests.unit.simweb.scripted import TIMEOUT_S, A, B, ScriptedWeb, hear, request
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bigcrawl.simweb.http1 import BadRequestError, RequestHead, encode_head, parse_head
+from bigcrawl.simweb.serve.http1 import BadRequestError, RequestHead, encode_head, parse_head
 
 
 def expected(**differences: Any) -> RequestHead:

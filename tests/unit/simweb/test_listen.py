@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.addresses import address_of
-from bigcrawl.simweb.listen import SOCKETS_MAX, open_listeners
+from bigcrawl.simweb.basics.addresses import address_of
+from bigcrawl.simweb.serve.listen import SOCKETS_MAX, open_listeners
 
 ADDRESSES = ["127.16.0.1", "127.16.0.2", "127.16.0.3"]
 NO_DEVICE = "no-such-device"

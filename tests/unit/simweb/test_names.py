@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 import tldextract
 
-from bigcrawl.simweb.addresses import address_of
-from bigcrawl.simweb.features import ALL, PLAIN, Naming
-from bigcrawl.simweb.name_fault import NameFault
-from bigcrawl.simweb.names import FARM_HOST, Names, spell_number, spelt_number
-from bigcrawl.simweb.population import Population
+from bigcrawl.simweb.basics.addresses import address_of
+from bigcrawl.simweb.basics.features import ALL, PLAIN, Naming
+from bigcrawl.simweb.basics.name_fault import NameFault
+from bigcrawl.simweb.model.names import FARM_HOST, Names, spell_number, spelt_number
+from bigcrawl.simweb.model.population import Population
 
 HOSTS = 700
 POPULATION = Population(2, HOSTS, 7_000)

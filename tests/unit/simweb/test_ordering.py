@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import random
 
-from bigcrawl.simweb.exchange import Exchange
-from bigcrawl.simweb.ordering import by_start
+from bigcrawl.simweb.basics.exchange import Exchange
+from bigcrawl.simweb.check.ordering import by_start
 
 
 def test_exchanges_are_sorted_by_start_and_otherwise_left_as_they_are():

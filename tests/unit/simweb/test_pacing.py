@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bigcrawl.exceptions import ContractError
-from bigcrawl.simweb.checker import Exchange, Rules, check
+from bigcrawl.simweb.check.checker import Exchange, Rules, check
 from tests.support.exchanges import B, page
 
 # Retry-After is to be kept for up to an hour.

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from bigcrawl.simweb.mixing import mix
-from bigcrawl.simweb.population import Population
-from bigcrawl.simweb.power_law import PowerLaw, Scatter
+from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.power_law import PowerLaw, Scatter
+from bigcrawl.simweb.model.population import Population
 
 
 @pytest.mark.parametrize(("count", "total", "exponent"), [(1, 1, 0.9), (1, 7, 0.5), (7, 7, 0.7), (900, 50_000, 0.9)])

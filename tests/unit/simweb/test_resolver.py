@@ -18,9 +18,9 @@ import dns.resolver
 import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
-from bigcrawl.simweb.lookup_log import Lookup, LookupLog, Outcome, read_lookups
-from bigcrawl.simweb.name_fault import NameFault
-from bigcrawl.simweb.resolver import Resolver
+from bigcrawl.simweb.basics.name_fault import NameFault
+from bigcrawl.simweb.serve.lookup_log import Lookup, LookupLog, Outcome, read_lookups
+from bigcrawl.simweb.serve.resolver import Resolver
 from tests.unit.simweb.scripted import TIMEOUT_S, ScriptedWeb, heard_bytes
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import ada_url
 import pytest
 
-from bigcrawl.simweb.exhibits import path_of
-from bigcrawl.simweb.resources import Kind, named_by
+from bigcrawl.simweb.basics.resources import Kind, named_by
+from bigcrawl.simweb.exhibits.table import path_of
 
 # Exhibits and proofs have names of their own, and an offer's first page is a page 0 elsewhere.
 KINDS = sorted(set(Kind) - {Kind.EXHIBIT, Kind.PROOF})

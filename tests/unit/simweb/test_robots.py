@@ -4,14 +4,14 @@ import ada_url
 import pytest
 from protego import Protego
 
-from bigcrawl.simweb.addresses import address_of
-from bigcrawl.simweb.answer import Answer, Fault
-from bigcrawl.simweb.exhibits import path_of
-from bigcrawl.simweb.features import Feature
-from bigcrawl.simweb.resources import Kind, Resource
-from bigcrawl.simweb.robots import ROBOTS, Robots
-from bigcrawl.simweb.robots_kinds import KINDS
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.addresses import address_of
+from bigcrawl.simweb.basics.answer import Answer, Fault
+from bigcrawl.simweb.basics.features import Feature
+from bigcrawl.simweb.basics.resources import Kind, Resource
+from bigcrawl.simweb.exhibits.table import path_of
+from bigcrawl.simweb.model.robots import ROBOTS, Robots
+from bigcrawl.simweb.model.robots_kinds import KINDS
+from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.decoding import entity
 
 HOSTS = len(ROBOTS)

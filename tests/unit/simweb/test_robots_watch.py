@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bigcrawl.simweb.checker import Rules, check
-from bigcrawl.simweb.findings import Fetch, StaleFetch
+from bigcrawl.simweb.check.checker import Rules, check
+from bigcrawl.simweb.check.findings import Fetch, StaleFetch
 from tests.support.exchanges import A, B, page
 
 

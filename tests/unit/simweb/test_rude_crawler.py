@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.simweb.access_log import read_exchanges
-from bigcrawl.simweb.answer import Answer, Fault
-from bigcrawl.simweb.checker import Report, Rules, check
-from bigcrawl.simweb.findings import HEADINGS
+from bigcrawl.simweb.basics.answer import Answer, Fault
+from bigcrawl.simweb.check.checker import Report, Rules, check
+from bigcrawl.simweb.check.findings import HEADINGS
+from bigcrawl.simweb.serve.access_log import read_exchanges
 from tests.support.rude_crawler import RudeCrawler, Rudeness
 
 if TYPE_CHECKING:

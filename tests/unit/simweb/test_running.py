@@ -17,9 +17,9 @@ import dns.query
 import pytest
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.access_log import read_log
-from bigcrawl.simweb.lookup_log import Outcome, read_lookups
-from bigcrawl.simweb.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.access_log import read_log
+from bigcrawl.simweb.serve.lookup_log import Outcome, read_lookups
+from bigcrawl.simweb.serve.running import Serving, serve_until_told
 from tests.support.processes import spawn
 from tests.unit.simweb.scripted import A, ScriptedWeb, connected, hear, request
 

@@ -5,8 +5,8 @@ from itertools import islice, pairwise
 
 import pytest
 
-from bigcrawl.simweb.answer import Answer, Fault, Framing
-from bigcrawl.simweb.sending import Delivery, Ending, deliver, refusal
+from bigcrawl.simweb.basics.answer import Answer, Fault, Framing
+from bigcrawl.simweb.serve.sending import Delivery, Ending, deliver, refusal
 
 BODY = bytes(range(250)) * 4
 

@@ -12,13 +12,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from bigcrawl.simweb.access_log import read_exchanges
-from bigcrawl.simweb.answer import Answer, Fault, Framing
-from bigcrawl.simweb.checker import Exchange, Rules, check
-from bigcrawl.simweb.connection import Connection
-from bigcrawl.simweb.listen import open_listeners
-from bigcrawl.simweb.server import SimServer
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.answer import Answer, Fault, Framing
+from bigcrawl.simweb.check.checker import Exchange, Rules, check
+from bigcrawl.simweb.model.web import Web
+from bigcrawl.simweb.serve.access_log import read_exchanges
+from bigcrawl.simweb.serve.connection import Connection
+from bigcrawl.simweb.serve.listen import open_listeners
+from bigcrawl.simweb.serve.server import SimServer
 from tests.unit.simweb.conftest import Served
 from tests.unit.simweb.scripted import (
     A,

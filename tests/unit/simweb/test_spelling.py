@@ -5,9 +5,9 @@ from random import Random
 import ada_url
 import pytest
 
-from bigcrawl.simweb.exhibits import path_of
-from bigcrawl.simweb.resources import PLAIN_KINDS
-from bigcrawl.simweb.spelling import Base, relative_path, spell
+from bigcrawl.simweb.basics.resources import PLAIN_KINDS
+from bigcrawl.simweb.exhibits.table import path_of
+from bigcrawl.simweb.model.spelling import Base, relative_path, spell
 from tests.unit.simweb.support import without_fragment
 
 PATHS = [path_of(kind, number) for kind in PLAIN_KINDS for number in (0, 4, 6, 9, 14, 21)] + [

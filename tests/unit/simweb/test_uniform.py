@@ -7,7 +7,7 @@ import pytest
 from protego import Protego
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.uniform import LINKS, LOCAL_LINKS, NEW_LINKS, PAGE_BYTES, UniformWeb
+from bigcrawl.simweb.model.uniform import LINKS, LOCAL_LINKS, NEW_LINKS, PAGE_BYTES, UniformWeb
 from tests.unit.simweb.support import links_in
 
 HOSTS = 40

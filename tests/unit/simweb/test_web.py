@@ -10,11 +10,11 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.simweb.addresses import HOSTS_MAX, address_of, origin_of
-from bigcrawl.simweb.exhibits import path_of
-from bigcrawl.simweb.features import ALL, Naming
-from bigcrawl.simweb.resources import PLAIN_KINDS, Kind
-from bigcrawl.simweb.web import Web
+from bigcrawl.simweb.basics.addresses import HOSTS_MAX, address_of, origin_of
+from bigcrawl.simweb.basics.features import ALL, Naming
+from bigcrawl.simweb.basics.resources import PLAIN_KINDS, Kind
+from bigcrawl.simweb.exhibits.table import path_of
+from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.support import LINKS, hrefs_in, links_in
 
 PORT = 8123
@@ -41,7 +41,7 @@ def test_same_arguments_give_the_same_web():
 def test_another_process_gives_the_same_web():
     """Nothing depends on the process, such as its hash seed."""
     code = (
-        "import hashlib; from bigcrawl.simweb.web import Web; web = Web(3, 2, 9);"
+        "import hashlib; from bigcrawl.simweb.model.web import Web; web = Web(3, 2, 9);"
         "print(hashlib.sha256(web.answer('127.16.0.2', '/', 80).body).hexdigest())"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -82,9 +82,9 @@ def test_only_the_crawl_record_makes_keys_without_a_secret() -> None:
     """The rest of the package asks its crawl for keys: `PUBLIC_KEYS` is for crawls that have no secret."""
     allowed = {
         "url/key.py",
-        "scheduler/allowances.py",
-        "scheduler/blacklist.py",
-        "scheduler/budgeting.py",
+        "scheduler/budgets/allowances.py",
+        "scheduler/rules/blacklist.py",
+        "scheduler/partition/budgeting.py",
         "scheduler/dupefilter.py",
     }
     package = Path(bigcrawl.__file__).parent

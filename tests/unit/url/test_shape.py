@@ -8,7 +8,7 @@ from timeit import repeat
 import pytest
 
 from bigcrawl.config import read_config
-from bigcrawl.simweb.resources import PATHS, Kind
+from bigcrawl.simweb.basics.resources import PATHS, Kind
 from bigcrawl.url.shape import KINDS, Shapes, kinds_of
 
 CONFIG = read_config({}).traps

@@ -1,0 +1,61 @@
+"""The process of one crawler: `python -m benchmarks.crawl.side_process spec.json`.
+
+The spec names the spider, its arguments, the settings, and files for what the crawl leaves: its stats, and with
+`profile_seconds` a profile.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.crawler import CrawlerProcess
+from scrapy.utils.misc import load_object
+
+from benchmarks.crawl.sides import ROUND_TRIPS
+from bigcrawl.scheduler.adapter.registry import frontier_of
+from bigcrawl.scheduler.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+
+class StatsFile:
+    """Writes the crawl's stats into the file BENCH_STATS_FILE when it ends."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        # Not when the spider has closed: what counts in batches adds its last one then.
+        crawler.signals.connect(self._write, signals.engine_stopped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _write(self) -> None:
+        assert self._crawler.stats is not None
+        stats = self._crawler.stats.get_stats()
+        frontier = frontier_of(self._crawler)
+        if isinstance(frontier, Scheduler) and frontier._client is not None:
+            stats[ROUND_TRIPS] = frontier._client.round_trips
+        text = json.dumps(stats, default=str)
+        Path(self._crawler.settings["BENCH_STATS_FILE"]).write_text(text)
+
+
+def main() -> None:
+    spec = json.loads(Path(sys.argv[1]).read_text())
+    extensions = {"benchmarks.crawl.side_process.StatsFile": 0}
+    if spec["settings"].get("BENCH_PROFILE_SECONDS"):
+        extensions["benchmarks.crawl.profiler.Profile"] = 0
+    process = CrawlerProcess({**spec["settings"], "EXTENSIONS": extensions})
+    process.crawl(load_object(spec["spider"]), seeds=spec["seeds"])
+    process.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""bigcrawl's `Drum` as it is used: buckets, compressed aux, tiered runs and manifest, all through counted files."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from benchmarks.drum_cost.counting import CountingFiles
+from benchmarks.drum_cost.queue import UniqueQueue
+from benchmarks.drum_cost.urls import TEXT_BYTES
+from bigcrawl.drum import drum as drum_module
+from bigcrawl.drum.aux_file import Aux
+from bigcrawl.drum.bucket import Kind
+from bigcrawl.drum.drum import Drum
+from bigcrawl.drum.format import KEY_BYTES
+
+if TYPE_CHECKING:
+    from benchmarks.drum_cost.urls import Batch
+    from bigcrawl.drum.answers import Answer
+    from bigcrawl.drum.files import Files
+
+
+class OurDrum:
+    """A `Drum` of URLs whose receiver appends the text of the new ones to the queue."""
+
+    def __init__(
+        self, directory: Path, files: Files, memory_bytes: int, disk_bytes: int, buckets: int, fresh_max: int
+    ) -> None:
+        self.queue = UniqueQueue(files, directory / "queue")
+        self.merges = 0
+        self.drum = Drum(
+            directory / "drum",
+            self._receive,
+            kind=Kind("run", fresh_max=fresh_max),
+            buckets=buckets,
+            memory_bytes=memory_bytes,
+            disk_bytes=disk_bytes,
+            files=files,
+        )
+
+    def offer(self, batch: Batch) -> None:
+        """Take URLs; the drum merges when it is full."""
+        for start in range(0, len(batch.keys), self.drum.batch_max):
+            keys = batch.keys[start : start + self.drum.batch_max]
+            texts = batch.texts[start : start + len(keys)]
+            aux = Aux(texts.tobytes(), np.full(len(keys), TEXT_BYTES, dtype=np.uint32))
+            waited = self.drum.waiting
+            self.drum.check_update(keys, aux=aux)
+            self.merges += self.drum.waiting < waited + len(keys)
+
+    def finish(self) -> None:
+        """Merge what still waits."""
+        self.merges += self.drum.waiting > 0
+        self.drum.merge()
+
+    def _receive(self, answer: Answer) -> None:
+        texts = np.frombuffer(answer.aux.blob, dtype=np.uint8).reshape(-1, TEXT_BYTES)
+        self.queue.append(texts[~answer.found])
+
+
+class _Bounds(NamedTuple):
+    """Tuples of one bucket that a merge takes, and of one spill."""
+
+    bucket: int
+    spill: int
+
+
+def tuples_max(memory_bytes: int, buckets: int) -> int:
+    """How many tuples a set of that memory gathers before it merges, disk apart, by the rules of `Drum`."""
+    bounds = _bounds(memory_bytes)
+    in_buckets = buckets * bounds.bucket
+    # Spills whose slices would be small are merged when there are many.
+    if bounds.spill * KEY_BYTES < buckets * drum_module._SLICE_BYTES:
+        return min(in_buckets, drum_module._SPILLS_MAX * bounds.spill)
+    return in_buckets
+
+
+def spill_tuples(memory_bytes: int) -> int:
+    """How many tuples a spill has."""
+    return _bounds(memory_bytes).spill
+
+
+@cache
+def _bounds(memory_bytes: int) -> _Bounds:
+    """What a `Drum` made for it says; of one bucket, because its bounds are the same and it is made sooner."""
+    with tempfile.TemporaryDirectory(prefix="bigcrawl-drum-cost-") as directory:
+        at = Path(directory) / "drum"
+        drum = Drum(at, lambda _: None, buckets=1, memory_bytes=memory_bytes, files=CountingFiles())
+        return _Bounds(drum._bucket_tuples_max, drum.batch_max)

@@ -1,0 +1,1 @@
+"""All of the frontier that speaks to Scrapy, besides `scheduler` and `dupefilter`."""

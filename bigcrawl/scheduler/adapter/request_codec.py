@@ -1,0 +1,195 @@
+"""Requests and Links to bytes and back (steps 1 to 3 and 9); msgpack only, never a pickle.
+
+A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload of a plain link is nil, or its priority where that
+is not 0; that of anything else is what `Request.to_dict` holds beyond the defaults, callbacks by name, and values as
+`bigcrawl.scheduler.adapter.values` packs them. What a user gave is checked here, before any of it travels.
+
+A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
+
+from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.given import no_method, odd_name, whole_number
+from bigcrawl.scheduler.adapter.values import NOT_STORABLE, culprit, packed, unpacked
+from bigcrawl.scheduler.records.member import _clamped
+from bigcrawl.scheduler.records.queued_url import TRAP_SHIFT, UNCHECKED, QueuedUrl
+from bigcrawl.url.canonical import canonicalize, host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+
+    from bigcrawl.links import Links
+    from bigcrawl.url.key import UrlKey
+
+    Marks = Callable[[str, int], int]
+    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
+
+
+# Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
+_TRANSIENT_META = ("download_slot", "download_latency")
+BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and takes dozens in one message of 512 MB at most
+_LIST_OF_3 = b"\x93"  # how msgpack begins one
+_pack = msgpack.Packer().pack
+
+
+def encode_request(
+    request: Request,
+    spider: Spider,
+    *,
+    key_of: KeyOf,
+    checked: bool,
+    url_bytes_max: int,
+    marks: Marks | None = None,
+    jar: object = None,
+) -> tuple[QueuedUrl, str]:
+    """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
+
+    `jar` is what tells the request from others to the same URL: the cookie jar of a start request.
+
+    Raises:
+        UrlError: no http(s) URL, or too long.
+        RequestNotStorableError: it holds what msgpack cannot; names the key path.
+    """
+    canonical = canonicalize(request.url, url_bytes_max)
+    priority = _whole(request, "priority", request.priority)
+    depth = _whole(request, "meta['depth']", (request._meta or {}).get("depth", 0))
+    payload = _payload(request, spider, priority)
+    body = _packed_body(request.url, depth, payload)
+    key = key_of(canonical, request.method, request.body, jar_bytes(jar))
+    flags = (0 if checked else UNCHECKED) | (marks(canonical, depth) << TRAP_SHIFT if marks else 0)
+    return QueuedUrl(key, host_of(canonical), _clamped(priority), flags, body), canonical
+
+
+def jar_bytes(jar: object) -> bytes:
+    """Return what stands for a cookie jar in a key; nothing for None, Scrapy's own."""
+    return b"" if jar is None else packed(jar)
+
+
+def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Callable[[UrlKey, str], QueuedUrl]:
+    """Return what makes queued URLs of the keys and canonical URLs of a batch; `marks` tells the shape of each.
+
+    Raises:
+        RequestNotStorableError: the batch's callback, meta or the like holds what msgpack cannot; here, before
+            any URL of it was noted anywhere.
+    """
+    source = next(iter(links.urls), "(no URL)")
+    body = _packed_body(source, depth, _links_payload(links))
+    after_url = body[1 + len(_pack(source)) :]
+    priority = _clamped(links.priority)
+
+    def encode(key: UrlKey, url: str) -> QueuedUrl:
+        flags = marks(url, depth) << TRAP_SHIFT if marks else 0
+        return QueuedUrl(key, host_of(url), priority, flags, _LIST_OF_3 + _pack(url) + after_url)
+
+    return encode
+
+
+def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
+    """Return (url, depth, payload) of a body."""
+    url, depth, payload = unpacked(body)
+    return url, depth, payload
+
+
+def decode_request(body: bytes, spider: Spider) -> Request:
+    """Return the request that a body holds.
+
+    Raises:
+        ValueError: the spider has no method of the callback's name any more, or the body is damaged.
+    """
+    url, depth, payload = decode_body(body)
+    if payload is None or isinstance(payload, int):
+        return Request(url, meta={"depth": depth, "verbatim_url": True}, priority=payload or 0)
+    payload = dict(payload)
+    meta = dict(payload.pop("meta", None) or {})
+    meta.setdefault("depth", depth)
+    if "priority" in payload:
+        payload["priority"] = int(payload["priority"])  # earlier versions stored it as it was given
+    return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
+
+
+def _packed_body(url: str, depth: int, payload: dict[str, Any] | int | None) -> bytes:
+    try:
+        body = packed([url, depth, payload])
+    except NOT_STORABLE as error:
+        values = payload if isinstance(payload, dict) else {"priority": payload}
+        path, reason = culprit(values, "") or ("request", str(error))
+        raise RequestNotStorableError(url, path, reason) from error
+    if len(body) > BODY_BYTES_MAX:
+        size = f"is {len(body)} bytes; {BODY_BYTES_MAX} may be: keep large data elsewhere, and its name in meta"
+        raise RequestNotStorableError(url, "the whole", size)
+    return body
+
+
+def _links_payload(links: Links) -> dict[str, Any] | int | None:
+    payload: dict[str, Any] = {}
+    if links.callback_name:
+        payload["callback"] = links.callback_name
+    if links.errback_name:
+        payload["errback"] = links.errback_name
+    if links.cb_kwargs:
+        payload["cb_kwargs"] = dict(links.cb_kwargs)
+    if links.meta or payload:
+        # Else Scrapy would escape the canonical URL once more, and fetch another string.
+        payload["meta"] = {**(links.meta or {}), "verbatim_url": True}
+    if payload and links.priority:
+        payload["priority"] = links.priority
+    # A queue may lower a URL's priority; its redirects and what its callback makes of it have the spider's.
+    return payload or links.priority or None
+
+
+def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
+    """What the request holds beyond a plain GET's defaults."""
+    try:
+        whole = request.to_dict(spider=spider)
+    except ValueError as error:
+        raise _no_method(request, spider) from error
+    meta = {key: value for key, value in whole.pop("meta").items() if key not in _TRANSIENT_META}
+    whole.pop("url")
+    whole["priority"] = priority
+    plain = {"method": "GET", "encoding": "utf-8"}
+    payload = {key: value for key, value in whole.items() if value and plain.get(key) != value}
+    if "cookies" in payload:
+        _check_cookies(request)
+    if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
+        raise RequestNotStorableError(request.url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
+    # The URL is kept as Scrapy escaped it once; escaping it again must not change the key.
+    payload["meta"] = meta
+    return payload
+
+
+def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
+    """Which of the request's functions lives in this process alone."""
+    for path in ("callback", "errback"):
+        function = getattr(request, path)
+        if function is not None and getattr(spider, getattr(function, "__name__", ""), None) != function:
+            break
+    return RequestNotStorableError(request.url, path, no_method(path, function))
+
+
+def _check_cookies(request: Request) -> None:
+    """Refuse what Scrapy's middleware could not read when the request is fetched, on whichever node."""
+    cookies: Any = request.cookies
+    try:
+        pairs = cookies.items() if isinstance(cookies, dict) else [(row["name"], row["value"]) for row in cookies]
+    except (TypeError, KeyError):
+        reason = f"is {cookies!r}: give it names and values, {{'name': 'value'}}, or a list of dicts that have both"
+        raise RequestNotStorableError(request.url, "cookies", reason) from None
+    for name, value in pairs:
+        if not isinstance(value, str | bytes | int | float | None):
+            raise RequestNotStorableError(request.url, f"cookies[{name!r}]", f"is {value!r}: it must be a text")
+
+
+def _whole(request: Request, path: str, value: object) -> int:
+    try:
+        return whole_number(value)
+    except ValueError as error:
+        raise RequestNotStorableError(request.url, path, str(error)) from None

@@ -1,0 +1,103 @@
+"""Requests that try a URL in process once more: Scrapy's retries, and redirects of a URL to itself.
+
+Scrapy makes a new Request of each, with the old one's meta. Here they are no new URL: the taken URL fails, and waits in
+its host's queue for its next try. What tells them from requests that only copy old meta is the table of started ones.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
+from bigcrawl.scheduler.adapter.request_codec import encode_request, jar_bytes
+from bigcrawl.scheduler.records.member import lowered, order_of, pack_member
+from bigcrawl.url.canonical import canonicalize
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request, Spider
+
+    from bigcrawl.scheduler.adapter.request_codec import KeyOf
+    from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+# A redirect of a URL to itself: it was answered, and what its request carries of retries is older.
+REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
+
+
+class Tries:
+    """Which requests are tries, and what becomes of the URL that is tried."""
+
+    def __init__(self, started: Mapping[Request, HeldUrl], url_bytes_max: int, key_of: KeyOf) -> None:
+        """`started` is the live table of the requests that the engine works on."""
+        self._key_of = key_of
+        self._started = started
+        self._url_bytes_max = url_bytes_max
+
+    def __repr__(self) -> str:
+        return f"<Tries of {len(self._started)}>"
+
+    def is_redirect(self, meta: dict[str, Any]) -> bool:
+        """Whether a request with this meta is the redirect of a URL in process, not one that copies old meta."""
+        came_from = meta.get("redirect_urls")
+        if not meta.get("redirect_times") or not came_from:
+            return False
+        return any(request.url == came_from[-1] for request in self._started)
+
+    def is_redirect_in_jar(self, meta: dict[str, Any]) -> bool:
+        """Whether the URL in process that it is a redirect of is known by its cookie jar, too; see `is_redirect`."""
+        jar = meta["cookiejar"]
+        for request, held in self._started.items():
+            if request.url == meta["redirect_urls"][-1] and (request._meta or {}).get("cookiejar") == jar:
+                canonical = canonicalize(request.url, self._url_bytes_max)
+                return held.fields.key == self._key_of(canonical, request.method, request.body, jar_bytes(jar))
+        return False
+
+    def tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
+        """The URL in process that this request tries again: a retry of it, or its redirect to itself.
+
+        A redirect of another URL that leads to one in process is none: it is a link like any other.
+        """
+        if not (meta.get("retry_times") or meta.get("redirect_times")):
+            return None
+        canonical = canonicalize(request.url, self._url_bytes_max)
+        jars = dict.fromkeys((jar_bytes(meta.get("cookiejar")), b""))  # if it has one it may be known by it
+        keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
+        known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
+        for _, started, held in sorted(known, key=itemgetter(0)):
+            before = started._meta or {}
+            came_from = list(before.get("redirect_urls") or [])
+            if meta.get("redirect_urls", []) == [*came_from, started.url]:
+                return held
+            is_retry = int(meta.get("retry_times", 0)) > int(before.get("retry_times", 0))
+            if is_retry and meta.get("redirect_urls", []) == came_from:
+                return held
+        return None
+
+    def try_again(self, held: HeldUrl, request: Request, spider: Spider, handout: Handout) -> None:
+        """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
+        is_redirect = held.outcome in REDIRECTED
+        attempts = held.fields.attempts + (not is_redirect)
+        goes_behind = not is_redirect and (is_failure(held.outcome) or "retry_times" in (request._meta or {}))
+        if is_failure(held.outcome) and handout.health.is_failing(held.host, held.fields.key):
+            self._give_try_back(held, request)
+        url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
+        # A redirect keeps its place: the order in Redis is the one it was admitted with. What has failed goes behind
+        # the host's others: they have done nothing, and the next one tells whether it was the host or the page.
+        priority = lowered(held.fields.priority) if goes_behind else held.fields.priority
+        url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
+        held.next_try = pack_member(held.seq, url, attempts)
+        if goes_behind:
+            held.next_order = order_of(priority, held.seq)
+
+    def _give_try_back(self, held: HeldUrl, request: Request) -> None:
+        """Another URL of the host has failed before it: what is tried meanwhile is not counted, so many times."""
+        counted = next((r.meta.get("retry_times", 0) for r, url in self._started.items() if url is held), 0)
+        if held.fields.attempts - counted >= FREE_TRIES_MAX:
+            return
+        if counted:
+            request.meta["retry_times"] = counted
+        else:
+            request.meta.pop("retry_times", None)

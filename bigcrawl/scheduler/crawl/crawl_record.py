@@ -1,0 +1,230 @@
+"""The crawl record: what decides a URL's key and place, fixed for the crawl's life.
+
+It is kept in Redis and, with the same random id, in the crawl's state directory. A node that differs does
+not start and says in what; a directory and a Redis that do not belong together are told apart by the id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isal import isal_zlib
+
+from bigcrawl.exceptions import ConfigError, CorruptionError
+from bigcrawl.private_files import make_private_directory, opener
+from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
+from bigcrawl.url.canonical import CANONICAL_VERSION
+from bigcrawl.url.domain import PublicSuffixes
+from bigcrawl.url.key import HASH_SEED, SECRET_BYTES, Keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.config import CrawlConfig
+    from bigcrawl.redisdb.client import RedisClient
+
+logger = logging.getLogger(__name__)
+
+RECORD_FILE = "crawl.json"
+_MADE_ONCE = ("suffixes", "hash_seed", "id")  # by the first node; all others use that
+FILE_WAIT_S = 2.0  # a directory that several machines mount may show a file of another one late
+_SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRecord:
+    """The opened record: the crawl's id, its keys, the public-suffix list that every node uses; whether it is new."""
+
+    crawl_id: str
+    keys: Keys
+    suffixes: PublicSuffixes
+    is_new: bool = False
+
+
+async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
+    """Read the crawl's record, or write it for a new crawl, and compare it with this node.
+
+    Raises:
+        ConfigError: another partition count, format or state directory, or a Redis that lost the crawl.
+        TransientStoreError: Redis is away.
+    """
+    key = CrawlKeys(config.name).crawl
+    wanted = _fixed_fields(config)
+    path = config.crawl_dir / RECORD_FILE
+    local = _read_file(path)
+    stored = await _read_redis(client, key)
+    is_new = "id" not in stored
+    if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # it is new, or a node's words of it were lost on the way
+        if local is not None and "id" not in stored:
+            await _see_that_nothing_counts(local, wanted, config)
+        stored = await _create(client, key, wanted, config, local or {})
+    _compare(wanted, {name: stored[name].decode() for name in wanted if name in stored}, config)
+    crawl_id = stored["id"].decode()
+    if local is None and await _is_committed(client, config):
+        local = await _file_of_another_node(path, config)
+    if local is None:
+        _write_file(path, {"id": crawl_id, "hash_seed": stored["hash_seed"].decode(), **wanted})
+    elif local.get("id") != crawl_id:
+        raise ConfigError(
+            f"{config.crawl_dir} belongs to another crawl than {config.name!r} in this Redis: give this one "
+            f"its own BIGCRAWL_STATE_DIR or BIGCRAWL_CRAWL"
+        )
+    text = isal_zlib.decompress(stored["suffixes"])
+    suffixes = PublicSuffixes.from_text(text, private=config.private_suffixes)
+    return CrawlRecord(crawl_id, keys_of(stored["hash_seed"], config.name), suffixes, is_new)
+
+
+async def has_other_code(client: RedisClient, name: str, spider: str, digest: str) -> bool:
+    """Whether a spider's code differs from what it was when crawl `name` first ran it, which is noted now if never.
+
+    Raises:
+        TransientStoreError: Redis is away.
+    """
+    key, field = CrawlKeys(name).crawl, f"code:{spider}"
+    _, noted = await client.commands([("HSETNX", key, field, digest), ("HGET", key, field)])
+    return bool(noted != digest.encode())
+
+
+def keys_of(hash_seed: bytes, name: str) -> Keys:
+    """What makes the keys of crawl `name`, by the field `hash_seed` of its record.
+
+    Raises:
+        ConfigError: another version of bigcrawl wrote it.
+    """
+    text = hash_seed.decode("ascii", "replace")
+    if text == str(HASH_SEED):
+        return Keys(b"")
+    with suppress(ValueError):
+        if len(secret := bytes.fromhex(text)) == SECRET_BYTES:
+            return Keys(secret)
+    raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl: go on with that one")
+
+
+def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
+    return {
+        "partitions": str(config.partitions),
+        "private_suffixes": str(config.private_suffixes),
+        "canonical_version": str(CANONICAL_VERSION),
+        "batch_version": str(BATCH_VERSION),
+    }
+
+
+async def _see_that_nothing_counts(local: dict[str, str], wanted: dict[str, str], config: CrawlConfig) -> None:
+    """The Redis does not know the crawl: it may be begun there anew while it is so young that no page counts."""
+    _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
+    directories = list(config.crawl_dir.glob("p[0-9]*"))
+    if not await asyncio.to_thread(lambda: all(map(Partition.is_unused, directories))):
+        raise ConfigError(
+            f"{config.crawl_dir} holds crawl {config.name!r}, but the Redis does not know it: point "
+            f"BIGCRAWL_REDIS_URL at the Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
+        )
+    logger.warning(
+        "the Redis has lost crawl %(name)s, which had fetched nothing yet: it begins anew", {"name": config.name}
+    )
+
+
+def keys_in(crawl_dir: Path) -> Keys:
+    """What makes the keys of the crawl whose directory it is, without its Redis.
+
+    Raises:
+        ConfigError: there is no such crawl, or another version of bigcrawl began it.
+        CorruptionError: the record is damaged.
+    """
+    record = _read_file(crawl_dir / RECORD_FILE)
+    if record is None:
+        raise ConfigError(f"{crawl_dir} holds no crawl")
+    return keys_of(record.get("hash_seed", "").encode(), crawl_dir.name)
+
+
+async def _create(
+    client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig, local: dict[str, str]
+) -> dict[str, bytes]:
+    """Write what the record does not have; two nodes that start at once agree on the id and the secret of the first.
+
+    A crawl that has a directory keeps those of its file: keys may be on disk.
+    """
+    suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
+    rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
+    rows += [("HSETNX", key, name, value) for name, value in wanted.items()]
+    rows.append(("HSETNX", key, "hash_seed", local.get("hash_seed") or new_secret().hex()))
+    rows.append(("HSETNX", key, "id", local.get("id") or uuid.uuid4().hex))
+    await client.commands(rows)
+    return await _read_redis(client, key)
+
+
+def new_secret() -> bytes:
+    """A secret for the keys of a new crawl."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
+    reply = await client.command("HGETALL", key)
+    return {name.decode(): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
+
+
+async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
+    states = [partition_keys(config.name, partition).state for partition in range(config.partitions)]
+    return any(await client.commands([("HGET", state, "committed") for state in states]))
+
+
+async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, str]:
+    """The file that was written before anything was committed: a crawl is never opened on an empty directory."""
+    wait_until = time.monotonic() + FILE_WAIT_S
+    while (found := _read_file(path)) is None:
+        if time.monotonic() >= wait_until:
+            raise ConfigError(
+                f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
+                f"BIGCRAWL_STATE_DIR at them, or choose another BIGCRAWL_CRAWL"
+            )
+        await asyncio.sleep(0.05)
+    return found
+
+
+def _compare(wanted: dict[str, str], stored: dict[str, str], config: CrawlConfig) -> None:
+    for name, value in wanted.items():
+        if stored.get(name) != value:
+            label = _SETTING.get(name, name)
+            raise ConfigError(
+                f"{label} is {value}, but crawl {config.name!r} was begun with {stored.get(name)}: it is fixed for the "
+                f"crawl's life; set it back, or start another crawl"
+            )
+
+
+def _read_file(path: Path) -> dict[str, str] | None:
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    try:
+        record = json.loads(text)
+    except ValueError:
+        raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40])) from None
+    if not isinstance(record, dict):
+        raise CorruptionError(path, 0, "a JSON crawl record", repr(text[:40]))
+    return record
+
+
+def _write_file(path: Path, record: dict[str, str]) -> None:
+    try:
+        make_private_directory(path.parent)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        with open(temporary, "w", opener=opener) as file:
+            json.dump(record, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error

@@ -1,0 +1,104 @@
+"""Deleting a crawl: its state directory, and its keys where the Redis is not its own. Pages and feeds stay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.redisdb.keys import CrawlKeys, all_keys
+from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE
+from bigcrawl.scheduler.crawl.membership import Membership
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bigcrawl.config import Config
+
+SCAN_COUNT = 1_000
+
+
+class Deleted(NamedTuple):
+    """What was there of a crawl.
+
+    Attributes:
+        directory: whether it had a state directory.
+        keys: how many keys it had in a Redis of the user's.
+    """
+
+    directory: bool
+    keys: int
+
+
+async def delete_crawl(config: Config) -> Deleted:
+    """Delete all that is known of a crawl; nothing, where there is none.
+
+    Cost: a SCAN of the whole Redis, where it is the user's own.
+
+    Raises:
+        ConfigError: nodes of it are alive, or its Redis and its directory are not of one crawl; nothing was deleted.
+        TransientStoreError: Redis is away.
+    """
+    crawl = config.crawl
+    directory = crawl.crawl_dir
+    membership = Membership(config, "deletion")
+    embedded = EmbeddedServer(directory / "redis")
+    is_embedded = (directory / "redis").is_dir()
+    if crawl.redis_url is None and not is_embedded and (directory / RECORD_FILE).exists():
+        raise ConfigError(f"crawl {crawl.name!r} is kept in a Redis of yours: say which with BIGCRAWL_REDIS_URL")
+    if membership.is_any_locked() or not await asyncio.to_thread(embedded.stop_if_unused):
+        raise ConfigError(f"crawl {crawl.name!r} is running: stop its nodes before it is deleted")
+    keys = 0
+    if crawl.redis_url is not None:
+        async with _client(crawl.redis_url) as client:
+            keys = await _delete_keys(client, config, membership)
+    found = directory.is_dir()
+    if found:
+        try:
+            await asyncio.to_thread(shutil.rmtree, directory)
+        except OSError as error:
+            raise ConfigError(f"cannot delete {directory}: {error}; check BIGCRAWL_STATE_DIR") from error
+    return Deleted(found, keys)
+
+
+async def _delete_keys(client: RedisClient, config: Config, membership: Membership) -> int:
+    name = config.crawl.name
+    crawl_id = await client.command("HGET", CrawlKeys(name).crawl, "id")
+    directory = config.crawl.crawl_dir
+    if crawl_id is not None and _id_in(directory) not in ("", crawl_id.decode()):
+        raise ConfigError(f"{directory} belongs to another crawl than {name!r} in this Redis: nothing is deleted")
+    if living := await membership.others(client):
+        raise ConfigError(
+            f"crawl {name!r} is running: stop its nodes before it is deleted, or wait for "
+            f"{config.frontier.lease_ms / 1000:g} s if they are dead: {', '.join(sorted(living))}"
+        )
+    deleted, cursor = 0, b"0"
+    while True:
+        cursor, keys = await client.command("SCAN", cursor, "MATCH", all_keys(name), "COUNT", SCAN_COUNT)
+        if keys:
+            deleted += await client.command("UNLINK", *keys)
+        if int(cursor) == 0:
+            return deleted
+
+
+def _id_in(directory: Path) -> str:
+    """The id of the crawl whose directory it is; empty where there is none, or none that can be read."""
+    try:
+        return str(json.loads((directory / RECORD_FILE).read_text())["id"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+@asynccontextmanager
+async def _client(url: str) -> AsyncIterator[RedisClient]:
+    client = RedisClient(url)
+    try:
+        yield client
+    finally:
+        await client.close()

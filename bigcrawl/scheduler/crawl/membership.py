@@ -1,0 +1,253 @@
+"""Which nodes live, which partitions this one should own, and who is provably dead.
+
+A node holds a lock file in the crawl's directory for as long as it lives; its *token* names machine boot and
+node. Another node of the same boot that finds the lock free knows the death for certain and need not wait
+for the lease. Source: UbiCrawler §2, §4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.robots_policy import agent_token
+from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, came_before, difference, refusal
+from bigcrawl.scheduler.crawl.assignment import assign
+from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.in_process import InProcess
+
+LOCK_AGE_S = 600
+MAY_REPEAT = "may_repeat"  # of the crawl record: URLs that nodes have in process at most, or had when they died
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+LOOK_S = 0.5  # between two looks at nodes that differ
+
+
+class Membership:
+    """This node among the others of its crawl."""
+
+    def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
+        self._keys = CrawlKeys(config.crawl.name)
+        self._partitions = config.crawl.partitions
+        self._lease_ms = config.frontier.lease_ms
+        self._in_process_max = config.frontier.in_process_max
+        self._directory = config.crawl.crawl_dir / "nodes"
+        self._lock_fd: int | None = None
+        self._in_process = in_process
+        self.node = node
+        self.token = f"{_boot_id()}:{node}"
+        self.reports: dict[str, dict[str, Any]] = {}
+        # Rules of robots.txt are shared by nodes, and are those for one name.
+        self._alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
+        self._report: dict[str, Any] = {}  # the last one
+        self._beats = 0
+        self._since_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<Membership {self.node} among {sorted(self.reports)}>"
+
+    def lock(self) -> None:
+        """Take the lock file that proves this node's life.
+
+        Raises:
+            ConfigError: the state directory cannot be written.
+        """
+        try:
+            make_private_directory(self._directory)
+            make_private(self._directory.parent)  # a crawl that was begun when others could read it
+            self._lock_fd = os.open(self._path(self.node), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._in_process is not None:
+                self._in_process.open(self._lock_fd)
+        except OSError as error:
+            raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
+
+    def unlock(self, *, left: bool = True) -> None:
+        """Give the lock file up; the node is no more.
+
+        Args:
+            left: nothing in Redis names this node any more. Else the file stays, unlocked: it is what proves
+                the death to the next node, which then need not wait for the lease.
+        """
+        if self._lock_fd is not None:
+            if left:
+                with contextlib.suppress(OSError):
+                    self._path(self.node).unlink()
+            fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # closing is not enough: a map of the file has its own descriptor
+            os.close(self._lock_fd)
+            self._lock_fd = None
+
+    async def beat(self, client: RedisClient, report: dict[str, Any]) -> None:
+        """Say that this node lives; learn which others do, the provably dead ones left out.
+
+        Raises:
+            ConfigError: one that came before this one has other settings.
+            TransientStoreError: Redis is away.
+        """
+        self._beats += 1
+        self._since_ms = self._since_ms or client.now_ms()
+        told = {FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
+        self._report = {**report, **told}
+        self.reports = await self._living(client, json.dumps(self._report))
+        for node, different in self._different(self.reports).items():
+            if came_before(self.reports[node], node, self._report, self.node):
+                raise refusal(node, different)
+
+    async def wait_for_alike(self, client: RedisClient) -> None:
+        """See, before this node is one, that those that live have the same settings.
+
+        Who may be dead is waited for: a node that differs and does not beat any more is gone when its lease is over.
+
+        Raises:
+            ConfigError, TransientStoreError: as `beat`.
+        """
+        seen: dict[str, int] = {}
+        while different := self._different(reports := await self._living(client, "", leave=True)):
+            for node, words in different.items():
+                beats = reports[node].get(BEATS, 0)
+                if seen.setdefault(node, beats) != beats:
+                    raise refusal(node, words)
+            await asyncio.sleep(LOOK_S)
+
+    async def others(self, client: RedisClient) -> set[str]:
+        """Which nodes live, this one apart and the provably dead left out.
+
+        Raises:
+            TransientStoreError: Redis is away.
+        """
+        return set(await self._living(client, "", leave=True))
+
+    def is_any_locked(self) -> bool:
+        """Whether a node is alive that sees this directory, whatever Redis knows of it."""
+        return not all(_is_free(path) for path in self._directory.glob("*.lock"))
+
+    def _different(self, reports: dict[str, dict[str, Any]]) -> dict[str, str]:
+        """Other nodes whose settings differ, and in what."""
+        found = {
+            node: difference(self._alike, told[FIELD])
+            for node, told in reports.items()
+            if node != self.node and FIELD in told
+        }
+        return {node: words for node, words in found.items() if words}
+
+    async def _living(self, client: RedisClient, report: str, *, leave: bool = False) -> dict[str, dict[str, Any]]:
+        call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
+        [texts] = await client.run([call])
+        reports = {node: json.loads(text or "{}") for node, text in texts.items()}
+        others = {node: told.get("token", "") for node, told in reports.items() if node != self.node}
+        # Not on the loop: a disk that hangs would stop it.
+        dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
+        for node in dead:
+            del reports[node]
+        if dead:
+            await client.run([scripts.beat_node(self._keys, node, "", self._lease_ms, leave=True) for node in dead])
+        return reports
+
+    async def note_taking(self, client: RedisClient) -> None:
+        """Say that this node may have URLs in process from now on: should it die, they are fetched again."""
+        await self._count(client, self._in_process_max)
+
+    async def note_taken_last(self, client: RedisClient, held: int) -> None:
+        """Say that it takes no more, and that so many of its URLs are left to be fetched again."""
+        await self._count(client, min(0, held - self._in_process_max))
+
+    async def _count(self, client: RedisClient, urls: int) -> None:
+        # A Redis that is full refuses this, and must be joined and left all the same.
+        with contextlib.suppress(RedisRefusedError):
+            await client.command("HINCRBY", self._keys.crawl, MAY_REPEAT, urls)
+
+    async def leave(self, client: RedisClient) -> None:
+        """Tell the others that this node is going."""
+        await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, leave=True)])
+
+    def wanted(self) -> set[int]:
+        """The partitions that this node should own among those that live."""
+        capacities = {node: float(told.get("capacity", 1.0)) for node, told in self.reports.items()}
+        capacities.setdefault(self.node, 1.0)
+        owners = assign(self._partitions, capacities)
+        return {partition for partition, owner in enumerate(owners) if owner == self.node}
+
+    def is_dead(self, token: str) -> bool:
+        """Whether the node of this token is provably dead: same boot, same directory, its lock free."""
+        boot, _, node = token.partition(":")
+        if not boot or not node or node == self.node or boot != _boot_id():
+            return False
+        return _is_free(self._path(node))
+
+    def remove_locks(self, named: Collection[str]) -> None:
+        """Remove the lock files of dead nodes, but for those that are `named` in Redis: they still prove a death."""
+        kept = {self.node, *self.reports, *named}
+        for path in self._directory.glob("*.lock"):
+            with contextlib.suppress(OSError):
+                # One that is being taken is not locked yet.
+                if path.stem not in kept and time.time() - path.stat().st_mtime > LOCK_AGE_S and _is_free(path):
+                    path.unlink()
+
+    def in_process_of(self, token: str) -> dict[int, str] | None:
+        """What the node of this token has, or had, in process, by partition; None when that is not known here."""
+        boot, _, node = token.partition(":")
+        return read_in_process(self._path(node)) if node and boot and boot == _boot_id() else None
+
+    def _path(self, node: str) -> Path:
+        return self._directory / f"{node}.lock"
+
+
+class LastOwner(NamedTuple):
+    """What a node can tell of the owner of a partition that it would have.
+
+    Attributes:
+        token: that owner's.
+        is_dead: whether that is certain.
+        in_process: by partition, as `claim_partition` wants it; None when nobody can tell.
+    """
+
+    token: str
+    is_dead: bool
+    in_process: dict[int, str] | None
+
+    @classmethod
+    def of(cls, token: str, membership: Membership) -> Self:
+        """Return what this node knows of the owner of that token; first the lock, so that what it reads is the last."""
+        return cls(token, membership.is_dead(token), membership.in_process_of(token))
+
+    def in_process_of(self, partition: int) -> str:
+        """What it had in process of a partition."""
+        return UNKNOWN if self.in_process is None else self.in_process.get(partition, "")
+
+
+def _is_free(path: Path) -> bool:
+    """Whether there is a lock file that nobody holds."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _boot_id() -> str:
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""

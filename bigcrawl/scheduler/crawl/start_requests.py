@@ -1,0 +1,94 @@
+"""The start requests: run by one node at a time under a claim of the whole crawl, once for a spider and its arguments.
+
+The claim is renewed once a second and ends with its node's lease; a node that is known to be dead loses it at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.membership import Membership
+
+
+class StartRequests:
+    """This node's part in them.
+
+    Attributes:
+        is_done: whether all of them are in the inboxes, by this node or another.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        membership: Membership,
+        node_id: str,
+        heartbeat: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._client = client
+        self._keys = CrawlKeys(config.crawl.name)
+        self._lease_ms = config.frontier.lease_ms
+        self._membership = membership
+        self._node_id = node_id
+        self._heartbeat = heartbeat
+        self._digest = ""
+        self.is_done = False
+
+    def __repr__(self) -> str:
+        return f"<StartRequests {self._digest} done={self.is_done}>"
+
+    @property
+    def are_under_way(self) -> bool:
+        """Whether they are wanted by this node's spider, and not done."""
+        return bool(self._digest) and not self.is_done
+
+    async def claim(self, digest: str) -> int:
+        """Claim or renew them: 1 ours, 0 another node's, 2 done."""
+        self._digest = digest
+        [answer] = await self._client.run([self._call()])
+        if answer == 0 and await self._bury():
+            [answer] = await self._client.run([self._call()])
+        self.is_done = answer == 2
+        return int(answer)
+
+    async def renew(self) -> None:
+        """Keep the claim, if there is one to keep."""
+        if self.are_under_way:
+            await self._client.run([self._call()])
+
+    async def end(self) -> None:
+        """Say that all of them are in the inboxes."""
+        self.is_done = True
+        await self._client.run([self._call(done=True)])
+
+    async def end_again(self) -> None:
+        """Redis may have forgotten that they are."""
+        if self.is_done:
+            await self.end()
+
+    async def leave_undone(self) -> None:
+        """Give the claim up: they are for the next node or the next run."""
+        if self.are_under_way:
+            await self._client.run([self._call(undone=True)])
+            self._digest = ""
+
+    async def _bury(self) -> bool:
+        """Give them up in the name of a node that is dead; False when it lives."""
+        value = await self._client.command("HGET", self._keys.crawl, f"start:{self._digest}")
+        runner = (value or b"").partition(b"\n")[0].decode()
+        await self._heartbeat()  # a node beats before it claims: one that lives is in the reports now
+        if not runner or runner in self._membership.reports:
+            return False
+        await self._client.run([scripts.claim_start(self._keys, runner, self._digest, 0, undone=True)])
+        return True
+
+    def _call(self, *, done: bool = False, undone: bool = False) -> scripts.Call[int]:
+        return scripts.claim_start(self._keys, self._node_id, self._digest, self._lease_ms, done=done, undone=undone)

@@ -1,0 +1,1 @@
+"""May a taken URL be fetched, and when? (step 10): `gatekeeper` asks the others in their order."""

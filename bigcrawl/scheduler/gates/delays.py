@@ -1,0 +1,84 @@
+"""How long hosts rest, and servers are left alone, as budgets grow (steps 10 and 12).
+
+A host with a large budget that rested as long as any other would fill memory: its URLs would enter it faster than they
+leave it. So its delay shrinks as its budget grows, down to a floor, and a server's with the mean budget of the PLDs
+that were met on it, each counted once, however many hosts it has there. Without floors nothing is scaled, which is the
+default. What robots.txt asks for is never scaled. Delays set by hand stand above both. Source: IRLbot §6.1.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from bigcrawl.politeness.throttle_policy import scaled_delay_ms
+from bigcrawl.scheduler.rules.delay_rules import DelayBook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bigcrawl.config import Config
+
+HOSTS_KEPT = 100_000
+"""Hosts whose budgets a node remembers, some 10 MB; a host it has forgotten rests the whole delay."""
+
+SERVERS_KEPT = 10_000
+PLDS_OF_A_SERVER = 64  # of the latest met, which are mean enough
+
+
+class Paces:
+    """The delays of hosts and servers, by what is known of their budgets."""
+
+    def __init__(self, config: Config, pld_of: Callable[[str], str] = str) -> None:
+        self._pld_of = pld_of
+        self._policy = config.politeness
+        self._base = max(1, config.budget.base)
+        self._budgets: OrderedDict[str, int] = OrderedDict()
+        self._met: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
+        self.delays = DelayBook({}, str)  # set by hand
+        self.are_scaled = (
+            self._policy.host_delay_min_ms < self._policy.host_delay_ms
+            or self._policy.server_delay_min_ms < self._policy.server_delay_ms
+        )
+
+    def __repr__(self) -> str:
+        return f"<Paces hosts={len(self._budgets)} servers={len(self._met)}>"
+
+    @property
+    def differ(self) -> bool:
+        """Whether hosts rest for different times."""
+        return self.are_scaled or len(self.delays) > 0
+
+    def note(self, budgets: Mapping[str, int]) -> None:
+        """Remember the budgets of hosts: those of their PLDs, URLs a turn."""
+        for host, budget in budgets.items():
+            _keep(self._budgets, host, budget, HOSTS_KEPT)
+
+    def host_delay_ms(self, host: str) -> int:
+        """The least time that a host rests; its robots.txt may ask for more."""
+        policy = self._policy
+        if len(self.delays) and (by_hand_ms := self.delays.of_host(host).delay_ms) is not None:
+            return by_hand_ms
+        return scaled_delay_ms(
+            policy.host_delay_ms, policy.host_delay_min_ms, self._budgets.get(host, self._base), self._base
+        )
+
+    def server_delay_ms(self, address: str, host: str) -> int:
+        """The gap before a fetch from a host on a server, which is met there by this call."""
+        policy = self._policy
+        if policy.server_delay_min_ms >= policy.server_delay_ms:
+            return policy.server_delay_ms
+        met = self._met.setdefault(address, OrderedDict())
+        self._met.move_to_end(address)
+        if len(self._met) > SERVERS_KEPT:
+            self._met.popitem(last=False)
+        _keep(met, self._pld_of(host), self._budgets.get(host, self._base), PLDS_OF_A_SERVER)
+        mean = sum(met.values()) / len(met)
+        return scaled_delay_ms(policy.server_delay_ms, policy.server_delay_min_ms, mean, self._base)
+
+
+def _keep(kept: OrderedDict[str, int], name: str, value: int, most: int) -> None:
+    kept[name] = value
+    kept.move_to_end(name)
+    if len(kept) > most:
+        kept.popitem(last=False)

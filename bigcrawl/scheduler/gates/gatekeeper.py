@@ -1,0 +1,219 @@
+"""May this URL be fetched, and when? (step 10): the order in which a taken URL is asked.
+
+    0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
+    1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
+    2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
+    3 address    refused, or no such name: what waits of its host ends with the URL; unknown: its host is tried later;
+                 another crawl has the host: the URL returns
+    4 gates      spaces that hosts share and the server grant a start; whose turn is far ahead returns until then
+    5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
+
+A URL that needs none of them waits for nothing: the common case is a few dictionary look-ups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.records.body import is_seed
+from bigcrawl.scheduler.records.held import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.gates.doors import Doors
+    from bigcrawl.scheduler.gates.robots import KnownRules, Robots
+    from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+    from bigcrawl.scheduler.gates.ways_out import Outlet, SetsAside, Sweeps
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+logger = logging.getLogger(__name__)
+
+STORE_RETRY_MS = 1_000
+
+
+class Gatekeeper:
+    """Asks these questions; one of the outlet's methods is called for each URL, now or later, or it is set aside."""
+
+    def __init__(
+        self,
+        robots: Robots,
+        doors: Doors,
+        clock: Clock,
+        outlet: Outlet,
+        sweeper: Sweeps,
+        before_robots: Callable[[], Awaitable[None]] | None = None,
+        aside: SetsAside | None = None,
+        shared_hosts: SharedHosts | None = None,
+    ) -> None:
+        self._aside = aside
+        self._shared_hosts = shared_hosts
+        self._robots = robots
+        self._before_robots = before_robots or _at_once
+        self._doors = doors
+        self._clock = clock
+        self._outlet = outlet
+        self._sweeper = sweeper
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._has_told = False
+
+    def __repr__(self) -> str:
+        return f"<Gatekeeper tasks={len(self._tasks)}>"
+
+    @property
+    def waiting(self) -> int:
+        """URLs that are being decided over, or wait for their moment."""
+        return len(self._tasks)
+
+    def offer(self, held: HeldUrl) -> None:
+        """Take a URL that was just taken from its back queue; raises nothing."""
+        try:
+            self._offer(held)
+        except Exception:
+            logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
+            self._outlet.give_back(held, 10 * STORE_RETRY_MS)
+
+    def _offer(self, held: HeldUrl) -> None:
+        if self._aside is not None and len(self._aside.blacklist) and self._aside.covers(held):
+            self._aside.put(held)
+            return
+        known = self._robots.known(held.authority)
+        if known is None:
+            self._spawn(self._decide, held)
+            return
+        if self._is_forbidden(held, known):
+            return
+        try:
+            is_shared = self._shared_hosts is not None and self._shared_hosts.are_kept
+            address = None if is_shared else self._doors.known_address(held.host)
+        except Closed as closed:
+            self._turn_away(held, closed)
+            return
+        if address is None:
+            self._spawn(self._decide, held)
+            return
+        held.address = address
+        self._pace(held)
+
+    async def close(self) -> None:
+        """Give up what is under way; those URLs stay taken until the node returns them."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _decide(self, held: HeldUrl) -> None:
+        known = self._robots.known(held.authority) or await self._robots.stored(held)
+        if known is None:
+            await self._before_robots()
+            await self._hold_host(held)
+            if held.stage is not Stage.WAITING:
+                return  # given back meanwhile: the node stops
+            held.stage = Stage.ROBOTS
+            rest_ms = await self._robots.fetch(held)
+            held.said = self._robots.said_of(held.authority)
+            if held.has_errback and held.unanswered:
+                self._outlet.fail(held, held.unanswered)
+            else:
+                self._outlet.give_back(held, rest_ms, "robots")
+        elif not self._is_forbidden(held, known):
+            held.address = await self._doors.address(held.host)
+            await self._hold_host(held)
+            lines, grant = self._doors.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
+            held.gaps = lines.gaps
+            passage = await self._doors.passage(lines, held.due_ms, grant, held.passage)
+            held.passage = passage._replace(of_host=held.passage.of_host)
+            held.due_ms = held.passage.at_ms
+            await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+            self._outlet.admit(held)
+
+    async def _hold_host(self, held: HeldUrl) -> None:
+        """Where other crawls may fetch the host too, have it when it is due, and not before."""
+        if self._shared_hosts is not None and self._shared_hosts.are_kept:
+            await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+            await self._shared_hosts.hold(held)
+
+    def _is_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
+        if known.rules.is_allowed(held.url):
+            held.crawl_delay_ms = known.rules.crawl_delay_ms
+            return False
+        if known.reason == "unreachable":
+            self._end_all(held, "unreachable")
+        else:
+            self._end_all(held, "forbidden", known.rules.forbidding_line(held.url))
+        return True
+
+    def _end_all(self, held: HeldUrl, reason: str, rule: str = "") -> None:
+        """The URL ends, and with it what waits of its host and ends for the same reason."""
+        self._outlet.give_up(held, reason, rule)
+        if self._sweeper.is_due(held.host):
+            self._start(self._sweeper.sweep(held.partition, held.host, reason))
+
+    def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
+        waits = closed.is_aside and (not closed.reason or is_seed(held.fields.body))
+        if waits and closed.reason:
+            self._tell_closed(held, closed)
+        if waits and self._aside is not None:
+            self._aside.put(held)
+        elif closed.reason:
+            self._end_all(held, closed.reason)
+        elif closed.failure and held.has_errback:  # a look-up is all that fails at the doors
+            self._outlet.fail(held, "error:dns")
+        else:
+            held.said = closed.failure
+            self._give_back_asked(held, closed.retry_ms)
+
+    def _tell_closed(self, held: HeldUrl, closed: Closed) -> None:
+        """Say it once aloud, and then as a detail."""
+        logger.log(
+            logging.DEBUG if self._has_told else logging.WARNING,
+            "the seed %(url)s is not fetched: %(about)s. It waits until BIGCRAWL_ALLOW_PRIVATE_ADDRESSES = True opens "
+            "all such addresses, or BIGCRAWL_ALLOW_ADDRESSES some",
+            {"url": held.url, "about": closed.about},
+        )
+        self._has_told = True
+
+    def _pace(self, held: HeldUrl) -> None:
+        if held.due_ms <= self._clock.monotonic_ms():
+            self._outlet.admit(held)
+        else:
+            self._spawn(self._admit_when_due, held)
+
+    async def _admit_when_due(self, held: HeldUrl) -> None:
+        await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
+        self._outlet.admit(held)
+
+    def _spawn(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
+        self._start(self._guarded(work, held))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Callable[[HeldUrl], Awaitable[None]], held: HeldUrl) -> None:
+        try:
+            await work(held)
+        except Closed as closed:
+            self._turn_away(held, closed)
+        except TransientStoreError as error:
+            logger.debug("%(url)s waits for Redis: %(error)s", {"url": held.url, "error": error})
+            self._give_back_asked(held, STORE_RETRY_MS)
+        except Exception:
+            logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
+            self._give_back_asked(held, 10 * STORE_RETRY_MS)
+
+    def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
+        """Give back a URL whose host may have been asked for its robots.txt."""
+        if held.stage is Stage.ROBOTS:
+            delay_ms = max(delay_ms, self._robots.rest_ms(held.authority))
+        self._outlet.give_back(held, delay_ms)
+
+
+async def _at_once() -> None:
+    """No robots.txt has to wait for the crawl's speed."""

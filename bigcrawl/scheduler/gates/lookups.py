@@ -1,0 +1,65 @@
+"""Whose turn it is to have a name looked up (step 10): PLDs by their budgets, IRLbot §1.2 b.
+
+What a PLD's budget is stands in its partition's files, and is asked for only when a PLD has used up what everybody has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.politeness.lookup_pace import LookupPace
+from bigcrawl.scheduler.budgets.policies import NO_POLICY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
+
+
+class Lookups:
+    """The node's look-ups, shared out over pay-level domains; without budgets there is no bound."""
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        pld_of: Callable[[str], str],
+        budget_of: Callable[[str], Awaitable[int]],
+        wildcards: WildcardDns | None = None,
+    ) -> None:
+        names = 0 if config.budget.policy == NO_POLICY else config.dns.pld_names
+        self._pace = LookupPace(names) if names else None
+        self._base = max(1, config.budget.base)
+        self._clock = clock
+        self._pld_of = pld_of
+        self._budget_of = budget_of
+        self._wildcards = wildcards
+
+    def __repr__(self) -> str:
+        return f"<Lookups {self._pace!r}>"
+
+    async def wait_ms(self, host: str) -> int:
+        """How long a host that is not known must wait to be looked up; 0: not at all, and it is counted."""
+        pld = self._pld_of(host)
+        wait_ms = await self._turn_ms(pld, host)
+        if not wait_ms and self._wildcards is not None:
+            self._wildcards.note(pld)
+        return wait_ms
+
+    async def _turn_ms(self, pld: str, host: str) -> int:
+        if self._pace is None:
+            return 0
+        share = self._pace.free_share(pld, self._clock.monotonic_ms())
+        if share is None:
+            share = await self._share(host)
+        return self._pace.wait_ms(pld, host, share, self._clock.monotonic_ms())
+
+    async def _share(self, host: str) -> float:
+        try:
+            budget = await self._budget_of(host)
+        except BigcrawlError:  # the partition cannot be read now, or is another node's
+            return 1.0
+        return max(budget, 1) / self._base

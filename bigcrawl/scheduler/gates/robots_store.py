@@ -1,0 +1,144 @@
+"""Robots rules that Redis has no room for: in each partition's directory a file of SQLite (step 10).
+
+A shelf is a second copy of host records' rules, by authority, in the form they have there. It is asked when Redis knows
+none, and spares the site one more fetch of its robots.txt. Nothing depends on it: what a node that dies has not written
+is fetched again, a damaged file is thrown away, and where the disk fails the crawl goes on without.
+
+Source: IRLbot §4.3 (RobotsCache, on disk). Differs: asked for one host at a time, when its rules are needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from collections import OrderedDict, defaultdict
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.private_files import FILE_MODE, make_private_directory
+from bigcrawl.scheduler.gates.batcher import Gathered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+FILE: Final = "robots.sqlite"
+WAITING_MAX: Final = 1_024
+"""Rules that wait to be written together, some 300 KB: what a kill -9 costs, where Redis has lost them too."""
+
+FILES_OPEN_MAX: Final = 32
+LOCKED_S: Final = 2  # a partition's last owner may be writing still
+_OPENING: Final = (
+    "PRAGMA journal_mode = DELETE",  # a log beside the file would not do on a network's file system
+    "PRAGMA synchronous = OFF",
+    "CREATE TABLE IF NOT EXISTS rules (authority TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
+)
+
+
+class RulesShelf:
+    """The shelves of the partitions a node fetches from; raises nothing. Work with files is done in a thread."""
+
+    def __init__(self, crawl_dir: Path) -> None:
+        self._crawl_dir = crawl_dir
+        self._open: OrderedDict[int, sqlite3.Connection] = OrderedDict()
+        self._waiting: dict[tuple[int, str], bytes] = {}
+        self._turn = asyncio.Lock()
+        self._asked: Gathered[tuple[int, str], bytes] = Gathered(self._read_all)
+        self._is_writing = False
+        self._has_complained = False
+
+    def __repr__(self) -> str:
+        return f"<RulesShelf open={len(self._open)} waiting={len(self._waiting)}>"
+
+    async def get(self, partition: int, authority: str) -> bytes:
+        """The record of an authority; empty: there is none. Cost: 0.1 ms and a read of the disk."""
+        waiting = self._waiting.get((partition, authority))
+        return waiting if waiting is not None else await self._asked.ask((partition, authority))
+
+    async def put(self, partition: int, authority: str, record: bytes) -> None:
+        """Keep a record in the place of the one before."""
+        self._waiting[partition, authority] = record
+        if len(self._waiting) >= WAITING_MAX and not self._is_writing:
+            self._is_writing = True
+            try:
+                await self._flush()
+            finally:
+                self._is_writing = False
+
+    async def close(self) -> None:
+        """Write what waits, and close the files."""
+        await self._flush()
+        async with self._turn:
+            while self._open:
+                self._open.popitem()[1].close()
+
+    async def _flush(self) -> None:
+        async with self._turn:
+            by_partition: defaultdict[int, list[tuple[str, bytes]]] = defaultdict(list)
+            for (partition, authority), record in self._waiting.items():
+                by_partition[partition].append((authority, record))
+            written = dict(self._waiting)
+            await asyncio.to_thread(self._write, by_partition)
+            for place, record in written.items():
+                if self._waiting.get(place) is record:
+                    del self._waiting[place]
+
+    async def _read_all(self, places: list[tuple[int, str]]) -> list[bytes]:
+        async with self._turn:
+            return await asyncio.to_thread(lambda: [self._read(*place) for place in places])
+
+    def _read(self, partition: int, authority: str) -> bytes:
+        try:
+            if not self._path(partition).exists():
+                return b""
+            asked = self._opened(partition).execute("SELECT record FROM rules WHERE authority = ?", (authority,))
+            row = asked.fetchone()
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(partition, error)
+            return b""
+        return bytes(row[0]) if row else b""
+
+    def _write(self, by_partition: dict[int, list[tuple[str, bytes]]]) -> None:
+        for partition, rows in by_partition.items():
+            try:
+                with self._opened(partition) as transaction:
+                    transaction.executemany("INSERT OR REPLACE INTO rules VALUES (?, ?)", rows)
+            except (sqlite3.Error, OSError) as error:
+                self._give_up(partition, error)
+
+    def _opened(self, partition: int) -> sqlite3.Connection:
+        connection = self._open.get(partition)
+        if connection is None:
+            path = self._path(partition)
+            make_private_directory(path.parent)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE))
+            connection = sqlite3.connect(path, timeout=LOCKED_S, check_same_thread=False)
+            self._open[partition] = connection
+            for statement in _OPENING:
+                connection.execute(statement)
+        self._open.move_to_end(partition)
+        if len(self._open) > FILES_OPEN_MAX:
+            self._open.popitem(last=False)[1].close()
+        return connection
+
+    def _give_up(self, partition: int, error: Exception) -> None:
+        """Go on without; a file that is damaged begins anew."""
+        connection = self._open.pop(partition, None)
+        if connection is not None:
+            with closing(connection):
+                pass
+        is_damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        if is_damaged:
+            for name in (FILE, f"{FILE}-journal"):
+                self._path(partition).with_name(name).unlink(missing_ok=True)
+        if not self._has_complained or is_damaged:
+            self._has_complained = True
+            outcome = "it begins anew" if is_damaged else "robots.txt files may be fetched again"
+            details = {"path": self._path(partition), "error": error, "outcome": outcome}
+            logger.warning("%(path)s: %(error)s; %(outcome)s", details)
+
+    def _path(self, partition: int) -> Path:
+        return self._crawl_dir / f"p{partition:04d}" / FILE

@@ -1,0 +1,245 @@
+"""Hosts that other crawls on the same Redis may fetch too (step 10): held above the crawls for each fetch.
+
+A crawl's ready heap knows nothing of other crawls. So all nodes are listed above the crawls, and once a second each
+learns whether there are any of other crawls. While there are none, nothing is asked. Else a host is held for each
+fetch: by one crawl at a time, and then by nobody before two delays are over, that of the crawl that had it and that of
+the crawl that wants it. Who was refused first has it next.
+
+    alone ---- another crawl is listed ----> holds what it fetches already, and says so with its next sign of life
+      ^                                         |
+      +------------ no other is listed ---------+
+
+A crawl that comes to others takes no URL before all their nodes have said so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.gates.batcher import Gathered
+from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.passage import Start
+
+if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.held_urls import HeldUrls
+
+logger = logging.getLogger(__name__)
+
+START_MS: Final = 30_000
+"""A fetch that has not begun so long after its host was held asks for it again."""
+
+TRIES_MAX: Final = 4  # of a URL, before it goes back to its queue
+
+
+@dataclass(slots=True)
+class _Hold:
+    """A host that this node has; its ticket is the crawls' time at which it was asked for last."""
+
+    users: int = 0
+    ticket: int = 0
+    ended_ms: int = 0  # the crawls' time; 0: nothing was fetched
+    free_ms: int = 0
+
+
+class SharedHosts:
+    """The hosts that a node holds, while there are other crawls.
+
+    Attributes:
+        are_kept: whether there are other crawls, so that hosts must be held.
+        may_take: whether all nodes of others hold what they fetch, so that URLs may be taken.
+    """
+
+    def __init__(
+        self, config: Config, node: str, client: RedisClient, clock: Clock, paces: Paces, urls: HeldUrls
+    ) -> None:
+        self._policy = config.politeness
+        self._crawl = config.crawl.name
+        self._lease_ms = config.frontier.lease_ms
+        self._node = node
+        self._client = client
+        self._clock = clock
+        self._paces = paces
+        self._calls: Gathered[scripts.Call[int], int] = Gathered(client.run_each)
+        self._urls = urls
+        urls.leave_host = self._note_end
+        self._holds: dict[str, _Hold] = {}
+        self._left: list[tuple[str, _Hold]] = []  # not told yet
+        self._longest_ms = 0
+        self._holds_all = True  # a node that has just come fetches nothing yet
+        self.are_kept = False
+        self.may_take = True
+
+    def __repr__(self) -> str:
+        return f"<SharedHosts are_kept={self.are_kept} held={len(self._holds)} left={len(self._left)}>"
+
+    async def meet(self) -> None:
+        """Say that this node lives, and see whether there are other crawls: then hold what is fetched already.
+
+        Raises:
+            TransientStoreError: Redis is away; all stays as it is.
+        """
+        [company] = await self._client.run([self._sign_of_life()])
+        self.are_kept, self._longest_ms = company.has_others, company.longest_ms
+        if self.may_take and not company.all_hold:
+            logger.info("nothing is taken until the nodes of other crawls on this Redis have heard of this one")
+        self.may_take = company.all_hold
+        if not self.are_kept:
+            self._holds_all = False
+        elif not self._holds_all:
+            await self._hold_all()
+            self._holds_all = True
+
+    def note_restart(self) -> None:
+        """Redis may have forgotten what is held: it is told again with the next sign of life."""
+        self._holds_all = False
+
+    async def leave(self) -> None:
+        """Say the last word; raises as `meet`."""
+        await self.tell()
+        await self._client.run([self._sign_of_life(leave=True)])
+
+    def _sign_of_life(self, *, leave: bool = False) -> scripts.Call[scripts.Company]:
+        return scripts.meet_crawls(
+            self._node,
+            self._crawl,
+            self._lease_ms,
+            self._policy.host_delay_ms,
+            holds=self._holds_all,
+            leave=leave,
+        )
+
+    async def hold(self, held: HeldUrl) -> None:
+        """Have the host of a URL for its fetch; nothing is asked where there are no other crawls.
+
+        Raises:
+            Closed: another crawl has it for longer than is waited for here.
+            TransientStoreError: Redis is away.
+        """
+        before = held.passage.of_host
+        if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
+            return
+        if before.granted_ms:  # the fetch did not start in time
+            held.passage = held.passage._replace(of_host=Start(0, 0))
+            self._end_use(held.host)
+        ticket = await self.hold_host(held.host, held.crawl_delay_ms or 0)
+        held.passage = held.passage._replace(of_host=self._start(ticket))
+        if held.stage is Stage.ENDED:  # given back meanwhile
+            self._end_use(held.host)
+            raise Closed(retry_ms=0)
+
+    async def hold_host(self, host: str, crawl_delay_ms: int = 0) -> int:
+        """Have a host, until `leave_host`; returns and raises as `hold`, the ticket."""
+        asked_ms = min(crawl_delay_ms, self._policy.crawl_delay_max_ms)
+        delay_ms = max(self._paces.host_delay_ms(host), asked_ms)
+        wait_ms = 0
+        for _ in range(TRIES_MAX):
+            ticket = self._begin_use(host)
+            try:
+                wait_ms = await self._calls.ask(self._call(host, ticket, delay_ms))
+            except BaseException:
+                self._end_use(host)  # Redis may have given it
+                raise
+            if not wait_ms:
+                return ticket
+            self._forget_use(host)
+            if wait_ms > WAIT_MS_MAX:
+                break
+            await asyncio.sleep(wait_ms / 1000)
+        raise Closed(retry_ms=wait_ms)
+
+    def leave_host(self, host: str, rest_ms: int) -> None:
+        """A fetch of a host that was held has just ended; it rests."""
+        self._end_use(host, self._client.now_ms(), rest_ms)
+
+    def _note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
+        """A URL whose host is held ends, or goes another way; its stage is still the one before.
+
+        Args:
+            held: the URL.
+            rest_ms: for how long its host rests; None: until a fetch that is under way must have ended.
+        """
+        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and (not held.refusal or bool(held.unanswered))
+        if rest_ms is None:
+            rest_ms = self._policy.fetch_deadline_ms
+        self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)
+
+    async def tell(self) -> None:
+        """Tell Redis which hosts are held no longer.
+
+        Raises:
+            TransientStoreError: Redis is away; they are told again.
+        """
+        left, self._left = self._left, []
+        if not left:
+            return
+        kept_ms = max(self._longest_ms, self._policy.host_delay_ms)
+        calls = [
+            scripts.leave_host(host, self._crawl, hold.ticket, hold.ended_ms, hold.free_ms, kept_ms)
+            for host, hold in left
+        ]
+        try:
+            await self._client.run(calls)
+        except BaseException:
+            self._left = left + self._left
+            raise
+
+    async def _hold_all(self) -> None:
+        """Hold what this node has in process, and what it has fetched within the last seconds."""
+        ended = self._urls.lately()
+        for held in self._urls:
+            if held.stage is Stage.ENDED:
+                ended.append(held)
+            elif not held.passage.of_host.granted_ms:
+                held.passage = held.passage._replace(of_host=self._start(self._begin_use(held.host)))
+        tickets = {host: hold.ticket for host, hold in self._holds.items()}
+        for held in ended:
+            if held.ended_ms and held.end is not None:
+                tickets[held.host] = self._begin_use(held.host)
+                self._end_use(held.host, self._crawls_ms(held.ended_ms), held.end.delay_ms)
+        delay_ms = self._policy.host_delay_ms
+        await self._client.run(
+            [self._call(host, ticket, delay_ms, is_under_way=True) for host, ticket in tickets.items()]
+        )
+
+    def _crawls_ms(self, ended_ms: int) -> int:
+        """When a fetch ended, in the time of the crawls; 0: just now."""
+        return self._client.now_ms() - (self._clock.monotonic_ms() - ended_ms if ended_ms else 0)
+
+    def _start(self, ticket: int) -> Start:
+        return Start(0, self._clock.monotonic_ms() + START_MS, ticket)
+
+    def _call(self, host: str, ticket: int, delay_ms: int, *, is_under_way: bool = False) -> scripts.Call[int]:
+        most_ms = START_MS + self._policy.fetch_deadline_ms
+        return scripts.hold_host(host, self._crawl, delay_ms, most_ms, ticket, is_under_way=is_under_way)
+
+    def _begin_use(self, host: str) -> int:
+        hold = self._holds.setdefault(host, _Hold())
+        hold.users += 1
+        hold.ticket = max(hold.ticket, self._client.now_ms())
+        return hold.ticket
+
+    def _forget_use(self, host: str) -> None:
+        """Redis has refused it; what others of this node have is theirs."""
+        hold = self._holds[host]
+        hold.users -= 1
+        if not hold.users:
+            del self._holds[host]
+
+    def _end_use(self, host: str, ended_ms: int = 0, rest_ms: int = 0) -> None:
+        hold = self._holds[host]
+        hold.users -= 1
+        if ended_ms:
+            hold.ended_ms = max(hold.ended_ms, ended_ms)
+            hold.free_ms = max(hold.free_ms, ended_ms + rest_ms)
+        if not hold.users:
+            self._left.append((host, self._holds.pop(host)))

@@ -1,0 +1,230 @@
+"""Keeps a node to its share of the crawl's speed (between steps 10 and 11).
+
+What waits for speed is in the node and in no fetch slot: the hand-out gives a page when a permit's time has come. A
+robots.txt waits before anything of its host is asked. Permits are granted by Redis a few times a second, to whoever
+has something to fetch (`bigcrawl.politeness.start_permits`, `grant_starts.lua`); without a limit nothing is asked, and
+`limits` is all that a page costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import deque
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness.speed_plan import parse_speed
+from bigcrawl.politeness.start_permits import ASK_MS, HORIZON_MS, StartPermits
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.politeness.speed_plan import Speed, SpeedPlan
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.gates.fetched import Fetch, Fetched
+
+logger = logging.getLogger(__name__)
+
+AHEAD_S = 1.0  # a node takes no more URLs than it may start in that time, or their hosts would wait for nothing
+WAKE_MS_MIN = 2.0  # timers closer to each other are one
+ASK_SOON_MS = 40  # a node that has just got something to fetch asks then
+
+
+class SpeedControl:
+    """The plan in force, and this node's permits.
+
+    Attributes:
+        limits: whether there is a limit now; without one nothing else here needs to be asked.
+        wake: called when a fetch may start.
+    """
+
+    def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
+        """Read the settings' plan.
+
+        Raises:
+            ConfigError: it is none, or there is no such time zone.
+        """
+        self._keys = CrawlKeys(config.crawl.name)
+        self._zone = config.pace.time_zone
+        self._of_settings = parse_speed(config.pace.speed, self._zone)
+        self._client = client
+        self._clock = clock
+        self._said: bytes | None = None  # what stands in Redis in the place of the settings
+        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # of the monotonic clock
+        self._permits = StartPermits()
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._paid = 0  # robots.txt fetches that have their permit and have not begun
+        self._alarm: asyncio.TimerHandle | None = None
+        self._asked_ms = 0
+        self.plan: SpeedPlan = self._of_settings
+        self.limits = False
+        self.wake = wake
+        self._follow_plan()
+
+    def __repr__(self) -> str:
+        return f"<SpeedControl {self._permits!r} waiting={len(self._waiters)}>"
+
+    @property
+    def speed(self) -> Speed:
+        """What the whole crawl may do a second, now."""
+        return self._permits.speed
+
+    # --- the plan
+
+    def note_time(self, now_ms: int) -> None:
+        """Learn the time of the crawls: times of day are of that one."""
+        self._ahead_ms = now_ms - self._clock.monotonic_ms()
+
+    def note_said(self, text: bytes | None) -> None:
+        """Learn what Redis holds in the place of the settings' plan; None: nothing. One that is none is left out."""
+        if text != self._said:
+            self._said = text
+            try:
+                self.plan = self._of_settings if text is None else self._parsed(text)
+            except (ConfigError, UnicodeDecodeError) as fault:
+                logger.warning("%(fault)s; the speed stays as it is", {"fault": fault})
+        self._follow_plan()
+
+    def _parsed(self, text: bytes) -> SpeedPlan:
+        return parse_speed(text.decode(), self._zone, "the crawl's speed")
+
+    def _follow_plan(self) -> None:
+        speed = self.plan.at(self._clock.monotonic_ms() + self._ahead_ms)
+        if not self._permits.set_speed(speed):
+            return
+        self.limits = speed.is_limited
+        self._asked_ms = 0
+        logger.info("speed: %(speed)s", {"speed": speed})
+        if not self.limits:
+            self._release_waiters()
+            self.wake()
+
+    # --- starts
+
+    def may_start(self, now_ms: int) -> bool:
+        """Whether a page may start; robots.txt fetches that wait go first. Wakes the engine when one may later."""
+        if self._permits.may_start(now_ms) and not self._waiters:
+            return True
+        self._set_alarm(now_ms)
+        return False
+
+    def note_start(self) -> None:
+        """A page starts."""
+        self._permits.use()
+
+    def note_ended(self, body_bytes: int) -> None:
+        """A fetch ended and had brought so many bytes."""
+        self._permits.note_ended(body_bytes)
+
+    async def turn(self) -> None:
+        """Wait until a robots.txt may be fetched; the permit is that of the next one."""
+        if not self.limits:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._serve_waiters()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+            raise
+        self._paid += 1
+
+    def paced(self, fetch: Fetch) -> Fetch:
+        """A fetch of robots.txt that counts: what waited for its `turn` has paid, a redirect's next hop pays later."""
+
+        async def paced_fetch(url: str) -> Fetched:
+            if self._paid:
+                self._paid -= 1
+            elif self.limits:
+                self._permits.owe()
+            fetched = await fetch(url)
+            if self.limits:
+                self._permits.note_ended(len(fetched.body))
+            return fetched
+
+        return paced_fetch
+
+    def _serve_waiters(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        while self._waiters and self._permits.may_start(now_ms):
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                self._permits.use()
+                waiter.set_result(None)
+        if self._waiters:
+            self._set_alarm(now_ms)
+
+    def _release_waiters(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _set_alarm(self, now_ms: int) -> None:
+        wait_ms = self._permits.wait_ms(now_ms)
+        if self._alarm is None and wait_ms is not None:
+            delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
+            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._serve_waiters()
+        self.wake()
+
+    # --- permits
+
+    def room(self, ahead: int) -> int:
+        """URLs to take, when `ahead` of them already wait to be started."""
+        if self.speed.is_paused:
+            return 0
+        return max(0, math.ceil(1000 * AHEAD_S / self._permits.step_ms) + 1 - ahead)
+
+    def wants(self, ready: int) -> bool:
+        """Whether Redis is to be asked now, with so many pages ready to start."""
+        if not self.limits:
+            return False
+        wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS
+        return self._clock.monotonic_ms() - self._asked_ms >= wait_ms
+
+    async def ask(self, ready: int, nodes: int) -> None:
+        """Ask Redis for permits.
+
+        Args:
+            ready: pages that may start when speed allows it.
+            nodes: that share the speed.
+
+        Raises:
+            TransientStoreError: Redis is away.
+        """
+        self._asked_ms = self._clock.monotonic_ms()
+        permits, speed = self._permits, self.speed
+        wanted = permits.wanted(self._asked_ms, ready + len(self._waiters))
+        debt_us = round(permits.take_debt_bytes() / speed.body_bytes * 1e6) if 0 < speed.body_bytes < math.inf else 0
+        given_back = permits.take_given_back()
+        if speed.is_paused or not (wanted or given_back or debt_us):
+            return
+        call = scripts.grant_starts(
+            self._keys,
+            page_us=round(1000 * permits.page_ms),
+            bytes_us=round(1000 * permits.bytes_ms),
+            debt_us=debt_us,
+            wanted=wanted,
+            share=math.ceil(ASK_MS / permits.step_ms / max(1, nodes)),
+            given_back=given_back,
+            horizon_ms=HORIZON_MS,
+        )
+        [starts] = await self._client.run([call])
+        if speed != self.speed:
+            return  # granted by a speed that is no more
+        now_ms = self._clock.monotonic_ms()
+        permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
+        self._serve_waiters()
+        self.wake()

@@ -1,0 +1,151 @@
+r"""URLs that were in process when a node died, and how they are tried again (steps 9 to 11); memory only.
+
+Most of them have nothing to do with the death. So they are tried few at a time, and alone once they have no more than
+one death left: then nothing else is in process in their node. One that ends is a suspect no more.
+
+    taken -> put -> alone -> told Redis (`trials`) -> started, nothing else in process -> ended -> cleared
+                \-> few ------------------------------> started, few others in process --/
+
+A URL is a dead letter when it was alone at its last death, and at `BIGCRAWL_DEATHS_MAX` of them its page was there.
+Deaths while it was still being fetched count half: most often somebody else has ended that node.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.records.held import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.crawl.in_process import InProcess
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.suspicion import Suspicion
+
+
+FEW = 8  # URLs in process, of whatever kind, while suspects are
+
+
+class Suspects:
+    """The suspects that a node holds."""
+
+    def __init__(self, in_process: InProcess, clock: Clock, deaths_max: int) -> None:
+        self._in_process = in_process
+        self._clock = clock
+        self._deaths_max = deaths_max
+        self._few: deque[HeldUrl] = deque()
+        self._alone: deque[HeldUrl] = deque()
+        self._told: deque[HeldUrl] = deque()  # one at most: Redis knows that it is tried alone
+        self._tried: dict[HeldUrl, int] = {}  # in process: since when, monotonic ms
+        self._lone: HeldUrl | None = None  # in process, and nothing else
+        self._waiting_since_ms = 0  # monotonic
+        self.proven: list[HeldUrl] = []  # to become dead letters
+        self.cleared: list[HeldUrl] = []  # ended; Redis may forget that they were suspects
+        self.wake_engine: Callable[[], None] = lambda: None
+
+    def __repr__(self) -> str:
+        return f"<Suspects waiting={self.waiting} tried={len(self._tried)}>"
+
+    def __len__(self) -> int:
+        return self.waiting + len(self._tried)
+
+    @property
+    def waiting(self) -> int:
+        """Suspects that may be fetched and are not yet."""
+        return len(self._few) + len(self._alone) + len(self._told)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `trials` may have something to do."""
+        return bool(self.proven or self.cleared or len(self))
+
+    def note_taken(self, held: HeldUrl, suspicion: Suspicion) -> bool:
+        """A suspect was taken; whether it is proven to be poison, and so goes no further."""
+        held.suspicion = suspicion
+        if suspicion.is_proof(self._deaths_max):
+            self.proven.append(held)
+            return True
+        return False
+
+    def put(self, held: HeldUrl) -> None:
+        """A suspect may be fetched, as far as its host goes."""
+        assert held.suspicion is not None, "a suspect has a suspicion"
+        if not self.waiting:
+            self._waiting_since_ms = self._clock.monotonic_ms()
+        (self._alone if held.suspicion.wants_solitude(self._deaths_max) else self._few).append(held)
+
+    def next_ones(self, others: deque[HeldUrl]) -> deque[HeldUrl]:
+        """From which line a URL may be started now, `others` being that of all who are no suspects."""
+        if self._lone is not None:
+            return deque()
+        if self._alone or self._told:
+            return deque() if len(self._in_process) else self._told
+        return deque() if len(self._in_process) >= FEW else self._few or others
+
+    def note_started(self, held: HeldUrl) -> None:
+        """The engine has the request of a suspect."""
+        assert held.suspicion is not None, "a suspect has a suspicion"
+        self._tried[held] = self._clock.monotonic_ms()
+        if held.suspicion.wants_solitude(self._deaths_max):
+            self._lone = held
+
+    def note_done(self, held: HeldUrl) -> None:
+        """The engine is done with a URL, a suspect or another one: there is room for the next."""
+        self._tried.pop(held, None)
+        if self._lone is held:
+            self._lone = None
+        self.wake_engine()
+
+    # --- for `trials`
+
+    def next_alone(self) -> HeldUrl | None:
+        """The suspect to tell Redis of, now that nothing is in process."""
+        self._drop_ended()
+        if self._told or not self._alone or len(self._in_process):
+            return None
+        return self._alone[0]
+
+    def note_told(self, held: HeldUrl) -> None:
+        """Redis knows that it is tried alone."""
+        if held in self._alone and held.stage is Stage.BUFFERED:
+            self._alone.remove(held)
+            self._told.append(held)
+            self.wake_engine()
+
+    def overdue(self, patience_ms: int) -> list[HeldUrl]:
+        """Those that wait, when they have made others wait for so long."""
+        self._drop_ended()
+        if not self.waiting or self._clock.monotonic_ms() - self._waiting_since_ms < patience_ms:
+            return []
+        return [*self._few, *self._alone, *self._told]
+
+    def outlasting(self, patience_ms: int) -> list[HeldUrl]:
+        """Those that have been in process for so long, and longer the more speaks against them."""
+        if not self._tried:
+            return []
+        since_ms = self._clock.monotonic_ms() - patience_ms
+        return [
+            held
+            for held, started_ms in self._tried.items()
+            if held.suspicion is not None and started_ms <= since_ms - patience_ms * (held.suspicion.deaths - 1)
+        ]
+
+    def is_lone(self, held: HeldUrl) -> bool:
+        """Whether it is in process, and nothing else may be."""
+        return self._lone is held
+
+    def let_others_go_on(self, held: HeldUrl) -> None:
+        """It stays in process, but is no more tried apart from others."""
+        if held in self._tried:
+            self.note_done(held)
+
+    def _drop_ended(self) -> None:
+        """Those that were given back, or are another node's now, do not wait any more."""
+        for line in (self._few, self._alone, self._told):
+            if any(held.stage is not Stage.BUFFERED for held in line):
+                kept = [held for held in line if held.stage is Stage.BUFFERED]
+                line.clear()
+                line.extend(kept)

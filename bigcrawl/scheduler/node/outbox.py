@@ -1,0 +1,268 @@
+"""Links leave a node (step 3): a bounded wait of discovered URLs, sent to inboxes in numbered batches.
+
+A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
+number n only after n-1: when a command of a pipeline is refused, those behind it wait for it. What was sent in the last
+seconds is kept, so that a Redis that forgot them gets it again.
+
+An inbox that lacks even the batch before the first one that waits has forgotten: Redis lost more than is kept here, or
+heard nothing of this node for a day. Then nobody can say what n-1 was, and the node begins a new session of that inbox,
+numbered from 1. Redis takes nothing of an earlier session after that, so that a late message does no harm.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.node.recent_keys import RecentKeys
+from bigcrawl.scheduler.node.unfolded import Unfolded
+from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.node.link_graph import LinkGraph
+
+BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
+BATCH_BYTES_MAX = 1 << 18  # and one of large requests, before it is compressed; one that is larger goes alone
+# More than BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs have: requests with large bodies fill memory before they reach that.
+OUTBOX_BYTES_MAX = 64 << 20
+# Redis with AOF everysec forgets one second at most, two when its disk is slow. A page that a reconciliation says has
+# ended was acknowledged three seconds ago at most, and its links were sent some time before: they must be here then.
+KEEP_SENT_MS = 10_000
+KEEP_SENT_LEAST_MS = 3_000  # when it is more than the outbox may hold
+# Places for keys that were sent, 2 MB: most links lead where others just led.
+RECENT_KEYS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """One message to an inbox.
+
+    Attributes:
+        offered_before: URLs that had been offered to the outbox when the batches before it were made.
+    """
+
+    partition: int
+    session: int
+    number: int
+    data: bytes
+    urls: int
+    edges: bytes
+    offered_before: int
+
+
+class Outbox:
+    """Discovered URLs on their way to the partitions' inboxes.
+
+    `offered` and `flushed` count URLs from the start of the node: everything that was offered when `offered`
+    was n is in Redis once `flushed` has reached n. That is the barrier an acknowledgement waits for.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        crawl: str,
+        urls_max: int,
+        clock: Clock,
+        link_graph: LinkGraph | None = None,
+        partitions: int = 1,
+    ) -> None:
+        self._node = node
+        self._crawl = crawl
+        self._urls_max = urls_max
+        self._clock = clock
+        self._waiting: dict[int, list[QueuedUrl]] = {}
+        self._waiting_bytes = 0
+        self._unsent: deque[_Batch] = deque()
+        self._unsent_bytes = 0
+        self._sent: deque[tuple[int, _Batch]] = deque()
+        self._sent_bytes = 0
+        self._numbers: dict[int, int] = {}
+        self._sessions: dict[int, int] = {}  # of partitions that are beyond their first
+        self._recent = RecentKeys(RECENT_KEYS)
+        self._link_graph = link_graph
+        self.unfolded = Unfolded(crawl, partitions, urls_max)
+        self._flushed_partitions: set[int] = set()
+        self._sealed = 0  # of the URLs offered, those in batches
+        self.offered = 0
+        self.flushed = 0
+        self.dropped_recent = 0
+
+    def __repr__(self) -> str:
+        return f"<Outbox waiting={self.waiting} unsent={len(self._unsent)} offered={self.offered}>"
+
+    @property
+    def waiting(self) -> int:
+        """URLs that Redis has not taken yet, and some that it has where others of the same flush were refused."""
+        return self.offered - self.flushed
+
+    @property
+    def is_full(self) -> bool:
+        """Whether spiders must wait before they offer more; what is offered all the same is kept."""
+        return self.waiting >= self._urls_max or self._waiting_bytes + self._unsent_bytes >= OUTBOX_BYTES_MAX
+
+    def offer(self, url: QueuedUrl, partition: int) -> None:
+        """Take a URL on its way; O(1), no I/O, never refused."""
+        self._waiting.setdefault(partition, []).append(url)
+        self._waiting_bytes += len(url.body)
+        self.offered += 1
+
+    def not_recent(self, keys: KeyArray) -> list[int]:
+        """Where the keys, different ones, stand of which no checked URL was offered lately; they count as offered now.
+
+        The others are dropped: their first sighting is in the outbox or in Redis already, and an
+        acknowledgement waits for both alike.
+        """
+        fresh: list[int] = self._recent.new(keys).tolist()
+        self.dropped_recent += len(keys) - len(fresh)
+        return fresh
+
+    def is_recent(self, key: int) -> bool:
+        """Whether a checked URL of this key was offered lately; it counts as offered now."""
+        is_recent = not self._recent.is_new(key)
+        self.dropped_recent += is_recent
+        return is_recent
+
+    async def flush(self, client: RedisClient) -> int:
+        """Send everything that waits; return the URLs sent.
+
+        Raises:
+            TransientStoreError: Redis did not take all; the rest goes in the same order next time.
+        """
+        before = self.flushed
+        self._seal()
+        while batches := self._next_batches():
+            results = await client.run_each([self._call(batch) for batch in batches])
+            failed = self._note_sent(batches, results)
+            if failed is not None:
+                raise failed
+        self._forget_old(self._clock.monotonic_ms())
+        return self.flushed - before
+
+    def take_flushed_partitions(self) -> set[int]:
+        """The partitions that got batches since this was last asked."""
+        flushed, self._flushed_partitions = self._flushed_partitions, set()
+        return flushed
+
+    def tell_again(self) -> None:
+        """Redis may have forgotten: queue again what was sent in the last seconds, and drop nothing as sent before.
+
+        What it forgot beyond that comes from pages whose end it forgot as well, and they are fetched again.
+        """
+        self._unsent.extendleft(batch for _, batch in reversed(self._sent))
+        self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
+        self._sent.clear()
+        self._sent_bytes = 0
+        self._recent.clear()
+        if self._link_graph is not None:
+            self._link_graph.tell_again()
+        self.unfolded.forget()
+
+    def _seal(self) -> None:
+        """Turn waiting URLs into numbered batches."""
+        waiting, self._waiting = self._waiting, {}
+        is_small = self._waiting_bytes <= BATCH_BYTES_MAX
+        for partition, urls in waiting.items():
+            if is_small and len(urls) <= BATCH_URLS_MAX:
+                self._add_batch(partition, urls)
+                continue
+            for portion in _portions(urls):
+                self._add_batch(partition, portion)
+        if self._link_graph is not None:
+            for partition in self._link_graph.overdue():
+                self._add_batch(partition, ())
+        self._waiting_bytes = 0
+        self._sealed = self.offered
+        if not self._unsent:
+            self.flushed = self._sealed
+
+    def _add_batch(self, partition: int, urls: Sequence[QueuedUrl]) -> None:
+        number = self._numbers.get(partition, 0) + 1
+        self._numbers[partition] = number
+        edges = self._link_graph.take(partition) if self._link_graph is not None else b""
+        session = self._sessions.get(partition, 1)
+        batch = _Batch(partition, session, number, encode_batch(urls), len(urls), edges, self._sealed)
+        self._unsent.append(batch)
+        self._unsent_bytes += len(batch.data)
+
+    def _next_batches(self) -> list[_Batch]:
+        """What may be sent at once: of each inbox one session, for a later one would shut out what is left of it."""
+        if not self._sessions:
+            return list(self._unsent)
+        sessions: dict[int, int] = {}
+        return [batch for batch in self._unsent if sessions.setdefault(batch.partition, batch.session) == batch.session]
+
+    def _call(self, batch: _Batch) -> scripts.Call[str | None]:
+        keys = partition_keys(self._crawl, batch.partition)
+        return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges)
+
+    def _note_sent(self, batches: list[_Batch], results: list[Any]) -> BigcrawlError | None:
+        """Keep what was not taken, in its order; begin a new session of each inbox that has forgotten.
+
+        Returns:
+            The first error among the results.
+        """
+        failed: BigcrawlError | None = None
+        now_ms = self._clock.monotonic_ms()
+        taken: set[int] = set()  # by identity
+        held_up: set[int] = set()  # partitions with a batch that was not taken
+        forgetful: set[int] = set()
+        for batch, result in zip(batches, results, strict=True):
+            if isinstance(result, str):
+                taken.add(id(batch))
+                self._flushed_partitions.add(batch.partition)
+                self._sent.append((now_ms, batch))
+                self._sent_bytes += len(batch.data)
+                if result:
+                    self.unfolded.note(batch.partition, result, batch.urls)
+                continue
+            if isinstance(result, BigcrawlError):
+                failed = failed or result
+            elif batch.partition not in held_up:
+                forgetful.add(batch.partition)
+            held_up.add(batch.partition)
+        if len(taken) == len(self._unsent):
+            self._unsent.clear()
+        else:
+            self._unsent = deque(batch for batch in self._unsent if id(batch) not in taken)
+        for partition in forgetful:
+            self._begin_session(partition)
+        self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
+        self.flushed = max(self.flushed, self._unsent[0].offered_before if self._unsent else self._sealed)
+        return failed
+
+    def _begin_session(self, partition: int) -> None:
+        """Number what waits for the partition from 1."""
+        session = self._sessions[partition] = self._sessions.get(partition, 1) + 1
+        number = 0
+        for at, batch in enumerate(self._unsent):
+            if batch.partition == partition:
+                number += 1
+                self._unsent[at] = replace(batch, session=session, number=number)
+        self._numbers[partition] = number
+
+    def _forget_old(self, now_ms: int) -> None:
+        while self._sent:
+            keep_ms = KEEP_SENT_MS if self._sent_bytes < OUTBOX_BYTES_MAX else KEEP_SENT_LEAST_MS
+            if self._sent[0][0] >= now_ms - keep_ms:
+                return
+            self._sent_bytes -= len(self._sent.popleft()[1].data)
+
+
+def _portions(urls: list[QueuedUrl]) -> Iterator[list[QueuedUrl]]:
+    """Cut URLs, in their order, into batches that are bounded."""
+    start = size = 0
+    for at, url in enumerate(urls):
+        if at - start >= BATCH_URLS_MAX or (size + len(url.body) > BATCH_BYTES_MAX and at > start):
+            yield urls[start:at]
+            start, size = at, 0
+        size += len(url.body)
+    yield urls[start:] if start else urls

@@ -1,0 +1,119 @@
+"""Takes URLs off Redis that must not be fetched, for as long as the blacklist covers them (step 10).
+
+A URL was taken before its host, or the address of it, was blacklisted. It goes back into its partition's inbox in the
+one call that ends it, and the owner's next step finds it withheld, on disk. Nothing is fetched and no host waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.member import order_of
+from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
+from bigcrawl.scheduler.rules.blacklist import NOTHING
+
+if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.ownership import Ownership
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.held_urls import HeldUrls
+    from bigcrawl.scheduler.rules.blacklist import Blacklist
+
+logger = logging.getLogger(__name__)
+
+
+class Aside:
+    """The blacklist as this node's doors ask it, and the URLs that are on their way back.
+
+    Attributes:
+        blacklist: the one in force; false while it is empty, so that a page costs one look.
+    """
+
+    def __init__(
+        self, client: RedisClient, held: HeldUrls, ownership: Ownership, connections: int, clock: Clock
+    ) -> None:
+        self._client = client
+        self._now_ms = clock.monotonic_ms
+        self._held = held
+        self._ownership = ownership
+        self._connections = connections
+        self._waiting: list[tuple[HeldUrl, QueuedUrl]] = []
+        self.blacklist: Blacklist = NOTHING
+
+    def __repr__(self) -> str:
+        return f"<Aside {self.blacklist!r} waiting={len(self._waiting)}>"
+
+    def covers(self, held: HeldUrl) -> bool:
+        """Whether a URL that is held must not be fetched, by its host, by itself, or by its address as far as known."""
+        blacklist = self.blacklist
+        if held.address and blacklist.of_address(held.address):
+            return True
+        return blacklist.of_url(held.host, held.fields.body) is not None
+
+    def refuses_address(self, address: str) -> bool:
+        """Whether an address lies in a range."""
+        return self.blacklist.of_address(address) is not None
+
+    def put(self, held: HeldUrl) -> None:
+        """Set a URL aside that was not started; nothing if it was, or has ended."""
+        if held.stage in (Stage.STARTED, Stage.ENDED):
+            return
+        held.stage = Stage.ENDED
+        fields = held.fields
+        by_address = self.blacklist.of_url(held.host, fields.body) is None
+        flags = self.blacklist.marked(fields.flags, by_address=by_address) | UNCHECKED
+        self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
+
+    def sweep(self) -> None:
+        """The blacklist is another one: set aside what it covers and this node holds."""
+        for held in self._held if len(self.blacklist) else ():
+            if held.stage in (Stage.WAITING, Stage.BUFFERED) and not held.refusal and self.covers(held):
+                self.put(held)
+
+    async def flush(self) -> bool:
+        """Tell Redis; whether there was anything to tell.
+
+        Raises:
+            TransientStoreError: Redis is away. What it has not heard it still holds as taken, and gives back when
+                both sides are compared.
+        """
+        if not self._waiting:
+            return False
+        by_partition: dict[OwnedPartition, list[tuple[HeldUrl, QueuedUrl]]] = {}
+        for row in self._waiting:
+            mine = self._ownership.owned.get(row[0].partition)
+            if mine is not None and self._held.drop(row[0]):
+                by_partition.setdefault(mine, []).append(row)
+        self._waiting = []
+        calls = [self._call(mine, rows) for mine, rows in by_partition.items()]
+        results = await self._client.run_each(calls)
+        failed: BigcrawlError | None = None
+        for (mine, rows), result in zip(by_partition.items(), results, strict=True):
+            if isinstance(result, OwnershipLostError):
+                self._ownership.lose(mine)
+            elif isinstance(result, BigcrawlError):
+                failed = TransientStoreError(f"URLs could not be set aside: {result}")
+            else:
+                _note_moved(mine, [held for held, _ in rows], result, self._now_ms())
+        if failed is not None:
+            raise failed
+        return True
+
+    def _call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[list[str]]:
+        urls = [(held.seq, encode_batch([url])) for held, url in rows]
+        return scripts.set_aside_urls(mine.keys, mine.who, self._connections, urls)
+
+
+def _note_moved(mine: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
+    mine.inbox_moved = True
+    mine.due_ms = min(mine.due_ms, *(held.due_ms for held in moved))
+    for held, entry_id in zip(moved, entries, strict=True):
+        mine.note_ended(held.host)
+        if entry_id:
+            mine.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], now_ms)

@@ -1,0 +1,128 @@
+"""What Redis hears of suspects (`handout.suspects`): who is tried alone, who is cleared, who is a dead letter.
+
+That a suspect is tried alone is told before its fetch begins. So whoever takes over from a dead node knows it, on
+another machine too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.records.dead_letters import DeadLetter, pack_letter
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.owner.ownership import Ownership
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_MS = 30_000  # for so long suspects keep a node from fetching anything else; one in process, for each death
+REST_MS = 60_000  # then others are fetched
+BURIED_KEPT = 16
+LETTERS_MAX = 1_000  # of a partition; each has cost several deaths
+
+
+class Trials:
+    """The node's side of `try_suspect` and `bury_url`; driven by the pump."""
+
+    def __init__(self, client: RedisClient, ownership: Ownership, handout: Handout) -> None:
+        self._client = client
+        self._ownership = ownership
+        self._handout = handout
+        self._suspects = handout.suspects
+        self._buried: deque[tuple[int, DeadLetter]] = deque(maxlen=BURIED_KEPT)  # by partition, the latest
+        self._untold: list[tuple[int, DeadLetter]] = []  # of those, for a Redis that may have forgotten them
+
+    def __repr__(self) -> str:
+        return f"<Trials of {self._suspects!r}>"
+
+    @property
+    def have_news(self) -> bool:
+        """Whether there may be something to tell."""
+        return self._suspects.has_news or bool(self._untold)
+
+    async def flush(self) -> None:
+        """Tell Redis what there is to tell.
+
+        Raises:
+            TransientStoreError: Redis is away; it is told again.
+            OwnershipLostError: a partition has another owner.
+        """
+        await self._bury()
+        await self._clear()
+        held = self._suspects.next_alone()
+        if held is not None:
+            await self._announce(held)
+        for held in self._suspects.overdue(PATIENCE_MS):
+            self._handout.give_back(held, REST_MS)
+        for held in self._suspects.outlasting(PATIENCE_MS):
+            await self._let_others_go_on(held)
+
+    def tell_again(self) -> None:
+        """Redis was restarted and may have forgotten the latest letters."""
+        since_ms = self._client.now_ms() - KEEP_ENDED_MS
+        self._untold = [row for row in self._buried if row[1].died_ms >= since_ms]
+
+    async def _announce(self, held: HeldUrl) -> None:
+        mine = self._ownership.owned.get(held.partition)
+        if mine is None:
+            return  # it is dropped with the partition
+        assert held.suspicion is not None, "a suspect has a suspicion"
+        [is_taken] = await self._client.run([scripts.try_suspect(mine.keys, mine.who, held.seq)])
+        if is_taken:
+            logger.warning(
+                "%(url)s was in process when a node died, %(deaths)d times by now; it is tried alone",
+                {"url": held.url, "deaths": held.suspicion.deaths},
+            )
+            self._suspects.note_told(held)
+        else:
+            self._handout.give_back(held, 0)
+
+    async def _clear(self) -> None:
+        """Suspects that have ended are none any more."""
+        cleared = list(self._suspects.cleared)
+        if cleared:
+            rows = [(self._ownership.owned.get(held.partition), held) for held in cleared]
+            await self._client.commands([("HDEL", mine.keys.deaths, held.seq) for mine, held in rows if mine])
+            for mine, held in rows:
+                if mine is not None:
+                    mine.suspects.pop(held.seq, None)
+            del self._suspects.cleared[: len(cleared)]
+
+    async def _let_others_go_on(self, held: HeldUrl) -> None:
+        mine = self._ownership.owned.get(held.partition)
+        if mine is not None and self._suspects.is_lone(held):
+            await self._client.run([scripts.try_suspect(mine.keys, mine.who, held.seq, alone=False)])
+        self._suspects.let_others_go_on(held)
+
+    async def _bury(self) -> None:
+        """Make dead letters of those that are proven to be poison: first the letter, then the end."""
+        for partition, letter in list(self._untold):
+            await self._send(partition, letter)
+            self._untold.remove((partition, letter))
+        for held in list(self._suspects.proven):
+            if held.stage is not Stage.ENDED and held.partition in self._ownership.owned:
+                assert held.suspicion is not None, "a suspect has a suspicion"
+                letter = DeadLetter.of(held, held.suspicion.deaths, self._client.now_ms())
+                await self._send(held.partition, letter)
+                self._buried.append((held.partition, letter))
+                logger.error(
+                    "%(url)s is a dead letter: it was in process at %(deaths)d deaths of nodes, alone at the last; "
+                    "see scrapy frontier dead",
+                    {"url": held.url, "deaths": held.suspicion.deaths},
+                )
+                self._handout.end_as_poison(held)
+            self._suspects.proven.remove(held)
+
+    async def _send(self, partition: int, letter: DeadLetter) -> None:
+        mine = self._ownership.owned.get(partition)
+        if mine is not None:
+            call = scripts.bury_url(mine.keys, mine.who, letter.key, pack_letter(letter), LETTERS_MAX)
+            await self._client.run([call])

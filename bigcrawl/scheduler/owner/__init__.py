@@ -1,0 +1,1 @@
+"""The partitions that this node owns: claimed, stepped, kept durable, released (steps 4 to 8)."""

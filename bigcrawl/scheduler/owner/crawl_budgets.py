@@ -1,0 +1,167 @@
+"""What the whole crawl says of pay-level domains (STAR, step 5): ranks from all partitions, rules set by hand.
+
+A PLD's in-degree is counted by the owner of its partition; its rank is among the PLDs of all of them. So each owner
+publishes how the in-degrees of its partitions are spread (`in_degrees`), and each node makes its budgets of the sum,
+every half minute: ranks change slowly, and a turn lasts longer. Rules that the operator sets while the crawl runs
+are read with them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.budgets.allowances import make_budgets
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, sum_published
+from bigcrawl.scheduler.budgets.policies import NO_POLICY, make_policy
+from bigcrawl.scheduler.budgets.traps import divided
+from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.rules.blacklist import NOTHING
+from bigcrawl.scheduler.rules.budget_rules import merge_rules, parse_rules, read_live_rules
+from bigcrawl.scheduler.rules.rule_book import RuleBook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.budgets.allowances import Budgets
+    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.scheduler.rules.blacklist import Blacklist
+    from bigcrawl.scheduler.rules.budget_rules import Rule
+    from bigcrawl.url.key import PldKey
+
+logger = logging.getLogger(__name__)
+
+REFRESH_MS = 30_000
+"""A rule set by hand is in force after so long at most."""
+
+
+class Reputation:
+    """One node's view of it.
+
+    Attributes:
+        budgets: what partitions are to ask; None where there are no budgets at all.
+        pld_of: a host's PLD.
+        pld_key: the key of a PLD.
+        stale_ms: monotonic; when it should be looked at again.
+    """
+
+    def __init__(
+        self, config: Config, client: RedisClient, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey]
+    ) -> None:
+        """Check the settings; no budgets are made before `begin`.
+
+        Raises:
+            ConfigError: no such policy, or a rule that is none.
+        """
+        self._config = config
+        self._client = client
+        self._keys = CrawlKeys(config.crawl.name)
+        make_policy(config.budget, EMPTY_COUNTS)
+        self._rules = parse_rules(config.budget.rules)
+        self._live: dict[str, Rule] = {}
+        self._published: dict[int, InDegreeCounts] = {}
+        self._counts = EMPTY_COUNTS
+        self.pld_of = pld_of
+        self.pld_key = pld_key
+        self.stale_ms = 0
+        self.budgets: Budgets | None = None
+        self._book = RuleBook({}, pld_of, pld_key)
+        self._limits_bytes = False
+        self._blacklist: Blacklist = NOTHING
+        self._new_blacklist: Blacklist = NOTHING
+        self._withholds: Callable[[QueuedUrl], bool] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Reputation {self._counts!r} {self.budgets!r}>"
+
+    def begin(self) -> None:
+        """Make budgets without counts; the crawl's list of suffixes is known from here on."""
+        self.budgets = self._new_budgets()
+
+    def publish_again(self) -> None:
+        """Redis was restarted and may have forgotten what was published last: the next look tells all of it."""
+        self._published.clear()
+        self.stale_ms = 0
+
+    def note_blacklist(self, blacklist: Blacklist) -> None:
+        """Partitions are to withhold what this covers; the next look tells them."""
+        self._new_blacklist = blacklist
+        self.stale_ms = 0
+
+    @property
+    def withholds(self) -> Callable[[QueuedUrl], bool] | None:
+        """What partitions ask whether a URL stays on disk; None where nothing does. One object for a blacklist."""
+        return self._withholds
+
+    async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
+        """Publish what these partitions count and read what all do; True when budgets are others now.
+
+        Raises:
+            TransientStoreError: Redis is away; what was not told is told again.
+        """
+        changed = self._changed(owned)
+        rows = [("HSET", self._keys.in_degrees, partition, c.to_bytes()) for partition, c in changed.items()]
+        *_, published, live = await self._client.commands(
+            [*rows, ("HVALS", self._keys.in_degrees), ("HGETALL", self._keys.rules)]
+        )
+        self._published |= changed
+        counts, unreadable = sum_published(published)
+        if unreadable:
+            logger.warning("%(count)d partitions' in-degrees cannot be read and are left out", {"count": unreadable})
+        fields = live if isinstance(live, dict) else dict(zip(live[::2], live[1::2], strict=True))
+        rules, faults = read_live_rules(fields)
+        for fault in faults:
+            logger.warning("%(fault)s; it is left out", {"fault": fault})
+        return self._note(counts, rules)
+
+    def budgets_of(self, partition: Partition, hosts: Sequence[str]) -> list[int]:
+        """The budgets of the PLDs of hosts of a partition, URLs a turn.
+
+        Raises:
+            TransientStoreError, CorruptionError: the partition cannot be read.
+        """
+        if self.budgets is None:
+            return [0] * len(hosts)
+        plds = np.array([self.pld_key(self.pld_of(host)) for host in hosts], dtype=np.uint64)
+        budgets = self.budgets.budgets(plds, partition.in_degrees(plds))
+        divisors = partition.trap_divisors(plds)
+        found: list[int] = (budgets if divisors is None else divided(budgets, divisors)).tolist()
+        return found
+
+    def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
+        if self._config.budget.policy == NO_POLICY:
+            return {}
+        counts = {mine.keys.partition: mine.disk.in_degree_counts for mine in owned}
+        return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
+
+    def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:
+        is_same_list = self._new_blacklist is self._blacklist
+        self._blacklist = self._new_blacklist
+        if not is_same_list:
+            self._withholds = self._blacklist.asked
+        if (counts, rules) == (self._counts, self._live):
+            return not is_same_list
+        self._counts, self._live = counts, rules
+        self.budgets = self._new_budgets()
+        return True
+
+    def bytes_account(self, host: str, url: str) -> int | None:
+        """The account that a URL's body counts for, if its bytes are limited by a rule."""
+        if not self._limits_bytes:
+            return None
+        limit = self._book.for_url(host, url).fetched_bytes
+        return limit.account if limit else None
+
+    def _new_budgets(self) -> Budgets | None:
+        rules = merge_rules(self._rules, self._live)
+        self._book = RuleBook(rules, self.pld_of, self.pld_key)
+        self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())
+        return make_budgets(self._config.budget, self._counts, self._book, look_at_address)

@@ -1,0 +1,115 @@
+"""Partitions with damaged files: set apart, so that the others go on, and taken up again when they are sound.
+
+    damage met -> said, marked in Redis, drained, released -> looked at, ever more seldom -> every byte sound: claimed
+
+The mark, `damaged` in the partition's state, keeps every node from opening it before all its files were read: else it
+would cost one node after the other its partition. Its URLs wait meanwhile, and the crawl is not finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.partition.partition import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import CrawlConfig
+    from bigcrawl.redisdb.client import RedisClient
+
+logger = logging.getLogger(__name__)
+
+LOOK_MS, LOOK_MS_MAX = 60_000, 3_600_000  # between two looks at all of its bytes; twice as long each time
+
+
+def is_damage(error: object) -> bool:
+    """Whether an error says that a file is damaged, or that its medium is."""
+    if isinstance(error, TransientStoreError):
+        return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EIO
+    return isinstance(error, CorruptionError)
+
+
+class DamagedPartitions:
+    """What this node knows of partitions that must not be opened."""
+
+    def __init__(self, config: CrawlConfig, client: RedisClient, clock: Clock) -> None:
+        self._config = config
+        self._client = client
+        self._clock = clock
+        self._looks: dict[int, int] = {}  # of those set apart: when to look at them, monotonic ms
+        self._waits: dict[int, int] = {}  # how long was waited for the last look, ms
+        self._checked: set[int] = set()  # sound since, and to be claimed whatever the mark says
+        self._look: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<DamagedPartitions {sorted(self._looks)}>"
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether the bytes of one are being read."""
+        return self._look is not None and not self._look.done()
+
+    def note(self, partition: int, error: BigcrawlError) -> None:
+        """Say what is damaged, and set the partition apart."""
+        logger.error(
+            "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. Mend or restore its "
+            "files, which `scrapy frontier verify` names: it is taken up again by itself, or at the next start",
+            {"partition": partition, "error": error},
+        )
+        self._wait(partition)
+
+    async def sound(self, partitions: Iterable[int]) -> list[int]:
+        """Return those that may be claimed: not set apart, by this node or another, or sound since.
+
+        Raises:
+            TransientStoreError: Redis is away.
+        """
+        new = sorted(set(partitions) - self._looks.keys())
+        marks = await self._client.commands(
+            [("HGET", partition_keys(self._config.name, partition).state, "damaged") for partition in new]
+        )
+        marked = {p for p, mark in zip(new, marks, strict=True) if int(mark or 0)}
+        self._looks |= dict.fromkeys(marked - self._checked, 0)
+        self._checked -= set(new)
+        if due := [p for p in partitions if self._looks.get(p, 1 << 62) <= self._clock.monotonic_ms()]:
+            self._begin_look(due[0])
+        return [p for p in new if p not in self._looks]
+
+    async def close(self) -> None:
+        """End a look that is under way."""
+        if self._look is not None:
+            self._look.cancel()
+            await asyncio.gather(self._look, return_exceptions=True)
+
+    def _begin_look(self, partition: int) -> None:
+        if not self.is_looking:
+            self._look = asyncio.create_task(self._look_at(partition))
+
+    async def _look_at(self, partition: int) -> None:
+        problem = await asyncio.to_thread(_problem_of, self._config.crawl_dir / f"p{partition:04d}")
+        if problem is not None:
+            self.note(partition, problem)
+            return
+        logger.info("partition %(partition)d is sound; it is taken up again", {"partition": partition})
+        del self._looks[partition]
+        self._checked.add(partition)
+
+    def _wait(self, partition: int) -> None:
+        wait_ms = min(2 * self._waits.get(partition, LOOK_MS // 2), LOOK_MS_MAX)
+        self._waits[partition] = wait_ms
+        self._looks[partition] = self._clock.monotonic_ms() + wait_ms
+
+
+def _problem_of(directory: Path) -> BigcrawlError | None:
+    try:
+        return next(iter(Partition.verify(directory)), None)
+    except BigcrawlError as error:
+        return error

@@ -1,0 +1,213 @@
+"""Brings Redis and this node in line after a doubt: what is taken, what has ended, how much is hot (steps 7 to 14).
+
+A doubt is a call of a partition's owner whose reply is lost: it was carried out, or not, or will be. The client notes
+whose call it was, and before the node takes anything more, each of these partitions is compared, in one call:
+
+- What Redis holds as taken is made what the node holds. Nobody has begun to fetch the others, and so no host waits.
+- An end that was told was carried out if its URL is taken no more, and is not told again.
+- The *generation* rises. From then on Redis refuses what the node sent before, however late it arrives. A call of the
+  node's own that was under way is refused too, and made again.
+- What the node counts of Redis is told anew, as it is at that moment. The reply to a call of an earlier generation
+  changes no count any more: it was carried out before, and is counted, or refused.
+
+After a Redis that forgot its last seconds, every partition was claimed again. Then URLs that ended or were moved to
+disk lately may be queued again and are taken out, and every host rests its delay, for its last fetch may be forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, TypeVar
+
+from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.records.member import order_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import Call, Identity, Reconciled
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.held_urls import HeldUrls
+
+T = TypeVar("T")
+PORTION_BYTES = 2_000_000  # of one call: some 30,000 URLs that have ended, or those held with very long requests
+ROW_BYTES = 64  # of a row, about, but for the URL's member
+
+
+@dataclass(slots=True)
+class _Portion:
+    """What one call says; see `reconcile_partition`."""
+
+    held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
+    told: list[tuple[int]] = field(default_factory=list)
+    ended: list[tuple[int, str, int]] = field(default_factory=list)
+    places: list[tuple[str, int]] = field(default_factory=list)
+    rests: dict[str, int] = field(default_factory=dict)
+
+
+class Reconciliation:
+    """Of the partitions of a node; it counts the node's generations, which claims begin as well.
+
+    Args:
+        client: of the crawl's Redis.
+        held: what the node holds.
+        clock: of the node.
+        delay_ms: that every host rests after a Redis that forgot.
+    """
+
+    def __init__(self, client: RedisClient, held: HeldUrls, clock: Clock, delay_ms: int) -> None:
+        self._client = client
+        self._held = held
+        self._clock = clock
+        self._delay_ms = delay_ms
+        self._generations = count(1)
+        self.note_ended: Callable[[OwnedPartition, list[HeldUrl]], None] = _nobody_waits
+
+    def __repr__(self) -> str:
+        return f"<Reconciliation held={len(self._held)}>"
+
+    def next_generation(self) -> int:
+        """A number above all that this node has given away."""
+        return next(self._generations)
+
+    async def run(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
+        """Compare partitions; those that turn out to be another node's.
+
+        Args:
+            partitions: of this node. Nothing may be taken or ended meanwhile.
+            has_forgotten: whether Redis lost its last seconds.
+
+        Raises:
+            TransientStoreError: Redis did not answer for all; the client knows which are in doubt still.
+        """
+        held = self._held.by_partitions(mine.keys.partition for mine in partitions)
+        works = [_Work(mine, held[mine.keys.partition], self.next_generation()) for mine in partitions]
+        for work in works:
+            work.portions = _in_portions(self._rows(work.mine, work.held, has_forgotten=has_forgotten))
+        lost, failed = [], None
+        while works:
+            results = await self._client.run_each(
+                [work.next_call(self._delay_ms if has_forgotten else 0) for work in works]
+            )
+            for work, result in zip(works, results, strict=True):
+                if isinstance(result, BigcrawlError):
+                    work.portions.clear()
+                    if isinstance(result, OwnershipLostError):
+                        lost.append(work.mine)
+                    else:
+                        failed = failed or result
+                else:
+                    work.ended += result.ended
+                    if not work.portions:
+                        self._settle(work, result)
+            works = [work for work in works if work.portions]
+        if failed is not None:
+            raise failed
+        return lost
+
+    def _settle(self, work: _Work, last: Reconciled) -> None:
+        ended = set(work.ended)
+        self.note_ended(work.mine, [url for url in work.held if url.seq in ended])
+        work.mine.settle(work.who, last, [url.host for url in work.held if url.seq not in ended])
+
+    def _rows(self, mine: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
+        if not has_forgotten:
+            rows = [_row(url) for url in held if not url.is_told]
+            return _Portion(rows, [(url.seq,) for url in held if url.is_told])
+        rows = [_row(url) for url in held]
+        places = [place for url in held for place in _places(url)]
+        partition = mine.keys.partition
+        ended = self._held.ended_lately(partition)
+        gone = {url.seq for url in (*held, *ended)}
+        places += [place for url in self._held.lately_of(partition) if url.seq in gone for place in _places(url)]
+        places += mine.moved.merged(mine.disk.inbox_id)
+        rests = self._held.rests(partition, self._clock.monotonic_ms())
+        return _Portion(rows, [], [_row(url)[:3] for url in ended], places, rests)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One partition's comparison."""
+
+    mine: OwnedPartition
+    held: list[HeldUrl]
+    generation: int
+    portions: list[_Portion] = field(default_factory=list)
+    sent: int = 0
+    ended: list[int] = field(default_factory=list)
+    earlier: list[tuple[int]] = field(default_factory=list)
+
+    @property
+    def who(self) -> Identity:
+        return replace(self.mine.who, generation=self.generation)
+
+    def next_call(self, delay_ms: int) -> Call[Reconciled]:
+        portion = self.portions.pop(0)
+        is_last = not self.portions
+        self.sent += 1
+        call = scripts.reconcile_partition(
+            self.mine.keys,
+            self.who,
+            self.sent,
+            delay_ms,
+            portion.held,
+            self.earlier if is_last else (),
+            portion.told,
+            portion.ended,
+            portion.places,
+            portion.rests,
+            is_last=is_last,
+        )
+        self.earlier += [*((row[0],) for row in portion.held), *portion.told]
+        return call
+
+
+def _in_portions(whole: _Portion) -> list[_Portion]:
+    """Portions of so many bytes; what is held comes first, for a URL must never be nowhere."""
+    rows = len(whole.held) + len(whole.told) + len(whole.ended) + len(whole.places) + len(whole.rests)
+    if ROW_BYTES * rows + sum(len(row[3]) for row in whole.held) <= PORTION_BYTES:
+        return [whole]
+    portions = [_Portion(held=rows) for rows in _pieces(whole.held, lambda row: len(row[3]))]
+    portions += [_Portion(told=rows) for rows in _pieces(whole.told)]
+    portions += [_Portion(ended=rows) for rows in _pieces(whole.ended)]
+    portions += [_Portion(places=rows) for rows in _pieces(whole.places)]
+    portions += [_Portion(rests=dict(rows)) for rows in _pieces(list(whole.rests.items()))]
+    return portions
+
+
+def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> Iterator[list[T]]:
+    """The rows in pieces of so many bytes; one that is larger goes alone."""
+    piece: list[T] = []
+    size = 0
+    for row in rows:
+        row_bytes = ROW_BYTES + more_bytes(row)
+        if piece and size + row_bytes > PORTION_BYTES:
+            yield piece
+            piece, size = [], 0
+        piece.append(row)
+        size += row_bytes
+    if piece:
+        yield piece
+
+
+def _nobody_waits(mine: OwnedPartition, ended: list[HeldUrl]) -> None:
+    """Until somebody tells ends."""
+
+
+def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:
+    return url.seq, url.host, _order(url), url.member
+
+
+def _order(url: HeldUrl) -> int:
+    return order_of(url.fields.priority, url.seq)
+
+
+def _places(url: HeldUrl) -> list[tuple[str, int]]:
+    """Where it may stand in its host's queue: before it was taken, and as its end told."""
+    orders = [_order(url)] if url.next_order is None else [_order(url), url.next_order]
+    return [(url.host, order) for order in orders]

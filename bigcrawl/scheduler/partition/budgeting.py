@@ -1,0 +1,261 @@
+"""The budget of each new URL, and its place in the turns (step 5): STAR's look-up, then BEAST.
+
+For a step's new URLs: PLD of each host -> in-degree of each PLD -> account and its budget -> turn, with one look-up
+and one update in the table of PLDs, whatever the number of URLs; new edges are counted on the way. The same for each
+portion that is re-read of the over-budget queue. An account is a PLD, or what a rule by hand counts apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from bigcrawl.scheduler.budgets.allowances import COUNTED, Allowances
+from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
+from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
+from bigcrawl.scheduler.budgets.traps import NO_TRAPS, Traps, Turned, divided
+from bigcrawl.url.key import PUBLIC_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.allowances import Totals
+    from bigcrawl.scheduler.budgets.in_degrees import InDegreeArray
+    from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray
+    from bigcrawl.scheduler.budgets.traps import TrapRules
+    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.queues.turns import Turns
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.url.key import PldKey
+
+    PldOf = Callable[[str], str]
+    PldKeyOf = Callable[[str], PldKey]
+    Withholds = Callable[[QueuedUrl], bool]
+
+# A step re-reads no more URLs than this when it is starved, some 40 ms,
+REREAD_STARVED_MAX = 8_192
+# and in portions of this, so that it stops soon after it has found some.
+_REREAD_PORTION = 1_024
+# Otherwise, so many for each URL it admits: above the 2 L - 1 = 12 that IRLbot's crawl needs (Theorem 5),
+_REREAD_PER_ADMITTED = 16
+# and for each that arrives: where pages have a hundred new links, a queue would else never be read to its end.
+_REREAD_PER_ARRIVED = 2
+
+IN_DEGREE_MAX = 2**32 - 1
+
+_NOBODY = np.empty(0, dtype=np.uint64)
+
+
+class Budgets(Protocol):
+    """What a partition asks for budgets; `bigcrawl.scheduler.budgets.allowances` has the one."""
+
+    def allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, totals: Totals) -> Allowances:
+        """Return the account of each URL, and the account's budget: URLs a turn, 0 for nothing of it for now."""
+        ...
+
+
+class Risen(NamedTuple):
+    """In-degrees that have changed, before and after: two arrays of one length."""
+
+    before: InDegreeArray
+    after: InDegreeArray
+
+
+class Budgeting:
+    """Places one step's URLs; it changes the tables and queues it is given."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        turns: Turns,
+        budgets: Budgets | None,
+        pld_of: PldOf | None,
+        pld_key: PldKeyOf | None,
+        traps: TrapRules = NO_TRAPS,
+        withholds: Withholds | None = None,
+    ) -> None:
+        self._withholds = withholds
+        self._tables = tables
+        self._turns = turns
+        self._budgets = budgets
+        self._pld_of = pld_of or _itself
+        self._pld_key = pld_key or PUBLIC_KEYS.of_pld
+        self._traps = Traps(tables.traps, traps)
+        self.turned: tuple[Turned, ...] = ()
+        self._reread_left = REREAD_STARVED_MAX
+
+    def __repr__(self) -> str:
+        return f"<Budgeting {self._budgets!r} {self._turns!r}>"
+
+    def place_arrivals(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> Risen | None:
+        """Place new URLs, in the order they arrived.
+
+        Args:
+            urls: the URLs.
+            linked: PLDs, each as often as its in-degree rises.
+
+        Returns:
+            which in-degrees have risen.
+        """
+        self._reread_some(len(urls) * _REREAD_PER_ARRIVED)  # those that came before them first
+        urls = self._let_through(urls, reread=False)
+        if self._budgets is None and self._turns.is_plain:
+            self._turns.append(urls)
+        elif len(urls) or len(linked):
+            return self._place(urls, linked, reread=False)
+        return None
+
+    def refill(self) -> bool:
+        """Fill the front queues, which are empty, if any turn has URLs or a re-read finds some; whether it did."""
+        turns = self._turns
+        while not turns.advance():
+            if self._reread_left <= 0 or not turns.wants_reread(starved=True):
+                return False
+            self._reread_left -= self._reread(_REREAD_PORTION)
+        return True
+
+    def reread_for(self, admitted: int) -> None:
+        """Go on with a re-read, or begin it when it is due, as far as a step does that admitted so many URLs."""
+        self._reread_some(admitted * _REREAD_PER_ADMITTED)
+
+    def _reread_some(self, count: int) -> None:
+        left = min(REREAD_STARVED_MAX, count)
+        while left > 0 and self._turns.wants_reread(starved=False):
+            left -= self._reread(left)
+
+    def _reread(self, limit: int) -> int:
+        turns = self._turns
+        if not turns.over.is_rereading:
+            turns.begin_reread()
+        urls = turns.next_over_budget(limit)
+        if passing := self._let_through(urls, reread=True):
+            self._place(passing, _NOBODY, reread=True)
+        if not turns.over.is_rereading:
+            turns.end_reread()
+        return len(urls)
+
+    def _let_through(self, urls: Sequence[QueuedUrl], *, reread: bool) -> Sequence[QueuedUrl]:
+        """Withhold what is blacklisted; returns the others."""
+        if self._withholds is None:
+            return urls
+        verdicts = [self._withholds(url) for url in urls]
+        if not any(verdicts):
+            return urls
+        self._turns.withhold([url for url, held in zip(urls, verdicts, strict=True) if held], reread=reread)
+        return [url for url, held in zip(urls, verdicts, strict=True) if not held]
+
+    def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> Risen | None:
+        """Place URLs by account, after in-degrees have risen: of the same PLDs mostly, so all is looked up at once."""
+        table, count = self._tables.plds, len(urls)
+        plds = self._pld_keys(urls)
+        keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
+        _, before = table.values(keys)
+        records, risen = _with_links(before, whose[count:])
+        if urls:
+            if not reread:
+                self._note_shapes(urls, plds)
+            allowed = self._without_traps(self._allow(urls, plds, records["in_degree"][whose[:count]]), plds)
+            if allowed.accounts is not plds and not np.array_equal(allowed.accounts, plds):
+                keys, before, records, whose = self._with_accounts(keys, before, records, allowed.accounts)
+            budgets = np.zeros(len(keys), dtype=np.uint32)
+            budgets[whose[:count]] = allowed.budgets
+            new_hosts = find_new_hosts(self._tables.hosts, *self._hosts(urls, plds, allowed))
+            placed, known = place_with_hosts(
+                new_hosts, whose[:count], records, budgets, self._turns.window, reread=reread
+            )
+            if len(known):
+                self._tables.commit(self._tables.hosts, self._tables.hosts.check_update(known))
+            self._turns.put(self._counted(urls, allowed), placed.turns.tolist(), placed.tiers.tolist(), reread=reread)
+            records = placed.records
+        moved = records != before
+        if moved.any():
+            self._tables.commit(table, table.put(keys[moved], records[moved]))
+        return risen
+
+    def _note_shapes(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> None:
+        noted = self._traps.note(urls, plds)
+        if noted is not None:
+            self._tables.commit(self._tables.traps, self._tables.traps.put(noted.plds, noted.records))
+            self.turned += tuple(Turned(self._pld_of(urls[at].host), standing) for at, standing in noted.turned)
+
+    def _without_traps(self, allowed: Allowances, plds: KeyArray) -> Allowances:
+        """Lower the budgets of PLDs that are taken for traps; accounts and budgets of rules by hand stay."""
+        divisors = self._traps.divisors(plds)
+        if divisors is None:
+            return allowed
+        is_free = allowed.accounts != plds
+        if allowed.by_hand is not None:
+            is_free |= allowed.by_hand
+        return allowed._replace(budgets=divided(allowed.budgets, np.where(is_free, 1, divisors).astype(np.uint32)))
+
+    def _allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray) -> Allowances:
+        if self._budgets is not None:
+            return self._budgets.allow(urls, plds, in_degrees, self._totals_of)
+        nothing = np.zeros(len(urls), dtype=np.bool_)
+        return Allowances(plds, np.full(len(urls), QUOTA_MAX, dtype=np.uint32), nothing, _NOBODY)
+
+    def _with_accounts(
+        self, keys: KeyArray, before: RecordArray, records: RecordArray, accounts: KeyArray
+    ) -> tuple[KeyArray, RecordArray, RecordArray, IndexArray]:
+        """Add the records of accounts that are no PLD among the keys; returns, last, the place of each account."""
+        others = np.setdiff1d(accounts, keys)
+        _, more = self._tables.plds.values(others)
+        keys = np.concatenate((keys, others))
+        order = np.argsort(keys)
+        keys = keys[order]
+        before, records = np.concatenate((before, more))[order], np.concatenate((records, more))[order]
+        return keys, before, records, np.searchsorted(keys, accounts)
+
+    def _counted(self, urls: Sequence[QueuedUrl], allowed: Allowances) -> Sequence[QueuedUrl]:
+        """Count what totals count now; returns the URLs as they are to be queued."""
+        if not len(allowed.counted_in):
+            return urls
+        table = self._tables.totals
+        accounts, counts = np.unique(allowed.counted_in, return_counts=True)
+        _, totals = table.values(accounts)
+        totals["pages"] += counts.astype(np.uint64)
+        self._tables.commit(table, table.put(accounts, totals))
+        pairs = zip(urls, allowed.counted.tolist(), strict=True)
+        return [url._replace(flags=url.flags | COUNTED) if is_counted else url for url, is_counted in pairs]
+
+    def _totals_of(self, accounts: KeyArray) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        _, totals = self._tables.totals.values(accounts)
+        return totals["pages"], totals["bytes"]
+
+    def _hosts(
+        self, urls: Sequence[QueuedUrl], plds: KeyArray, allowed: Allowances
+    ) -> tuple[KeyArray, npt.NDArray[np.bool_]]:
+        """The key of each URL's host, and whether that may cost its PLD anything."""
+        if self._budgets is None:
+            return plds, np.zeros(len(urls), dtype=np.bool_)
+        pld_of, pld_key, nobody = self._pld_of, self._pld_key, np.uint64(0)
+        keys = {}
+        for host in {url.host for url in urls}:
+            is_own = host.removeprefix("www.") == pld_of(host)
+            keys[host] = nobody if is_own else pld_key(host)
+        hosts = np.array([keys[url.host] for url in urls], dtype=np.uint64)
+        may_cost = (hosts != nobody) & (allowed.accounts == plds)
+        return hosts, may_cost if allowed.by_hand is None else may_cost & ~allowed.by_hand
+
+    def _pld_keys(self, urls: Sequence[QueuedUrl]) -> KeyArray:
+        pld_of, pld_key = self._pld_of, self._pld_key
+        keys = {host: pld_key(pld_of(host)) for host in {url.host for url in urls}}
+        return np.array([keys[url.host] for url in urls], dtype=np.uint64)
+
+
+def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, Risen | None]:
+    """Return the records with the in-degrees raised of those that are named, as often as they are."""
+    if not len(linked):
+        return before, None
+    after = before.copy()
+    links = np.bincount(linked, minlength=len(before))
+    after["in_degree"] = np.minimum(before["in_degree"] + links, IN_DEGREE_MAX)
+    return after, Risen(before["in_degree"][links > 0], after["in_degree"][links > 0])
+
+
+def _itself(host: str) -> str:
+    return host

@@ -1,0 +1,71 @@
+"""The PLD graph of a partition: who links to the PLDs it owns, and how many do (step 5).
+
+An edge is a pair of PLD keys, source and target. In an inbox entry edges are 16 bytes each, two little-endian
+u64, in any order, repeated or not; the targets are PLDs of the partition. An edge counts once, and none from a PLD
+to itself, so that a PLD's in-degree is the number of other PLDs that link to it.
+Source: IRLbot §5 (STAR's PLDindegree). Differs: edges are a set of hashes of pairs, not lists of neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.partition.tables import Tables
+
+EDGE_BYTES = 16
+
+_PAIR = np.dtype("<u8")
+
+
+class EdgesFormatError(ValueError):
+    """The bytes are no edges."""
+
+
+def decode_edges(data: bytes) -> KeyArray:
+    """Return edges as an inbox entry has them: shape (n, 2), source and target.
+
+    Raises:
+        EdgesFormatError: no whole number of edges.
+    """
+    if len(data) % EDGE_BYTES:
+        raise EdgesFormatError(f"edges take {EDGE_BYTES} bytes each; these are {len(data)} bytes")
+    return np.frombuffer(data, dtype=_PAIR).reshape(-1, 2)
+
+
+def edge_keys(edges: KeyArray) -> KeyArray:
+    """Return the key of each edge: a hash of the pair, the same for every version of the table of edges."""
+    with np.errstate(over="ignore"):
+        return _mixed(edges[:, 0] + _mixed(edges[:, 1]))
+
+
+def new_targets(tables: Tables, edges: KeyArray) -> KeyArray:
+    """Record edges and return the target of each that is new: a PLD as often as its in-degree rises.
+
+    Args:
+        tables: those of a step; that of edges is changed.
+        edges: shape (n, 2).
+
+    Raises:
+        CorruptionError: a run is damaged.
+        OSError: the disk failed or is full.
+    """
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    if not len(edges):
+        return edges[:, 1]
+    found = tables.edges.check_update(edge_keys(edges))
+    tables.commit(tables.edges, found)
+    targets: KeyArray = edges[found.new, 1]
+    return targets
+
+
+def _mixed(keys: KeyArray) -> KeyArray:
+    # The finisher of SplitMix64: each bit of a key changes half of the bits.
+    keys = keys + np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: KeyArray = keys ^ (keys >> np.uint64(31))
+    return mixed

@@ -1,0 +1,124 @@
+"""What a partition's files say of one URL, read by somebody who does not own the partition.
+
+The newest manifest is read, and then the few blocks of runs that may hold the keys. Its owner goes on meanwhile:
+it may replace the manifest and delete what that named between the two, so what is not there is looked for again
+from the start.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bigcrawl.drum.files import DiskFiles, store_errors
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.scheduler.budgets.traps import standing_of
+from bigcrawl.scheduler.partition.manifest_log import decode_manifest
+from bigcrawl.scheduler.partition.tables import Tables
+from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from bigcrawl.drum.bucket import Bucket
+    from bigcrawl.drum.files import Files
+    from bigcrawl.scheduler.budgets.traps import Standing
+    from bigcrawl.scheduler.partition.manifest import Manifest
+
+TRIES_MAX = 5
+_TRY_AGAIN_S = 0.05  # an owner deletes some ten files in less
+
+
+class UrlOnDisk(NamedTuple):
+    """A URL, and its PLD, in a partition's committed state.
+
+    Attributes:
+        inbox_id: the last inbox entry that this state knows of.
+        is_seen: whether the key is in URLSeen.
+        end: its value in the table `ends`; None when it has none.
+        in_degree: PLDs that are known to link to its PLD.
+        turn: the current one, see `bigcrawl.scheduler.queues.turns`.
+        pld_turn: where the last URL of its PLD was placed; None when budgets never placed one.
+        is_over_budget: whether URLs of its PLD wait for a turn with room for them.
+        trap: how its PLD stands as a trap; None when none of its new URLs ever looked like one's.
+    """
+
+    inbox_id: str
+    is_seen: bool
+    end: npt.NDArray[Any] | None
+    in_degree: int
+    turn: int
+    pld_turn: int | None
+    is_over_budget: bool
+    trap: Standing | None = None
+
+
+def read_partition(
+    directory: Path, key: int, pld: int, files: Files | None = None, rest: Callable[[float], None] = time.sleep
+) -> UrlOnDisk | None:
+    """Read what the newest manifest of a partition says of a URL.
+
+    Args:
+        directory: the partition's.
+        key: the URL's.
+        pld: the key of its PLD.
+        files: the file system; the real one by default.
+        rest: waits so many seconds before another try.
+
+    Returns:
+        None when the partition has no manifest: nothing of it was ever committed, or its files are elsewhere.
+
+    Raises:
+        CorruptionError: a file is damaged, or missing whenever it was looked for.
+        TransientStoreError: the disk failed.
+    """
+    files = files or DiskFiles()
+    for left in reversed(range(TRIES_MAX)):
+        try:
+            with store_errors(directory):
+                return _read_newest(directory, key, pld, files)
+        except CorruptionError:
+            if not left:
+                raise
+        rest(_TRY_AGAIN_S)
+    raise AssertionError("the last try returns or raises")
+
+
+def _read_newest(directory: Path, key: int, pld: int, files: Files) -> UrlOnDisk | None:
+    committed = list_committed(directory, files)
+    if not committed:
+        return None
+    own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
+    try:
+        manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
+        return _look_up(manifest, Tables.restore(own, manifest.tables), key, pld)
+    except FileNotFoundError as missing:
+        raise CorruptionError(missing.filename, 0, "a file the manifest names", "none") from missing
+
+
+def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDisk:
+    is_seen = bool(tables.seen.check(np.array([key], dtype=KEY_TYPE))[0])
+    record, turns = _value_of(tables.plds, pld), manifest.turns
+    in_degree, pld_turn, used, mark, *_ = record.item() if record is not None else (0, 0, 0, 0)
+    return UrlOnDisk(
+        manifest.inbox_id,
+        is_seen,
+        _value_of(tables.ends, key),
+        in_degree,
+        turns.turn,
+        pld_turn if used else None,
+        mark >= 2 * (turns.generation - turns.is_rereading),
+        None if (trap := _value_of(tables.traps, pld)) is None else standing_of(trap),
+    )
+
+
+def _value_of(table: Bucket, key: int) -> npt.NDArray[Any] | None:
+    found, values = table.values(np.array([key], dtype=KEY_TYPE))
+    return values[0] if found[0] else None

@@ -1,0 +1,208 @@
+"""One step of a partition's fold, on copies of its state (steps 4 to 7): what it does before it commits.
+
+    inbox entries -> forgotten URLs -> outcomes -> edges -> in-degrees
+                  -> seen check -> budgets (STAR) -> placement (BEAST) -> choice
+
+Nothing here is told or committed; a step that fails is dropped with its copies, and what it wrote is overwritten
+by the next one. No clock, no Redis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
+from bigcrawl.scheduler.partition.admission import Admission
+from bigcrawl.scheduler.partition.budgeting import Budgeting
+from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
+from bigcrawl.scheduler.partition.seen import check_seen, decode_entries
+from bigcrawl.scheduler.records.outcomes import (
+    FETCHED,
+    SAME_CONTENT,
+    WILDCARD,
+    OutcomesFormatError,
+    check_outcomes,
+    last_of_each,
+    unpack_keys,
+    unpack_outcomes,
+)
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+    from bigcrawl.scheduler.budgets.traps import Turned
+    from bigcrawl.scheduler.partition.admission import PartitionLimits
+    from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
+    from bigcrawl.scheduler.partition.tables import Tables
+    from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
+    from bigcrawl.scheduler.queues.turns import Turns
+    from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+
+class State:
+    """All that a step changes; a step works on a fork."""
+
+    def __init__(
+        self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
+    ) -> None:
+        self.tables = tables
+        self.turns = turns
+        self.parked = parked
+        self.already = already
+        self.in_degrees = in_degrees
+
+    def __repr__(self) -> str:
+        return f"<State {self.turns!r} {self.parked!r} {self.tables!r}>"
+
+    def __len__(self) -> int:
+        """How many URLs wait."""
+        return len(self.turns) + len(self.parked)
+
+    def fork(self) -> State:
+        """Return a copy to work on; this one, flushed, stays as it is."""
+        return State(self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees)
+
+    def flush(self) -> None:
+        """Write what is pending to disk."""
+        self.turns.flush()
+        self.parked.flush()
+
+    def differs(self, other: State) -> bool:
+        """Whether a step that read no inbox entry has changed anything."""
+        return self._position() != other._position()
+
+    def _position(self) -> tuple[object, ...]:
+        turns = self.turns
+        return len(turns), len(turns.over), turns.state, len(self.parked), self.already.total()
+
+    def _check(self) -> None:
+        self.tables._check()
+        self.turns._check()
+        self.parked._check()
+        assert all(count > 0 for count in self.already.values()), "a key is skipped a known number of times"
+
+
+class Fold:
+    """What one step does to a fork of the state, in the order of its methods."""
+
+    def __init__(self, state: State, set_aside: Callable[[str, bytes], None]) -> None:
+        self._state = state
+        self._set_aside = set_aside
+        self._linked: KeyArray = np.empty(0, dtype=np.uint64)
+        self.new: list[QueuedUrl] = []
+        self.duplicates = 0
+        self.rejected = 0
+        self.turned: tuple[Turned, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Fold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
+
+    def forget(self, entries: Sequence[InboxEntry]) -> None:
+        """Let the URLs that the first entry says be as if they had never been seen nor ended."""
+        if not entries or not entries[0].forgotten:
+            return
+        entry, tables = entries[0], self._state.tables
+        try:
+            keys = unpack_keys(entry.forgotten)
+        except OutcomesFormatError:
+            self._reject(f"{entry.id}-forgotten", entry.forgotten)
+            return
+        tables.commit(tables.seen, tables.seen.without(keys))
+        tables.commit(tables.ends, tables.ends.without(keys))
+
+    def note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
+        """Keep how URLs ended; of one that ended more than once the last end."""
+        told = []
+        for entry in entries:
+            if not entry.outcomes:
+                continue
+            try:
+                check_outcomes(entry.outcomes)
+                told.append((entry.id, entry.outcomes))
+            except OutcomesFormatError:
+                self._reject(f"{entry.id}-outcomes", entry.outcomes)
+        if told:
+            table = self._state.tables.ends
+            keys, values = unpack_outcomes(told)
+            fetched = values["code"] == FETCHED
+            if fetched.any():
+                self._count_bytes(keys[fetched], values["detail"][fetched].astype(np.uint64) << np.uint64(10))
+                keys, values = keys[~fetched], values[~fetched]
+            for code, note in ((SAME_CONTENT, note_same_content), (WILDCARD, note_wildcards)):
+                said = values["code"] == code
+                if said.any():
+                    self._note_traps(note, *last_of_each(keys[said], values[said]))
+                    keys, values = keys[~said], values[~said]
+            self._state.tables.commit(table, table.put(*last_of_each(keys, values)))
+
+    def _count_bytes(self, accounts: KeyArray, sizes: npt.NDArray[np.uint64]) -> None:
+        table = self._state.tables.totals
+        distinct, whose = np.unique(accounts, return_inverse=True)
+        _, totals = table.values(distinct)
+        np.add.at(totals["bytes"], whose, sizes)
+        self._state.tables.commit(table, table.put(distinct, totals))
+
+    def _note_traps(self, note: Callable[..., Any], plds: KeyArray, values: npt.NDArray[Any]) -> None:
+        noted = note(self._state.tables.traps, plds, values["detail"])
+        if noted is not None:
+            self._state.tables.commit(self._state.tables.traps, self._state.tables.traps.put(*noted))
+
+    def _reject(self, name: str, data: bytes) -> None:
+        self.rejected += 1
+        self._set_aside(name, data)
+
+    def read_edges(self, entries: Sequence[InboxEntry]) -> None:
+        """Record the edges that entries tell of."""
+        edges = []
+        for entry in entries:
+            if not entry.edges:
+                continue
+            try:
+                edges.append(decode_edges(entry.edges))
+            except EdgesFormatError:
+                self._reject(f"{entry.id}-edges", entry.edges)
+        if edges:
+            self._linked = new_targets(self._state.tables, np.concatenate(edges))
+
+    def check_urls(self, entries: Sequence[InboxEntry]) -> None:
+        """Ask URLSeen about all URLs of the entries, and remember them."""
+        urls, rejected = decode_entries(entries, self._set_aside)
+        tables = self._state.tables
+        result = check_seen(tables.seen, urls)
+        tables.commit(tables.seen, result)
+        self.new = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
+        self.duplicates = len(urls) - len(self.new)
+        self.rejected += rejected
+
+    def choose(
+        self,
+        budgets: Budgets | None,
+        pld_of: PldOf | None,
+        pld_key: PldKeyOf | None,
+        room: int,
+        hot: Mapping[str, int],
+        limits: PartitionLimits,
+        away: Mapping[str, int] | None = None,
+        withholds: Withholds | None = None,
+        extra_room: int | None = None,
+    ) -> list[QueuedUrl]:
+        """Raise in-degrees, place the new URLs, and take up to `room` of all that wait; `extra_room`: None is all."""
+        state = self._state
+        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, pld_key, limits.traps, withholds)
+        risen = budgeting.place_arrivals(self.new, self._linked)
+        if risen is not None:
+            state.in_degrees = state.in_degrees.moved(*risen)
+        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, withholds)
+        chosen = admission.choose(room, room if extra_room is None else extra_room)
+        budgeting.reread_for(len(chosen))
+        self.turned = budgeting.turned
+        return chosen

@@ -1,0 +1,197 @@
+"""How one owner's state becomes the next one's.
+
+The highest epoch with a manifest is the truth. A crash while taking over leaves a directory without one, which is
+ignored, and removed by a later owner.
+
+An epoch belongs to whoever makes its directory. Redis gives each epoch out once, but a Redis that forgot a claim
+may give it out again, and a node that was stopped between its claim and the opening comes late: both find the
+directory, or a later one, there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.exceptions import CorruptionError, OwnershipLostError
+from bigcrawl.scheduler.partition.admit_batch import decode_admit_batch
+from bigcrawl.scheduler.partition.manifest import PARK_NAME
+from bigcrawl.scheduler.partition.manifest_log import decode_manifest, decode_sound_manifests
+from bigcrawl.scheduler.partition.tables import Tables
+from bigcrawl.scheduler.queues.epoch_directory import (
+    MANIFEST,
+    EpochDirectory,
+    epoch_path,
+    list_committed,
+    list_epochs,
+    remove_epoch,
+)
+from bigcrawl.scheduler.queues.segments import SegmentLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.drum.files import Files
+    from bigcrawl.scheduler.partition.manifest import Manifest
+
+
+# A predecessor that still lives may commit, and delete, between our reading its manifest and linking.
+_TAKE_OVER_TRIES = 4
+
+
+class Inherited(NamedTuple):
+    """What an owner takes over besides files: the manifest, and the retained batches that its log held."""
+
+    manifest: Manifest
+    batches: list[bytes]
+
+
+def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
+    """Make the directory of an epoch that nobody has opened, nor a later one.
+
+    Raises:
+        OwnershipLostError: somebody has; nothing was changed.
+    """
+    files.make_directory(directory)
+    last = next(iter(list_epochs(directory, files)), 0)
+    if last > epoch:
+        raise _is_over(directory, epoch, last)
+    own = EpochDirectory(epoch_path(directory, epoch), epoch, files)
+    try:
+        files.make_new_directory(own.path)
+    except FileExistsError:
+        raise OwnershipLostError(f"{directory}: epoch {epoch} was opened before") from None
+    return own
+
+
+def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) -> Inherited | None:
+    """Fill the directory of a new epoch with links to all that the newest manifest refers to.
+
+    Args:
+        directory: the partition's.
+        own: as `begin_epoch` made it.
+        fall_back: where the newest manifest is damaged or names lost bytes, as a power cut may leave it, go
+            back to the last sound one, and then to the last durable one.
+
+    Returns:
+        what was taken over, without a manifest of its own yet; None for a new partition.
+
+    Raises:
+        OwnershipLostError: a later epoch was opened meanwhile.
+        CorruptionError: the manifest, or a file it refers to, is not what was written.
+    """
+    files = own.files
+    error: Exception | None = None
+    for _ in range(_TAKE_OVER_TRIES):
+        committed = list_committed(directory, files)
+        if committed and committed[0] > own.epoch:
+            raise _is_over(directory, own.epoch, committed[0])
+        if not committed and error is None:
+            return None
+        for source in committed if fall_back else committed[:1]:
+            try:
+                return _inherit(epoch_path(directory, source), own, fall_back=fall_back)
+            except FileNotFoundError as missing:
+                error = _lost(missing)
+            except CorruptionError as damaged:
+                error = damaged
+            _make_empty(own.path, files)
+    assert error is not None
+    raise error
+
+
+def _is_over(directory: Path, epoch: int, last: int) -> OwnershipLostError:
+    return OwnershipLostError(f"{directory}: epoch {epoch} is over; {last} was opened meanwhile")
+
+
+def _make_empty(path: Path, files: Files) -> None:
+    for name in files.list_directory(path):
+        files.unlink(path / name)
+
+
+def remove_older_epochs(own: EpochDirectory) -> None:
+    """Delete the directories of all epochs before this one; a later one is a successor's."""
+    directory = own.path.parent
+    for epoch in list_epochs(directory, own.files):
+        if epoch < own.epoch:
+            remove_epoch(epoch_path(directory, epoch), own.files)
+
+
+def _inherit(source: Path, own: EpochDirectory, *, fall_back: bool) -> Inherited:
+    path = source / MANIFEST
+    log = own.files.read(path)
+    manifests = list(decode_sound_manifests(path, log)) if fall_back else [decode_manifest(path, log)]
+    while True:
+        manifest = manifests.pop(0)
+        try:
+            _link_all(source, manifest, own)
+            if fall_back and (problems := _verify_files(own, manifest)):
+                raise problems[0]
+        except (FileNotFoundError, CorruptionError):
+            if not manifests:
+                raise
+            _make_empty(own.path, own.files)
+        else:
+            return Inherited(manifest, [log[at : at + length] for _, at, length in manifest.retained])
+
+
+def _link_all(source: Path, manifest: Manifest, own: EpochDirectory) -> None:
+    for name, length in manifest.files_needed().items():
+        path = source / name
+        own.link(path, name)
+        size = own.files.size(path)
+        if size < length:
+            raise CorruptionError(path, size, f"{length} bytes", f"{size} bytes")
+
+
+def _lost(missing: FileNotFoundError) -> CorruptionError:
+    error = CorruptionError(missing.filename, 0, "a file the manifest names", "none")
+    error.__cause__ = missing
+    return error
+
+
+def is_unused(directory: Path, files: Files) -> bool:
+    """Whether Redis may forget all of the partition: no URL of it is known to have ended, and every batch is kept.
+
+    Raises:
+        CorruptionError: the manifest is damaged.
+    """
+    committed = list_committed(directory, files)
+    if not committed:
+        return True
+    path = epoch_path(directory, committed[0]) / MANIFEST
+    log = files.read(path)
+    manifest = decode_manifest(path, log)
+    if (
+        len(manifest.tables.ends.runs)
+        or len(manifest.tables.ends.fresh)
+        or len(manifest.retained) < manifest.batch_number
+    ):
+        return False
+    batches = (decode_admit_batch(path, log[at : at + length], at) for _, at, length in manifest.retained[:1])
+    return all(batch.has_text for batch in batches)
+
+
+def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
+    """Read every byte the newest manifest refers to and return what is damaged; empty when all is well.
+
+    Changes nothing; an owner that steps meanwhile may delete a file before it is read.
+    """
+    committed = list_committed(directory, files)
+    if not committed:
+        return []
+    own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
+    path = own.path / MANIFEST
+    try:
+        manifest = decode_manifest(path, files.read(path))
+        return _verify_files(own, manifest)
+    except CorruptionError as error:
+        return [error]
+    except OSError as error:
+        return [CorruptionError(error.filename or path, 0, "a readable file", error)]
+
+
+def _verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:
+    logs = [SegmentLog(own, name, state.segments) for name, state in manifest.queues.items()]
+    logs.append(SegmentLog(own, PARK_NAME, manifest.parked.segments))
+    problems = Tables.restore(own, manifest.tables).verify()
+    return problems + [problem for log in logs for problem in log.verify()]

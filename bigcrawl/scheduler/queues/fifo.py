@@ -1,0 +1,158 @@
+"""A queue on disk, first in, first out: what front queues and the over-budget queue are made of.
+
+A URL that leaves in the step that brought it is never written; what is left of a step is appended to the queue's
+segments when the step is flushed. Memory holds one decoded block.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.scheduler.queues.segments import FIRST_BLOCK, Segment, SegmentLog, in_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+
+class Cursor(NamedTuple):
+    """The next URL to read: segment, offset of its block, place in the block."""
+
+    segment: int
+    offset: int
+    place: int
+
+
+class FifoState(NamedTuple):
+    """A queue as the manifest holds it."""
+
+    segments: tuple[Segment, ...]
+    next_number: int
+    head: Cursor
+    waiting: int
+
+
+EMPTY_FIFO = FifoState((), 0, Cursor(0, FIRST_BLOCK, 0), 0)
+
+
+class Fifo:
+    """URLs in the order they came: the front on disk and the newest, until flushed, in memory."""
+
+    def __init__(self, log: SegmentLog, head: Cursor, count: int) -> None:
+        self._log = log
+        # What `Cursor` holds; three numbers, because they move with each URL.
+        self._segment, self._offset, self._place = head
+        self._on_disk = count
+        self._pending: deque[QueuedUrl] = deque()
+        # How many URLs wait, on disk and pending; `len`, for who asks for each URL.
+        self.waiting = count
+        # The block that the head stands in, decoded, and the offset behind it; empty before it is read.
+        self._block: Sequence[QueuedUrl] = ()
+        self._behind = 0
+
+    @classmethod
+    def restore(cls, epoch: EpochDirectory, name: str, state: FifoState) -> Fifo:
+        """Return the queue that a manifest describes; its segments, `<name>-<number>`, are sealed."""
+        return cls(SegmentLog(epoch, name, state.segments, state.next_number, grows=True), state.head, state.waiting)
+
+    def __len__(self) -> int:
+        return self.waiting
+
+    def __repr__(self) -> str:
+        return f"<Fifo {self._log!r} on_disk={self._on_disk} pending={len(self._pending)}>"
+
+    @property
+    def log(self) -> SegmentLog:
+        """Its segments."""
+        return self._log
+
+    def fork(self) -> Fifo:
+        """Return a copy to work on; this one stays as it is."""
+        head = Cursor(self._segment, self._offset, self._place)
+        other = Fifo(self._log.fork(), head, self._on_disk)
+        other._pending = self._pending.copy()
+        other.waiting = self.waiting
+        other._block, other._behind = self._block, self._behind
+        return other
+
+    def state(self) -> FifoState:
+        """Return what the manifest needs; everything is flushed."""
+        assert not self._pending, "a queue is flushed before its state is written"
+        head = Cursor(self._segment, self._offset, self._place)
+        return FifoState(self._log.segments, self._log.next_number, head, self._on_disk)
+
+    def append(self, url: QueuedUrl) -> None:
+        """Put a URL behind all others."""
+        self._pending.append(url)
+        self.waiting += 1
+
+    def peek(self) -> QueuedUrl:
+        """Return the first URL; the queue is not empty."""
+        if not self._on_disk:
+            return self._pending[0]
+        if not self._block:
+            self._enter_block()
+        return self._block[self._place]
+
+    def pop(self) -> QueuedUrl:
+        """Take the first URL; the queue is not empty."""
+        self.waiting -= 1
+        if not self._on_disk:
+            return self._pending.popleft()
+        url = self.peek()
+        self._on_disk -= 1
+        self._place += 1
+        if self._place == len(self._block):
+            self._offset, self._place, self._block = self._behind, 0, ()
+            self._leave_consumed()
+        return url
+
+    def pop_block(self) -> Sequence[QueuedUrl]:
+        """Take what is left of the first block, or all that is pending; the queue is not empty."""
+        if not self._on_disk:
+            block: Sequence[QueuedUrl] = list(self._pending)
+            self._pending.clear()
+        else:
+            self.peek()
+            block = self._block[self._place :]
+            self._on_disk -= len(block)
+            self._offset, self._place, self._block = self._behind, 0, ()
+            self._leave_consumed()
+        self.waiting -= len(block)
+        return block
+
+    def flush(self) -> None:
+        """Write what is pending to disk."""
+        self._log.forget_ahead()
+        if self._pending:
+            places = self._log.append(in_blocks(list(self._pending)))
+            if not self._on_disk:
+                self._segment, self._offset, self._place, self._block = places[0].segment, places[0].offset, 0, ()
+            self._on_disk += len(self._pending)
+            self._pending.clear()
+            self._leave_consumed()
+
+    def _enter_block(self) -> None:
+        self._leave_consumed()
+        self._block, self._behind = self._log.read(self._segment, self._offset)
+
+    def _leave_consumed(self) -> None:
+        for segment in self._log.segments:
+            if segment.number > self._segment:
+                self._segment, self._offset, self._place = segment.number, FIRST_BLOCK, 0
+            at_head = segment.number == self._segment
+            if at_head and (self._offset < segment.length or segment.number == self._log.open_tail):
+                return
+            self._log.drop(segment.number)
+
+    def _check(self) -> None:
+        self._log._check()
+        assert self.waiting == self._on_disk + len(self._pending), "what waits is on disk or pending"
+        written = sum(segment.urls for segment in self._log.segments)
+        assert 0 <= self._on_disk <= written, "what waits on disk was written and not dropped"
+        if self._on_disk:
+            numbers = [segment.number for segment in self._log.segments]
+            assert self._segment >= numbers[0], "no segment before the head's is kept"

@@ -1,0 +1,143 @@
+"""The front queues: one queue on disk for each priority level, and the biased selector over them (step 6).
+
+They are the queues of the current turn (`queues.turns`). Levels 0 to 4 are ordinary URLs by priority;
+each five above are the same for a tier of extra ones, and are read when all levels below them are empty.
+Source: Mercator's front queues and biased selector (Najork & Heydon 2001), as notes on crawler design retell them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.budgets.placement import TIERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bigcrawl.scheduler.queues.fifo import Fifo
+    from bigcrawl.scheduler.queues.named_queues import Queues
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+# Least priority of each level but the lowest: below zero, ordinary, raised, high, urgent.
+_LEVEL_STARTS = (0, 1, 10, 100)
+LEVELS = len(_LEVEL_STARTS) + 1
+
+BIAS = 2
+"""How many times as much as the level below it a level gets, unless a project says otherwise."""
+
+
+def level_of(priority: int) -> int:
+    """Return the front queue of a priority: 0 (below zero), 1 (0), 2 (1..9), 3 (10..99), 4 (from 100)."""
+    return bisect_right(_LEVEL_STARTS, priority)
+
+
+class Selector:
+    """Smooth weighted round robin: the choice falls on the level that is furthest behind its share.
+
+    A level gets `bias` times what the one below it gets, while both have URLs, and none starves. Deterministic: the
+    credits are part of the manifest, so that a fold repeated is the same fold.
+    """
+
+    def __init__(self, balance: Iterable[int] = (0,) * LEVELS, bias: int = BIAS) -> None:
+        self._weights = [bias**level for level in range(LEVELS)]
+        self._credits = list(balance)
+        if max(map(abs, self._credits)) > sum(self._weights):  # of another bias: they would last for ever
+            self._credits = [0] * LEVELS
+
+    def __repr__(self) -> str:
+        return f"<Selector credits={self._credits}>"
+
+    @property
+    def credits(self) -> tuple[int, ...]:
+        """How far each level is behind its share."""
+        return tuple(self._credits)
+
+    def fork(self) -> Selector:
+        """Return one that chooses as this one would."""
+        return Selector(self._credits, self._weights[1])
+
+    def choose(self, levels: Sequence[int]) -> int:
+        """Return the level to be read next among those given; at least one."""
+        if len(levels) == 1:
+            return levels[0]
+        for level in levels:
+            self._credits[level] += self._weights[level]
+        best = max(levels, key=lambda level: (self._credits[level], level))
+        self._credits[best] -= sum(self._weights[level] for level in levels)
+        return best
+
+
+class FrontQueues:
+    """The queues of the current turn: a level each, and as many, behind all of those, for each tier of extra URLs."""
+
+    def __init__(self, queues: Queues, prefix: str, selector: Selector) -> None:
+        self._queues = queues
+        self._prefix = prefix
+        # Those that exist, by level.
+        self._levels: dict[int, Fifo] = {}
+        for level in range(TIERS * LEVELS):
+            if self._name(level) in queues.names:
+                self._levels[level] = queues[self._name(level)]
+        self.selector = selector
+
+    def __len__(self) -> int:
+        return self.waiting
+
+    def __repr__(self) -> str:
+        return f"<FrontQueues {self._prefix} waiting={self.counts()}>"
+
+    @property
+    def waiting(self) -> int:
+        """URLs in all of them."""
+        return sum(queue.waiting for queue in self._levels.values())
+
+    @property
+    def queues(self) -> Mapping[int, Fifo]:
+        """Those that were ever used, by level."""
+        return self._levels
+
+    @property
+    def has_only_extra(self) -> bool:
+        """Whether URLs wait, and all of them are extra."""
+        return min((level for level, queue in self._levels.items() if queue.waiting), default=0) >= LEVELS
+
+    def counts(self) -> tuple[int, ...]:
+        """Return how many URLs wait in each: ordinary levels, lowest first, and then extra ones, tier by tier."""
+        return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))
+
+    def extend(self, urls: Iterable[QueuedUrl]) -> None:
+        """Put URLs behind all others of their levels."""
+        levels = self._levels
+        for url in urls:
+            level = level_of(url.priority)
+            if level in levels:
+                levels[level].append(url)
+            else:
+                self.append_at(level, url)
+
+    def append_at(self, level: int, url: QueuedUrl) -> None:
+        """Put a URL behind all others of a level; each tier has `LEVELS` of them."""
+        queue = self._levels.get(level)
+        if queue is None:
+            queue = self._levels[level] = self._queues[self._name(level)]
+        queue.append(url)
+
+    def choose_level(self) -> int | None:
+        """Return the level that is to be read, or None when all are empty."""
+        levels = [level for level, queue in self._levels.items() if queue.waiting]
+        if len(levels) == 1:
+            return levels[0]
+        if not levels:
+            return None
+        tier = min(levels) // LEVELS
+        return tier * LEVELS + self.selector.choose([level % LEVELS for level in levels if level // LEVELS == tier])
+
+    def remove(self) -> None:
+        """Forget the queues, all empty: their turn is past."""
+        for level in self._levels:
+            self._queues.remove(self._name(level))
+        self._levels.clear()
+
+    def _name(self, level: int) -> str:
+        return f"{self._prefix}-{level}"

@@ -1,0 +1,81 @@
+"""All queues of a partition by name: a step forks those that it changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.queues.fifo import EMPTY_FIFO, Fifo
+
+if TYPE_CHECKING:
+    from collections.abc import KeysView, Mapping
+
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+    from bigcrawl.scheduler.queues.fifo import FifoState
+
+
+class Queues:
+    """Queues by name; one that is named for the first time is made, empty.
+
+    A name is not used again once it was removed: its files may be needed by a durable manifest.
+    """
+
+    def __init__(self, epoch: EpochDirectory, queues: dict[str, Fifo], states: dict[str, FifoState]) -> None:
+        self._epoch = epoch
+        self._queues = queues
+        self._states = states
+        self._own: set[str] = set()
+
+    @classmethod
+    def restore(cls, epoch: EpochDirectory, states: Mapping[str, FifoState]) -> Queues:
+        """Return the queues a manifest describes; their segments are sealed."""
+        return cls(epoch, {name: Fifo.restore(epoch, name, state) for name, state in states.items()}, dict(states))
+
+    def __repr__(self) -> str:
+        return f"<Queues {len(self._queues)} changed={len(self._own)}>"
+
+    def __getitem__(self, name: str) -> Fifo:
+        """Return a queue to be changed."""
+        queue = self._queues.get(name)
+        if name in self._own and queue is not None:
+            return queue
+        queue = Fifo.restore(self._epoch, name, EMPTY_FIFO) if queue is None else queue.fork()
+        self._own.add(name)
+        self._queues[name] = queue
+        return queue
+
+    @property
+    def names(self) -> KeysView[str]:
+        """The names of all queues."""
+        return self._queues.keys()
+
+    def waiting(self, name: str) -> int:
+        """Return how many URLs wait in a queue; none in one that does not exist."""
+        queue = self._queues.get(name)
+        return queue.waiting if queue is not None else 0
+
+    def remove(self, name: str) -> None:
+        """Forget an empty queue, if it exists."""
+        if name in self._queues:
+            assert not self._queues[name].waiting, f"{name} is empty when it goes"
+            del self._queues[name]
+            self._states.pop(name, None)
+            self._own.discard(name)
+
+    def fork(self) -> Queues:
+        """Return a copy to work on; this one, flushed, stays as it is."""
+        return Queues(self._epoch, self._queues.copy(), self._states.copy())
+
+    def flush(self) -> None:
+        """Write what is pending to disk."""
+        for name in sorted(self._own):
+            self._queues[name].flush()
+            self._states[name] = self._queues[name].state()
+
+    def states(self) -> Mapping[str, FifoState]:
+        """Return what the manifest needs; everything is flushed, and from here on only forks are changed."""
+        return self._states
+
+    def _check(self) -> None:
+        assert self._states == {name: queue.state() for name, queue in self._queues.items()}, "states are up to date"
+        for queue in self._queues.values():
+            queue._check()

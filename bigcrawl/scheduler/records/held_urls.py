@@ -1,0 +1,170 @@
+r"""What a node holds: URLs taken and not yet acknowledged (steps 9 to 14).
+
+    taken --> waiting (robots, address, gate, due time) --> buffered --> started --> ended --> gone
+                  \______________ returned to its host's queue ______________/
+
+A URL that is `returned` goes back to its place; one that ended is acknowledged once the links offered
+before its end are in Redis and its page is on disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.passage import ANY_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from bigcrawl.scheduler.records.page_storage import PageStorage
+
+
+# Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.
+KEEP_ENDED_MS = 3_000
+
+# Ends that Redis has heard and that stand behind one it has not: they leave the line in bulk.
+HEARD_MAX = 512
+
+
+@dataclass(slots=True)
+class HeldUrls:
+    """The table of held URLs, by (partition, seq).
+
+    Attributes:
+        storage: what stores their pages; None: nothing does.
+    """
+
+    storage: PageStorage | None = None
+    _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
+    _ended: deque[HeldUrl] = field(default_factory=deque)
+    _heard: int = 0  # of those in `_ended`
+    _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
+    leave_host: Callable[[HeldUrl, int | None], None] | None = None
+    """Told of each URL that ends or goes another way, and how long its host rests, if that is held above the crawls.
+
+    None: its fetch may go on, and nobody will hear of its end.
+    """
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[HeldUrl]:
+        return iter(list(self._held.values()))
+
+    @property
+    def unacknowledged(self) -> int:
+        """Ended URLs whose links or page are not safe yet, or whose end Redis has not heard."""
+        return len(self._ended) - self._heard
+
+    def has_safe(self, count: int) -> bool:
+        """Whether so many ended URLs, or about so many, wait for nothing but to be told: their pages are safe."""
+        if self.unacknowledged < count:
+            return False
+        return self.storage is None or self._ended[count - 1].pages <= self.storage.safe_pages
+
+    def add(self, held: HeldUrl) -> None:
+        self._held[held.partition, held.seq] = held
+
+    def by_partition(self, partition: int) -> list[HeldUrl]:
+        return [held for held in self._held.values() if held.partition == partition]
+
+    def by_partitions(self, partitions: Iterable[int]) -> dict[int, list[HeldUrl]]:
+        """The same of several, in one look at all."""
+        found: dict[int, list[HeldUrl]] = {partition: [] for partition in partitions}
+        for held in self._held.values():
+            if held.partition in found:
+                found[held.partition].append(held)
+        return found
+
+    def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
+        """Note that a URL ended when `offered` URLs had been offered to the outbox."""
+        # By identity: the partition may have been lost and won again, and the URL taken a second time.
+        if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
+            if held.passage.of_host.granted_ms:
+                self._leave_host(held, end.delay_ms)
+            held.stage = Stage.ENDED
+            held.end, held.offered = end, offered
+            held.pages = self.storage.pages if self.storage else 0
+            self._ended.append(held)
+
+    def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
+        """The ended URLs whose links and pages are safe, oldest first; they stay until `forget`."""
+        ready = []
+        safe_pages = self.storage.safe_pages if self.storage else 0
+        for held in self._ended:
+            if held.offered > flushed or held.pages > safe_pages:
+                break
+            if not held.is_heard:
+                ready.append(held)
+        return ready
+
+    def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
+        """Drop URLs whose end Redis has heard; how they ended is remembered for a few seconds."""
+        for held in ends:
+            key = (held.partition, held.seq)
+            if self._held.get(key) is held:
+                del self._held[key]
+                self._lately.append((now_ms, held))
+                held.is_heard = True
+                self._heard += 1
+        while self._ended and self._ended[0].is_heard:
+            self._ended.popleft()
+            self._heard -= 1
+        if self._heard > HEARD_MAX:
+            self._ended = deque(held for held in self._ended if not held.is_heard)
+            self._heard = 0
+        while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
+            self._lately.popleft()
+
+    def drop(self, held: HeldUrl) -> bool:
+        """Forget a URL that goes another way than by its end; False when it is not held any more."""
+        key = (held.partition, held.seq)
+        if self._held.get(key) is not held:
+            return False
+        del self._held[key]
+        if held.passage.of_host.granted_ms:
+            self._leave_host(held, 0)
+        return True
+
+    def _leave_host(self, held: HeldUrl, rest_ms: int | None) -> None:
+        if self.leave_host is not None:
+            self.leave_host(held, rest_ms)
+        held.passage = held.passage._replace(of_host=ANY_TIME)
+
+    def drop_partition(self, partition: int) -> list[HeldUrl]:
+        """Forget everything of a partition that is another node's now; return what was dropped: it has ended here."""
+        dropped = self.by_partition(partition)
+        for held in dropped:
+            if held.stage is not Stage.ENDED and held.passage.of_host.granted_ms:
+                self._leave_host(held, None)
+            held.stage = Stage.ENDED  # whatever it waits for, it is not fetched by this node any more
+            del self._held[partition, held.seq]
+        self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_heard)
+        self._heard = 0
+        return dropped
+
+    def lately_of(self, partition: int) -> list[HeldUrl]:
+        """URLs of the partition whose end Redis has heard lately, whatever it was; a URL once for each time."""
+        return [held for _, held in self._lately if held.partition == partition]
+
+    def lately(self) -> list[HeldUrl]:
+        """URLs that ended within the last seconds, and whose end Redis has heard."""
+        return [held for _, held in self._lately]
+
+    def ended_lately(self, partition: int) -> list[HeldUrl]:
+        """Acknowledged URLs of the partition that a rewound Redis may bring back."""
+        return [held for held in self.lately_of(partition) if held.end and not held.end.member]
+
+    def rests(self, partition: int, now_ms: int) -> dict[str, int]:
+        """Hosts that were told lately to rest, which a rewound Redis may have forgotten, and for how long yet."""
+        left: dict[str, int] = {}
+        for heard_ms, held in self._lately:
+            until_ms = heard_ms + (held.end.delay_ms if held.end else 0)
+            if held.partition == partition and until_ms > now_ms:
+                left[held.host] = max(left.get(held.host, 0), until_ms - now_ms)
+        return left

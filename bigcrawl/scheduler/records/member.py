@@ -1,0 +1,76 @@
+"""A member: an admitted URL as Redis holds it (steps 7 to 14).
+
+Its bytes are b"<seq>:" + msgpack [key, priority, flags, attempts, body].
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgpack
+
+from bigcrawl.scheduler.records.body import _new_tuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+    from bigcrawl.url.key import UrlKey
+
+    Marks = Callable[[str, int], int]
+    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
+
+_ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
+_PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
+
+
+class Member(NamedTuple):
+    """An admitted URL as Redis holds it, read again."""
+
+    seq: int
+    key: int
+    priority: int
+    flags: int
+    attempts: int
+    body: bytes
+
+
+def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
+    """Return the member that Redis holds for an admitted URL."""
+    return _packed_member(seq, url.key, url.priority, url.flags, attempts, url.body)
+
+
+def moved_member(fields: Member, priority: int) -> bytes:
+    """Return the member of an admitted URL that has another priority from now on."""
+    return _packed_member(*fields._replace(priority=priority))
+
+
+def _packed_member(seq: int, *fields: object) -> bytes:
+    member: bytes = msgpack.packb(fields)
+    return b"%d:" % seq + member
+
+
+def unpack_member(data: bytes) -> Member:
+    """Return the fields of a member."""
+    seq, _, rest = data.partition(b":")
+    key, priority, flags, attempts, body = msgpack.unpackb(rest, raw=False)
+    return _new_tuple(Member, (int(seq), key, priority, flags, attempts, body))
+
+
+def seq_of(data: bytes) -> int:
+    """Return the sequence number of a member, which can be told of a damaged one too."""
+    return int(data.partition(b":")[0])
+
+
+def order_of(priority: int, seq: int) -> int:
+    """Return a URL's place in its host's back queue: higher priority first, then arrival."""
+    return -priority * (1 << _ORDER_BITS) + seq % (1 << _ORDER_BITS)
+
+
+def lowered(priority: int) -> int:
+    """Return the priority of a URL behind all that have not been tried, and behind those with fewer tries."""
+    return _clamped(min(priority, 0) - 1)
+
+
+def _clamped(priority: int) -> int:
+    return max(-_PRIORITY_MAX, min(_PRIORITY_MAX, priority))

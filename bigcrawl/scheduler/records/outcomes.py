@@ -1,0 +1,185 @@
+"""TODO."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.exceptions import BigcrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
+
+
+ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
+
+
+VALUE: Final = np.dtype([("code", "<u2"), ("detail", "<u2"), ("time_s", "<u4")])
+"""What the table `ends` holds of a URL; time_s counts seconds since 1970, to the year 2106."""
+
+OTHER: Final = "other"
+AGAIN: Final = "queued-again"
+"""No end: the URL is to be fetched once more, by hand."""
+
+CODES: Final[dict[str, int]] = {
+    OTHER: 1000,
+    AGAIN: 1001,
+    # got no answer
+    "error:dns": 1100,
+    "error:timeout": 1101,
+    "error:refused": 1102,
+    "error:dataloss": 1103,
+    "error:too-large": 1104,
+    "error:connection": 1105,
+    "error:other": 1106,
+    # was not fetched
+    "dropped:forbidden": 1200,
+    "dropped:unreachable": 1201,
+    "dropped:unresolved": 1202,
+    "dropped:refused-address": 1203,
+    "dropped:undecodable": 1204,
+    "dropped:scheme": 1205,
+    "dropped:ignored": 1206,
+    "dropped:poison": 1207,
+}
+"""By what the end is counted as; statuses are their own codes, from 100 to 999."""
+
+FETCHED: Final = 1900
+"""In the place of a code: no outcome, but an account in the place of the key, and as the detail KiB of bodies that
+count towards its bytes, see `bigcrawl.scheduler.budgets.allowances`."""
+
+SAME_CONTENT: Final = 1901
+"""In the place of a code: no outcome, but a PLD in the place of the key, and as the detail how many pages of a window
+had the content of others, 0 where few; see `bigcrawl.scheduler.budgets.same_content`."""
+
+WILDCARD: Final = 1902
+"""In the place of a code: no outcome, but a PLD in the place of the key, and as the detail 1 where DNS answers for
+every name of it, 0 where it does not any more; see `bigcrawl.scheduler.budgets.wildcard_dns`."""
+
+_STATUSES = range(100, 1000)
+_CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
+_OTHER = CODES[OTHER]
+_NAME_OF = {code: name for name, code in _CODE_OF.items()}
+_ROW = struct.Struct("<QHH")
+_ROWS = np.dtype([("key", "<u8"), ("code", "<u2"), ("detail", "<u2")])
+
+
+class OutcomesFormatError(BigcrawlError):
+    """The bytes are not whole rows of outcomes, or of keys."""
+
+
+class Outcome(NamedTuple):
+    """One end, read again.
+
+    Attributes:
+        name: what it is counted as; `code-<n>` for a code of a later version.
+        detail: see the top of this module.
+        time_s: seconds since 1970, by the clock of Redis.
+    """
+
+    name: str
+    detail: int
+    time_s: int
+
+
+def pack_outcome(key: int, counter: str, detail: int = 0) -> bytes:
+    """Return one outcome as it travels. Cost: 0.3 us."""
+    return _ROW.pack(key, _CODE_OF.get(counter, _OTHER), detail)
+
+
+def pack_fetched(account: int, fetched_bytes: int) -> bytes:
+    """Return rows that say how much was fetched of an account; KiB, rounded up."""
+    rows, rest = [], -(-fetched_bytes // 1024)
+    while rest > 0:
+        rows.append(_ROW.pack(account, FETCHED, min(rest, 0xFFFF)))
+        rest -= 0xFFFF
+    return b"".join(rows)
+
+
+def pack_same_content(pld: int, same: int) -> bytes:
+    """Return the row that says how many pages of a window of a PLD had the content of others."""
+    return _ROW.pack(pld, SAME_CONTENT, same)
+
+
+def pack_wildcard(pld: int, *, found: bool) -> bytes:
+    """Return the row that says whether DNS answers for every name of a PLD."""
+    return _ROW.pack(pld, WILDCARD, found)
+
+
+def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:
+    """Return outcomes, (key, counter, detail) each, as they travel."""
+    return b"".join([pack_outcome(*end) for end in ends])
+
+
+def check_outcomes(data: bytes) -> None:
+    """See whether these are whole rows.
+
+    Raises:
+        OutcomesFormatError: they are not.
+    """
+    if len(data) % _ROW.size:
+        raise OutcomesFormatError(f"{len(data)} bytes of outcomes; must be rows of {_ROW.size}")
+
+
+def unpack_outcomes(told: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
+    """Return the keys of outcomes, in order, and of each what the table holds (`VALUE`).
+
+    Args:
+        told: id and whole rows of each inbox entry.
+
+    Cost: 20 us for few, 0.1 us an outcome and 1 us an entry for many.
+    """
+    rows = np.frombuffer(b"".join([data for _, data in told]), dtype=_ROWS)
+    values = np.empty(len(rows), dtype=VALUE)
+    values["code"], values["detail"] = rows["code"], rows["detail"]
+    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in told], [len(d) // _ROW.size for _, d in told])
+    return rows["key"].astype(KEY_TYPE), values
+
+
+def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, npt.NDArray[Any]]:
+    """Return the keys, ascending and each once, and of each its last value."""
+    order = keys.argsort(kind="stable")
+    keys = keys[order]
+    is_last = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
+    return keys[is_last], values[order[is_last]]
+
+
+def pack_keys(keys: Sequence[int]) -> bytes:
+    """Return keys to be forgotten as they travel."""
+    return np.array(keys, dtype=KEY_TYPE).tobytes()
+
+
+def unpack_keys(data: bytes) -> KeyArray:
+    """Return the keys that `pack_keys` packed.
+
+    Raises:
+        OutcomesFormatError: the bytes are not whole keys.
+    """
+    if len(data) % KEY_TYPE.itemsize:
+        raise OutcomesFormatError(f"{len(data)} bytes of keys; must be {KEY_TYPE.itemsize} each")
+    return np.frombuffer(data, dtype=KEY_TYPE)
+
+
+def read_outcome(value: npt.NDArray[Any]) -> Outcome:
+    """Return what one value of the table says."""
+    code, detail, time_s = value.item()
+    return Outcome(_NAME_OF.get(code, f"code-{code}"), detail, time_s)
+
+
+def rule_hash(rule: str) -> int:
+    """Return the detail of a URL that this line of robots.txt forbids: 16 bits, never 0."""
+    return zlib.crc32(rule.encode()) % 0xFFFF + 1
+
+
+def _seconds(entry_id: str) -> int:
+    return min(int(entry_id.partition("-")[0]) // 1000, 0xFFFFFFFF)

@@ -1,0 +1,103 @@
+"""A URL as it travels from a node's outbox through inbox, disk and admission (steps 3 to 7).
+
+The frontier sorts and counts by the four outer fields and never looks into `body`; only
+`bigcrawl.scheduler.adapter.request_codec` does. A batch on the wire or on disk is
+
+    u8 format version | zlib( msgpack [ [key, host, priority, flags, body], ... ] )
+
+and an unknown version is refused. Nothing here is a pickle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgpack
+from isal import isal_zlib
+
+from bigcrawl.exceptions import BigcrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BATCH_VERSION = 1
+
+# `QueuedUrl.flags`, a bit each.
+UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
+# 2 is `allowances.COUNTED`
+TRAP_SHIFT = 2  # from here on the marks of `bigcrawl.url.shape`
+RANGES_SHIFT = 32  # from here on the mark of the blacklist's ranges, 24 bits
+
+# isal level 1 packs a batch of URLs at about 1 us a URL; higher levels win little on text this short.
+_COMPRESSION_LEVEL = 1
+
+
+class BatchFormatError(BigcrawlError):
+    """The bytes are not a batch this version can read."""
+
+
+class QueuedUrl(NamedTuple):
+    """One URL waiting to be fetched.
+
+    Attributes:
+        key: unsigned 64-bit key of the canonical URL (method and body join in for other than GET).
+        host: lower-case A-label or IP literal, the unit of queue and delay.
+        priority: higher first; 0 is ordinary; any 32-bit signed integer.
+        flags: bits, see `UNCHECKED` and what is below it.
+        body: everything else, opaque to the frontier.
+    """
+
+    key: int
+    host: str
+    priority: int
+    flags: int
+    body: bytes
+
+
+def encode_batch(urls: Sequence[QueuedUrl]) -> bytes:
+    """Return the batch as bytes; order is kept."""
+    packed: bytes = msgpack.packb(urls, use_bin_type=True)
+    return bytes((BATCH_VERSION,)) + isal_zlib.compress(packed, _COMPRESSION_LEVEL)
+
+
+def decode_batch(data: bytes) -> list[QueuedUrl]:
+    """Return the URLs of a batch in order.
+
+    Raises:
+        BatchFormatError: unknown version, damaged bytes, or fields of the wrong type or range.
+    """
+    if not data or data[0] != BATCH_VERSION:
+        found = data[0] if data else "nothing"
+        raise BatchFormatError(f"batch format version is {found}; this version reads {BATCH_VERSION}")
+    try:
+        rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
+        # The class's own constructor is Python; this one is not, and leaves the number of fields to the check.
+        urls = [_new_url(QueuedUrl, row) for row in rows]
+        is_well_formed = not urls or _are_well_formed(urls) or _are_well_formed(urls := [*map(_mended, urls)])
+    except Exception as error:
+        raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
+    if not is_well_formed:
+        raise BatchFormatError("batch holds an entry with a field too many or too few, of a wrong type or out of range")
+    return urls
+
+
+_new_url = tuple.__new__
+
+
+def _mended(url: QueuedUrl) -> QueuedUrl:
+    """A URL whose priority is a bool or a float: earlier versions sent them as spiders gave them."""
+    is_odd = len(url) == len(QueuedUrl._fields) and type(url.priority) in (bool, float)
+    return url._replace(priority=int(url.priority)) if is_odd else url
+
+
+# By field: exact types, so that no bool passes for a number.
+_FIELD_TYPES = ({int}, {str}, {int}, {int}, {bytes})
+
+
+def _are_well_formed(urls: Sequence[QueuedUrl]) -> bool:
+    # Field by field rather than URL by URL: the loops are then those of built-in functions.
+    fields = tuple(zip(*urls, strict=True))
+    if tuple({*map(type, field)} for field in fields) != _FIELD_TYPES:
+        return False
+    keys = fields[0]
+    return bool(min(keys) >= 0 and max(keys) < 1 << 64)

@@ -1,0 +1,176 @@
+"""Where the crawl must not go, as set by hand: how entries are written, and what they cover (steps 5, 7 and 10).
+
+    www.example.com   that host                         203.0.113.7       that address
+    example.com       all hosts of the PLD              203.0.113.0/24    a range of addresses, 2001:db8::/32 too
+    *.example.com     all hosts below that name         re:<pattern>      URLs in whose canonical form it is found
+
+What is covered is not fetched and not lost: it waits on disk, withheld, until the entry is gone. A host, PLD or
+pattern is asked before anything of it is; an address when the name is resolved. Which names lie in a range is not kept:
+a URL that was set aside for its address carries a mark of all ranges of that time, and comes back when they are others.
+So does a seed at an address that is closed by the settings: what they open is part of the mark.
+
+Entries stand in the settings and, changed while the crawl runs, in one Redis hash, which wins: entry -> 1, or 0 for one
+of the settings that was taken off. Source: PolyBot §4.4.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.records.body import look_at_address
+from bigcrawl.scheduler.records.queued_url import RANGES_SHIFT
+from bigcrawl.scheduler.rules.budget_rules import Rule
+from bigcrawl.scheduler.rules.names import URL_PATTERN, parse_name
+from bigcrawl.scheduler.rules.rule_book import RuleBook
+from bigcrawl.url.key import PUBLIC_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from ipaddress import IPv4Network, IPv6Network
+
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+ON: Final = b"1"
+OFF: Final = b"0"
+WHERE: Final = "BIGCRAWL_BLACKLIST"
+
+_HELD_BACK: Final = Rule(budget=0)
+_MARK_MAX: Final = (1 << 24) - 1
+ADDRESSES_CACHED: Final = 8_192
+
+
+class Blacklist:
+    """The entries in force.
+
+    Args:
+        entries: normalised, as `parse_entry` returns them.
+        pld: a host's PLD, by the crawl's own public-suffix list.
+        opened: what the settings open of the addresses that are closed otherwise; None: all.
+
+    Cost: as of a `RuleBook`; 0.1 us for an address that was asked for lately.
+    """
+
+    def __init__(self, entries: Iterable[str], pld: Callable[[str], str], opened: str | None = None) -> None:
+        self.entries = frozenset(entries)
+        self._ranges = [_range(entry) for entry in sorted(self.entries) if is_range(entry)]
+        held_back = {entry: _HELD_BACK for entry in self.entries if not is_range(entry)}
+        self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)  # nobody looks at its accounts
+        self.mark = _mark(map(str, self._ranges), opened)
+        self.digest = _mark(self.entries, opened)
+        self.of_address = lru_cache(ADDRESSES_CACHED)(self._of_address)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __repr__(self) -> str:
+        return f"<Blacklist of {len(self)}>"
+
+    @property
+    def asked(self) -> Callable[[QueuedUrl], bool] | None:
+        """What tells of a queued URL whether it stays on disk; None where all may go."""
+        if self.entries:
+            return self.withholds
+        return self._is_marked if self.mark else None
+
+    def of_host(self, host: str) -> str | None:
+        """The entry that covers a whole host; None when there is none."""
+        limit = self._book.for_host(host).budget
+        return limit.rule if limit else None
+
+    def of_url(self, host: str, body: bytes) -> str | None:
+        """The entry that covers a queued URL, its address apart."""
+        entry = self.of_host(host)
+        if entry is not None or not self._book.needs_urls:
+            return entry
+        return self.of_canonical(host, look_at_address(body)[0])
+
+    def of_canonical(self, host: str, url: str) -> str | None:
+        """The entry that covers a canonical URL, its address apart."""
+        limit = self._book.for_url(host, url).budget
+        return limit.rule if limit else None
+
+    def withholds(self, url: QueuedUrl) -> bool:
+        """Whether a URL of the partition's queues stays on disk."""
+        if self.mark and self._is_marked(url):
+            return True
+        return self.of_url(url.host, url.body) is not None
+
+    def marked(self, flags: int, *, by_address: bool) -> int:
+        """The flags of a URL that is set aside."""
+        return flags & ((1 << RANGES_SHIFT) - 1) | (self.mark << RANGES_SHIFT if by_address else 0)
+
+    def _is_marked(self, url: QueuedUrl) -> bool:
+        return url.flags >> RANGES_SHIFT == self.mark
+
+    def _of_address(self, address: str) -> str | None:
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return None
+        return next((str(network) for network in self._ranges if parsed in network), None)
+
+
+def parse_entries(written: Iterable[str], where: str = WHERE) -> frozenset[str]:
+    """Return entries, normalised.
+
+    Raises:
+        ConfigError: one that is none; names it, and what would be right.
+    """
+    return frozenset(parse_entry(entry, where) for entry in written)
+
+
+def parse_entry(written: str, where: str = WHERE) -> str:
+    """Return an entry as it is compared and stored.
+
+    Raises:
+        ConfigError: neither a name, nor a pattern, nor addresses.
+    """
+    written = written.strip()
+    if not written.startswith(URL_PATTERN):
+        try:
+            return str(_range(written.strip("[]")))
+        except ValueError:
+            if "/" in written:
+                raise ConfigError(
+                    f"{where} has {written!r}, which is no range of addresses; must be one such as 203.0.113.0/24, or "
+                    f"a host, a PLD, *. and a name, re: and a pattern"
+                ) from None
+    return parse_name(written, where)
+
+
+def is_range(entry: str) -> bool:
+    """Whether a normalised entry is of addresses."""
+    return "/" in entry and not entry.startswith(URL_PATTERN)
+
+
+def in_force(settings: Iterable[str], live: Mapping[bytes, bytes]) -> tuple[frozenset[str], list[str]]:
+    """Return the entries in force, and what is wrong with those in Redis that cannot be read: they are left out."""
+    entries, faults = set(settings), []
+    for name, value in live.items():
+        try:
+            entry = parse_entry(name.decode(), "the crawl's blacklist")
+        except (ConfigError, UnicodeDecodeError) as fault:
+            faults.append(str(fault))
+            continue
+        if value == OFF:
+            entries.discard(entry)
+        else:
+            entries.add(entry)
+    return frozenset(entries), faults
+
+
+def _range(written: str) -> IPv4Network | IPv6Network:
+    return ip_network(written, strict=False)
+
+
+def _mark(entries: Iterable[str], opened: str | None) -> int:
+    """Tell one set of what is closed from another: 24 bits, 0 for none."""
+    closed = sorted(entries) + ([] if opened is None else [f"all but {opened}"])
+    return zlib.crc32(" ".join(closed).encode()) % _MARK_MAX + 1 if closed else 0
+
+
+NOTHING: Final = Blacklist((), str)

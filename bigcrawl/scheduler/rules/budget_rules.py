@@ -1,0 +1,138 @@
+"""Limits set by hand for hosts, PLDs and patterns (step 5): how they are written, checked and stored.
+
+A rule is a name and up to four limits. What exceeds a limit is withheld, not dropped, and let go when the rule changes.
+
+    budget   URLs that pass in a turn; 0 holds them all
+    pages    URLs that pass in all, counted from the first step that knows the rule
+    bytes    bytes of bodies fetched in all; what is under way when they are reached is still fetched
+    depth    hops from a start URL
+
+    name             applies to                                       limits are counted
+    www.example.com  that host                                        for the host
+    example.com      all hosts of the PLD                             for the PLD
+    *.example.com    all hosts below that name, not itself            for each host
+    re:<pattern>     URLs in whose canonical form it is found         for each PLD, its other URLs apart
+
+Each limit is taken from the most specific rule that has it: host, then PLD, then the longest *., then re:; of
+several re: that match, the one with the smallest value. No order of writing matters. `rule_book` finds them.
+
+Rules stand in the settings, and, changed while the crawl runs, in one Redis hash: name -> JSON. There a name
+replaces the settings' rule of that name, and one without limits, `{}`, takes it away.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.rules.names import parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    import numpy.typing as npt
+
+    BudgetArray = npt.NDArray[np.uint32]
+
+
+_COUNT_MAX = (1 << 63) - 1
+
+BUDGET_LARGEST = 1_000_000
+"""No budget is larger: with it, a turn of 1,024 budgets still counts in 32 bits."""
+
+# What a user writes -> the highest value, the unit.
+_LIMITS: Final[dict[str, tuple[int, str]]] = {
+    "budget": (BUDGET_LARGEST, "URLs a turn"),
+    "pages": (_COUNT_MAX, "URLs in all"),
+    "bytes": (_COUNT_MAX, "bytes in all"),
+    "depth": (_COUNT_MAX, "hops"),
+}
+
+
+class Rule(NamedTuple):
+    """The limits of one name; None where it has none."""
+
+    budget: int | None = None
+    pages: int | None = None
+    fetched_bytes: int | None = None
+    depth: int | None = None
+
+    def written(self) -> dict[str, int]:
+        """Return the limits as a user writes them; without those that are not set."""
+        pairs = zip(_LIMITS, self, strict=True)
+        return {limit: value for limit, value in pairs if value is not None}
+
+    def to_json(self) -> bytes:
+        """Return what Redis holds of the rule."""
+        return json.dumps(self.written()).encode()
+
+
+NO_RULE = Rule()
+
+
+def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCRAWL_BUDGET_RULES") -> dict[str, Rule]:
+    """Return the rules by normalised name.
+
+    Args:
+        written: name -> limit -> value; None is no limit.
+        where: begins each message.
+
+    Raises:
+        ConfigError: a name, a limit or a value that is none, or a name that is there twice in two spellings.
+    """
+    rules: dict[str, Rule] = {}
+    for name, limits in written.items():
+        normal = parse_name(name, where)
+        if normal in rules:
+            raise ConfigError(f"{where} has {normal!r} twice, in two spellings; put their limits into one")
+        rules[normal] = parse_rule(limits, f"{where}[{name!r}]")
+    return rules
+
+
+def parse_rule(limits: Mapping[str, object], where: str) -> Rule:
+    """Return the rule that has these limits.
+
+    Raises:
+        ConfigError: an unknown limit, or a value that is no whole number within its bounds.
+    """
+    for limit, value in limits.items():
+        if limit not in _LIMITS:
+            close = difflib.get_close_matches(str(limit), _LIMITS, n=1)
+            hint = f"did you mean {close[0]}?" if close else "must be one of " + ", ".join(_LIMITS)
+            raise ConfigError(f"{where} has an unknown limit {limit!r}; {hint}")
+        highest, unit = _LIMITS[limit]
+        if value is not None and (type(value) is not int or not 0 <= value <= highest):
+            raise ConfigError(
+                f"{where}: {limit} is {value!r}; must be a whole number from 0 to {highest:,} {unit}, e.g. 500"
+            )
+    return Rule(*(limits.get(limit) for limit in _LIMITS))  # type: ignore[arg-type]
+
+
+def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], list[str]]:
+    """Read the rules of the crawl's Redis hash.
+
+    Returns:
+        The rules by normalised name, and what is wrong with those that cannot be read, one message each: they are
+        left out and stop nothing.
+    """
+    rules: dict[str, Rule] = {}
+    faults: list[str] = []
+    for field, value in sorted(fields.items()):
+        try:
+            name, limits = field.decode(), json.loads(value)
+            if not isinstance(limits, dict):
+                raise ConfigError(f"the crawl's rules have no table of limits for {name!r}")  # noqa: TRY301
+            rules |= parse_rules({name: limits}, "the crawl's rules")
+        except ConfigError as fault:
+            faults.append(str(fault))
+        except (ValueError, RecursionError) as fault:
+            faults.append(f"the crawl's rules have {field!r}, which cannot be read: {fault!r}")
+    return rules, faults
+
+
+def merge_rules(settings: Mapping[str, Rule], live: Mapping[str, Rule]) -> dict[str, Rule]:
+    """Return the rules in force: the crawl's own over the settings', name by name, without those that limit nothing."""
+    return {name: rule for name, rule in {**settings, **live}.items() if rule != NO_RULE}

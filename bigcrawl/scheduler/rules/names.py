@@ -1,0 +1,53 @@
+"""The names of hosts, domains and patterns by which rules are set by hand: one syntax for all of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of
+
+URL_PATTERN: Final = "re:"
+BELOW: Final = "*."
+
+_HAS_NO_PLACE_IN_A_HOST = re.compile(r"[\s/?#@*\\]|^$")
+
+
+def parse_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
+    """Return a rule's name as it is compared and stored: hosts in lower case, as A-labels.
+
+    Raises:
+        ConfigError: neither a host, nor a host behind "*.", nor a regular expression behind "re:".
+    """
+    if name.startswith(URL_PATTERN):
+        try:
+            re.compile(name.removeprefix(URL_PATTERN))
+        except (re.error, OverflowError) as error:
+            raise ConfigError(f"{where} has {name!r}, which is no regular expression: {error}") from None
+        return name
+    prefix = BELOW if name.startswith(BELOW) else ""
+    host = _host(name.removeprefix(BELOW))
+    if host is None or (prefix and _is_address(host)):
+        raise ConfigError(
+            f"{where} has {name!r}; must be a host (www.example.com), a pay-level domain (example.com), the hosts "
+            f"below a name (*.example.com), or a pattern of URLs (re:/calendar/)"
+        )
+    return prefix + host
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.rpartition(".")[2].isdigit()
+
+
+def _host(written: str) -> str | None:
+    """Return the host in the frontier's spelling; None when it is none."""
+    if _HAS_NO_PLACE_IN_A_HOST.search(written):
+        return None
+    is_bare_ipv6 = written.count(":") > 1 and not written.startswith("[")
+    try:
+        canonical = canonicalize(f"http://[{written}]/" if is_bare_ipv6 else f"http://{written}/")
+    except UrlError:
+        return None
+    has_port = not is_bare_ipv6 and ":" in written.rpartition("]")[2]
+    return None if has_port else host_of(canonical)

@@ -1,0 +1,136 @@
+"""Finds the limits that apply to a host or a URL, among the rules set by hand (step 5)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bigcrawl.scheduler.rules.budget_rules import Rule
+    from bigcrawl.url.key import PldKey
+
+HOSTS_CACHED_MAX = 100_000
+"""Hosts whose limits are remembered, as many as PLDs are: some 10 MB where few have any."""
+
+
+class Limit(NamedTuple):
+    """One limit that applies to a URL.
+
+    Attributes:
+        value: as written.
+        rule: the name of the rule that has it.
+        account: 64 bits, a PLD's key or like one: what all URLs have in common that the limit counts together.
+    """
+
+    value: int
+    rule: str
+    account: int
+
+
+class Limits(NamedTuple):
+    """What applies to a URL, or to a host; None where nothing does. Of the same order as `Rule`."""
+
+    budget: Limit | None = None
+    pages: Limit | None = None
+    fetched_bytes: Limit | None = None
+    depth: Limit | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    name: str
+    search: Callable[[str], re.Match[str] | None]
+    rule: Rule
+
+
+class RuleBook:
+    """The rules in force, to be asked by host and by URL.
+
+    Args:
+        rules: by normalised name, as `merge_rules` returns them.
+        pld: a host's PLD, by the crawl's own public-suffix list.
+        pld_key: the key of a PLD, by the crawl's own secret; accounts are made with it too.
+
+    Cost: 0.1 us for a host that was asked for lately, some microseconds otherwise; with re: rules, a search a URL
+    and rule on top, by the user's own expression.
+    """
+
+    def __init__(self, rules: Mapping[str, Rule], pld: Callable[[str], str], pld_key: Callable[[str], PldKey]) -> None:
+        self._by_name = {name: rule for name, rule in rules.items() if not name.startswith(URL_PATTERN)}
+        self._patterns = [
+            _Pattern(name, re.compile(name.removeprefix(URL_PATTERN)).search, rule)
+            for name, rule in sorted(rules.items())
+            if name.startswith(URL_PATTERN)
+        ]
+        self._pld = pld
+        self._pld_key = pld_key
+        self._cached = lru_cache(HOSTS_CACHED_MAX)(self._look_up)
+
+    def __repr__(self) -> str:
+        return f"<RuleBook {len(self._by_name)} names, {len(self._patterns)} patterns>"
+
+    def __len__(self) -> int:
+        return len(self._by_name) + len(self._patterns)
+
+    @property
+    def needs_urls(self) -> bool:
+        """Whether a URL's limits depend on more of it than its host."""
+        return bool(self._patterns)
+
+    def pld_budgets(self) -> dict[int, int]:
+        """Return the budgets that rules give to whole PLDs: key of the PLD -> URLs a turn."""
+        return {
+            self._pld_key(name): rule.budget
+            for name, rule in self._by_name.items()
+            if rule.budget is not None and not name.startswith(BELOW) and self._pld(name) == name
+        }
+
+    def for_host(self, host: str) -> Limits:
+        """Return what applies to all of a host."""
+        return self._cached(host) if self._by_name else NO_LIMITS
+
+    def for_url(self, host: str, url: str) -> Limits:
+        """Return what applies to a canonical URL of the host."""
+        limits = self.for_host(host)
+        found = [pattern for pattern in self._patterns if None in limits and pattern.search(url)]
+        if not found:
+            return limits
+        pld = self._pld(host)
+        return Limits(*(limit or self._smallest(found, at, pld) for at, limit in enumerate(limits)))
+
+    def _look_up(self, host: str) -> Limits:
+        pld = self._pld(host)
+        names = [host, pld, *_above(host)] if host != pld else [pld, *_above(host)]
+        chain = [(name, self._by_name[name]) for name in names if name in self._by_name]
+        if not chain:
+            return NO_LIMITS
+        own = self._pld_key(f"host {host}")  # no PLD has a space
+        of_pld = self._pld_key(pld)
+        found: list[Limit | None] = []
+        for at in range(len(Limits._fields)):
+            name, value = next(((name, rule[at]) for name, rule in chain if rule[at] is not None), ("", None))
+            account = of_pld if name == pld else own
+            found.append(None if value is None else Limit(value, name, account))
+        return Limits(*found)
+
+    def _smallest(self, patterns: list[_Pattern], at: int, pld: str) -> Limit | None:
+        limits = [(value, pattern.name) for pattern in patterns if (value := pattern.rule[at]) is not None]
+        if not limits:
+            return None
+        value, name = min(limits)
+        return Limit(value, name, self._pld_key(f"{name} {pld}"))
+
+
+def _above(host: str) -> list[str]:
+    """The names of "*." rules that a host falls under, longest first: of a.b.c those of b.c and c."""
+    labels = host.split(".")
+    return [BELOW + ".".join(labels[at:]) for at in range(1, len(labels))]

@@ -1,0 +1,61 @@
+"""Heavy-tailed shares and ranks, each in O(1) and without a table.
+
+Rank r of n has a weight of about (r + 1) ** -exponent. `split` shares a total out by these weights so that every
+share is known without the others; `rank` draws a rank with that probability (inverse of the cumulative weight).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import gcd
+
+from bigcrawl.simweb.basics.mixing import mix
+
+
+class PowerLaw:
+    """Weights of `count` ranks, for 0 < exponent < 1: rank 0 is the heaviest.
+
+    A rank exponent of s gives sizes with a density of about size ** -(1 + 1/s).
+    """
+
+    def __init__(self, count: int, exponent: float) -> None:
+        self._count = count
+        self._power = 1 - exponent
+        self._whole = (1 + count) ** self._power - 1
+
+    def rank(self, unit: float) -> int:
+        """The rank at `unit`, 0 <= unit < 1, of the cumulative weight."""
+        return min(self._count - 1, int((1 + unit * self._whole) ** (1 / self._power)) - 1)
+
+    def before(self, rank: int, total: int) -> int:
+        """How much of `total` the ranks before `rank` have together, each at least 1; total >= count."""
+        share = ((1 + rank) ** self._power - 1) / self._whole
+        return rank + int((total - self._count) * share) if rank < self._count else total
+
+    def share(self, rank: int, total: int) -> int:
+        """What `rank` has of `total`; all shares together are exactly `total`."""
+        return self.before(rank + 1, total) - self.before(rank, total)
+
+    def owner(self, position: int, total: int) -> int:
+        """The rank to which `position`, 0 <= position < total, belongs. Cost: O(log count)."""
+        return bisect_right(range(self._count), position, key=lambda rank: self.before(rank, total)) - 1
+
+
+class Scatter:
+    """A permutation of 0 ... count - 1 that can be asked both ways."""
+
+    def __init__(self, seed: int, count: int) -> None:
+        self._count = count
+        factor = mix(seed) % count or 1
+        while gcd(factor, count) != 1:
+            factor += 1
+        self._factor, self._shift = factor, mix(seed + 1) % count
+        self._inverse = pow(factor, -1, count) if count > 1 else 0
+
+    def place(self, number: int) -> int:
+        """Where `number` goes."""
+        return (number * self._factor + self._shift) % self._count
+
+    def number(self, place: int) -> int:
+        """What went to `place`."""
+        return (place - self._shift) * self._inverse % self._count

@@ -1,0 +1,205 @@
+"""Was the crawl complete, without repetition, and polite? Asked of the log of the server it fetched from.
+
+Any server's log will do (nginx's as well as simweb's): the checker takes exchanges, and rules to hold them
+to. A server sees a request later and ends an answer sooner than the client does, so the gaps it logs between
+an end and the next start are never shorter than those the client kept. Gaps between two starts can be, when
+the first request was slower to arrive than the second, and so can gaps after an answer that the client broke
+off, which the server notices late: `tolerance_ms` is for both. Where a log of milliseconds cannot tell what
+came first, the crawler has the benefit of the doubt.
+
+`exchange.py` is what a log says, `rules.py` what is asked for, `findings.py` what is found; `pacing.py` looks
+at distances in time, `robots_watch.py` at robots.txt, and `ordering.py` sorts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ContractError
+from bigcrawl.simweb.basics.addresses import origin_of
+from bigcrawl.simweb.basics.exchange import ABORTED_STATUS, Exchange
+from bigcrawl.simweb.check.coverage import Coverage
+from bigcrawl.simweb.check.findings import Fetch, Gap, Report, StaleFetch
+from bigcrawl.simweb.check.ordering import by_start
+from bigcrawl.simweb.check.pacing import Pace, Silence, StartGap
+from bigcrawl.simweb.check.robots_watch import RobotsWatch
+from bigcrawl.simweb.check.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ABORTED_STATUS", "Checker", "Exchange", "Report", "Rules", "check"]
+
+
+def check(exchanges: Iterable[Exchange], rules: Rules) -> Report:
+    """Hold a server's log, in any order, to the rules.
+
+    Cost: `by_start`'s to sort, then `Checker`'s.
+    """
+    checker = Checker(rules)
+    for exchange in by_start(exchanges):
+        checker.add(exchange)
+    return checker.report()
+
+
+class _Host:
+    """What has to be remembered of one host."""
+
+    __slots__ = ("is_unruled", "pace", "robots", "silence")
+
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.robots: RobotsWatch | None = None
+        self.silence: Silence | None = None
+        self.is_unruled = False
+
+
+class Checker:
+    """Holds exchanges to the rules as they come, in order of start.
+
+    Cost: some microseconds an exchange; keeps every distinct target, the last exchanges of each host, PLD and
+    server, and the findings.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._coverage = Coverage(rules)
+        self._hosts: dict[str, _Host] = {}
+        self._plds: dict[str, Pace] = {}
+        self._servers: dict[str, StartGap] = {}
+        self._statuses: Counter[int] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._robots_requests = 0
+        # Exchanges of one millisecond, until the next millisecond comes: they may be in any order.
+        self._together: list[Exchange] = []
+        self._now_ms = 0
+        self._concurrent: list[Gap] = []
+        self._host_too_soon: list[Gap] = []
+        self._pld_concurrent: list[Gap] = []
+        self._pld_too_soon: list[Gap] = []
+        self._server_too_soon: list[Gap] = []
+        self._retry_after_ignored: list[Gap] = []
+        self._robots_not_first: list[Fetch] = []
+        self._robots_stale: list[StaleFetch] = []
+        self._robots_refetched: list[Gap] = []
+
+    def __repr__(self) -> str:
+        return f"Checker({self._statuses.total()} exchanges, {len(self._hosts)} hosts)"
+
+    def add(self, exchange: Exchange) -> None:
+        """Take the next exchange.
+
+        Raises:
+            ContractError: it started before the one before it.
+        """
+        if exchange.start_ms != self._now_ms:
+            if exchange.start_ms < self._now_ms:
+                raise ContractError(f"exchange at {exchange.start_ms} comes after one at {self._now_ms}; use check()")
+            self._take_together()
+            self._now_ms = exchange.start_ms
+        self._together.append(exchange)
+
+    def report(self) -> Report:
+        """What was found in all that was given so far; more may follow, but nothing of the last millisecond."""
+        self._take_together()
+        coverage = self._coverage
+        return Report(
+            requests=self._statuses.total(),
+            robots_requests=self._robots_requests,
+            hosts=len(self._hosts),
+            statuses=tuple(sorted(self._statuses.items())),
+            faults=tuple(sorted(self._faults.items())),
+            expected=coverage.required(),
+            missing=coverage.missing(),
+            unexpected=tuple(coverage.unexpected),
+            wrong_status=coverage.wrong_status(),
+            refetched=coverage.refetched,
+            over_retried=coverage.over_retried,
+            concurrent=tuple(self._concurrent),
+            host_too_soon=tuple(self._host_too_soon),
+            pld_concurrent=tuple(self._pld_concurrent),
+            pld_too_soon=tuple(self._pld_too_soon),
+            server_too_soon=tuple(self._server_too_soon),
+            retry_after_ignored=tuple(self._retry_after_ignored),
+            disallowed=tuple(coverage.disallowed),
+            robots_not_first=tuple(self._robots_not_first),
+            robots_stale=tuple(self._robots_stale),
+            robots_refetched=tuple(self._robots_refetched),
+            too_deep=coverage.too_deep,
+            nofollowed=tuple(coverage.nofollowed),
+        )
+
+    def _take_together(self) -> None:
+        """Take those that started together in the order that excuses most.
+
+        The shortest first, robots.txt before a page as short, and a failure before what may have been its retry.
+        """
+        together, self._together = self._together, []
+        if len(together) > 1:
+            together.sort(key=self._excusing)
+        for exchange in together:
+            self._take(exchange)
+
+    def _excusing(self, exchange: Exchange) -> tuple[int, bool, bool]:
+        until_ms = exchange.busy_until_ms(self._rules.tolerance_ms)
+        return until_ms, not exchange.is_robots, not exchange.is_failure
+
+    def _take(self, exchange: Exchange) -> None:
+        self._statuses[exchange.status] += 1
+        if exchange.is_faulty:
+            self._faults[exchange.fault] += 1
+        host = self._hosts.get(exchange.host)
+        if host is None:
+            host = self._hosts[exchange.host] = _Host(self._host_pace(exchange.host))
+        host.pace.add(exchange, self._concurrent, self._host_too_soon)
+        self._look_at_neighbours(exchange)
+        self._listen(host, exchange)
+        self._look_at_robots(host, exchange)
+        if not exchange.is_robots:
+            self._coverage.add(exchange)
+
+    def _host_pace(self, host: str) -> Pace:
+        rules = self._rules
+        delay_ms = max(rules.host_delay_ms, rules.host_delays_ms.get(host, 0))
+        return Pace(host, rules.host_connections, delay_ms, rules.tolerance_ms)
+
+    def _look_at_neighbours(self, exchange: Exchange) -> None:
+        """Other hosts of the same PLD or at the same server."""
+        rules = self._rules
+        if rules.pld_of is not None:
+            pld = rules.pld_of(exchange.host)
+            if (pace := self._plds.get(pld)) is None:
+                pace = self._plds[pld] = Pace(pld, rules.pld_connections, rules.pld_delay_ms, rules.tolerance_ms)
+            pace.add(exchange, self._pld_concurrent, self._pld_too_soon)
+        if rules.server_delay_ms:
+            server = exchange.server or exchange.host
+            if (gap := self._servers.get(server)) is None:
+                gap = self._servers[server] = StartGap(server)
+            gap.add(exchange, rules, self._server_too_soon)
+
+    def _listen(self, host: _Host, exchange: Exchange) -> None:
+        """A host that never asks to be left alone costs no memory for it."""
+        if host.silence is None and exchange.wait_ms and self._rules.retry_after_max_ms:
+            host.silence = Silence()
+        if host.silence is not None:
+            host.silence.add(exchange, self._rules, self._retry_after_ignored)
+
+    def _look_at_robots(self, host: _Host, exchange: Exchange) -> None:
+        rules = self._rules
+        if exchange.is_robots:
+            self._robots_requests += 1
+            if host.robots is None:
+                host.robots = RobotsWatch()
+            host.robots.add(exchange, rules, self._robots_refetched)
+        elif rules.allows is not None:
+            age_ms = None if host.robots is None else host.robots.age_ms(exchange.start_ms, rules.tolerance_ms)
+            if age_ms is None:
+                if not host.is_unruled:
+                    self._robots_not_first.append(Fetch(self._url(exchange), exchange.start_ms))
+                host.is_unruled = True
+            elif age_ms > rules.robots_max_age_ms + rules.tolerance_ms:
+                self._robots_stale.append(StaleFetch(self._url(exchange), exchange.start_ms, age_ms))
+
+    def _url(self, exchange: Exchange) -> str:
+        return origin_of(exchange.host, self._rules.port) + exchange.target

@@ -1,0 +1,177 @@
+"""Which URLs were fetched, how often, and which of them had better not been? Exchanges are given in order of start.
+
+Of each URL no more is kept than its target and one of a few shared states; what is reported is kept besides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bigcrawl.simweb.basics.addresses import origin_of
+from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl.simweb.check.findings import Dive, Fetch, OverRetry, Refetch, StatusDifference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bigcrawl.simweb.basics.exchange import Exchange
+    from bigcrawl.simweb.check.rules import Rules
+    from bigcrawl.simweb.model.expected import Expected
+
+
+class _Fetched(NamedTuple):
+    """What is known of a URL.
+
+    Attributes:
+        status: of the last answer that came whole; 0: none did.
+        is_failed: whether the last answer lets it be asked for again.
+        is_faulty: whether an answer could not be received, so that no status can be wanted of it.
+        retries: how often it was asked for after failures.
+    """
+
+    status: int = 0
+    is_failed: bool = False
+    is_faulty: bool = False
+    retries: int = 0
+
+
+_UNTRIED: Final = _Fetched()
+
+
+class Coverage:
+    """Every URL of a crawl but the robots.txt files."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._urls: defaultdict[str, dict[str, _Fetched]] = defaultdict(dict)
+        self._states: dict[_Fetched, _Fetched] = {}
+        self._forbidden: set[tuple[str, str]] = set()
+        self._refetched: dict[tuple[str, str], Refetch] = {}
+        self._over_retried: dict[tuple[str, str], OverRetry] = {}
+        self._endless: Counter[str] = Counter()
+        self._first_too_many: dict[str, Fetch] = {}
+        self.unexpected: list[Fetch] = []
+        self.disallowed: list[Fetch] = []
+        self.nofollowed: list[Fetch] = []
+
+    def __repr__(self) -> str:
+        return f"Coverage({len(self._urls)} hosts, {sum(map(len, self._urls.values()))} URLs)"
+
+    def add(self, exchange: Exchange) -> None:
+        """Take the next exchange, which is none of robots.txt."""
+        urls = self._urls[exchange.host]
+        before = urls.get(exchange.target)
+        if before is None:
+            self._judge(exchange)
+            before = _UNTRIED
+        else:
+            self._repeat(exchange, before)
+        if (exchange.host, exchange.target) in self._forbidden:
+            self.disallowed.append(self._fetch(exchange))
+        after = _Fetched(
+            before.status if exchange.is_faulty or exchange.status == ABORTED_STATUS else exchange.status,
+            exchange.is_failure,
+            before.is_faulty or exchange.is_faulty,
+            before.retries + before.is_failed,
+        )
+        urls[exchange.target] = self._states.setdefault(after, after)
+
+    @property
+    def refetched(self) -> tuple[Refetch, ...]:
+        """URLs that were asked for again although the last answer was good, the first repetition first."""
+        return tuple(self._refetched.values())
+
+    @property
+    def over_retried(self) -> tuple[OverRetry, ...]:
+        """URLs that were asked for again after too many failures, the first excess first."""
+        return tuple(self._over_retried.values())
+
+    @property
+    def too_deep(self) -> tuple[Dive, ...]:
+        """Hosts or PLDs of whose infinite spaces too much was fetched, the first excess first."""
+        bound = self._rules.endless_max or 0
+        return tuple(
+            Dive(name, self._endless[name], bound, first.url, first.at_ms)
+            for name, first in self._first_too_many.items()
+        )
+
+    def required(self) -> int | None:
+        """How many URLs had to be fetched; None: any set of pages is right."""
+        if self._rules.expected is None:
+            return None
+        return sum(isinstance(wanted, int) or wanted.required for wanted in self._rules.expected.values())
+
+    def missing(self) -> tuple[str, ...]:
+        """The URLs without any answer, of those that had to be fetched, sorted."""
+        return tuple(
+            sorted(
+                url
+                for url, wanted, fetched in self._compared()
+                if (isinstance(wanted, int) or wanted.required) and not _is_covered(fetched, wanted)
+            )
+        )
+
+    def wrong_status(self) -> tuple[StatusDifference, ...]:
+        """The URLs whose last answer that came whole has a status that is not right, in the order expected."""
+        return tuple(
+            StatusDifference(url, statuses, fetched.status)
+            for url, wanted, fetched in self._compared()
+            if fetched.status and fetched.status not in (statuses := _statuses(wanted))
+        )
+
+    def _judge(self, exchange: Exchange) -> None:
+        """A URL is asked for the first time: may it be? Each fault has one name: what is forbidden is only that."""
+        rules = self._rules
+        host, target = exchange.host, exchange.target
+        if rules.allows is not None and not rules.allows(host, target):
+            self._forbidden.add((host, target))
+            return
+        fetch = self._fetch(exchange)
+        if fetch.url in rules.nofollow:
+            self.nofollowed.append(fetch)
+        elif rules.expected is not None and fetch.url in rules.expected:
+            return
+        elif rules.is_endless is not None and rules.is_endless(host, target):
+            self._dive(fetch, host)
+        elif rules.expected is not None:
+            self.unexpected.append(fetch)
+
+    def _dive(self, fetch: Fetch, host: str) -> None:
+        name = host if self._rules.pld_of is None else self._rules.pld_of(host)
+        self._endless[name] += 1
+        bound = self._rules.endless_max
+        if bound is not None and self._endless[name] == bound + 1:
+            self._first_too_many[name] = fetch
+
+    def _repeat(self, exchange: Exchange, before: _Fetched) -> None:
+        key = exchange.host, exchange.target
+        if not before.is_failed:
+            times = self._refetched[key].times if key in self._refetched else 1
+            self._refetched[key] = Refetch(self._fetch(exchange).url, times + 1, exchange.start_ms)
+        elif before.retries >= self._rules.retries:
+            url = self._fetch(exchange).url
+            self._over_retried[key] = OverRetry(url, before.retries + 1, self._rules.retries, exchange.start_ms)
+
+    def _fetch(self, exchange: Exchange) -> Fetch:
+        return Fetch(origin_of(exchange.host, self._rules.port) + exchange.target, exchange.start_ms)
+
+    def _compared(self) -> Iterator[tuple[str, int | Expected, _Fetched]]:
+        """Every expected URL, what is expected of it, and what is known."""
+        port = self._rules.port
+        for url, wanted in (self._rules.expected or {}).items():
+            authority, slash, rest = url.removeprefix("http://").partition("/")
+            host, target = authority.partition(":")[0], slash + rest
+            urls = self._urls.get(host) if origin_of(host, port) + target == url else None
+            yield url, wanted, _UNTRIED if urls is None else urls.get(target, _UNTRIED)
+
+
+def _statuses(wanted: int | Expected) -> frozenset[int]:
+    return frozenset((wanted,)) if isinstance(wanted, int) else wanted.statuses
+
+
+def _is_covered(fetched: _Fetched, wanted: int | Expected) -> bool:
+    """Whether there was an answer, or could not be: what befalls it on its way is not the client's fault."""
+    if fetched.status or fetched.is_faulty:
+        return True
+    return fetched is not _UNTRIED and ABORTED_STATUS in _statuses(wanted)

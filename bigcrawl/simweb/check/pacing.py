@@ -1,0 +1,111 @@
+"""Are the requests to one host, PLD or server far enough apart? Exchanges are given in order of start.
+
+Each object remembers no more than the exchanges that may still be open, and forgets those that have ended.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from bigcrawl.simweb.check.findings import Gap
+
+if TYPE_CHECKING:
+    from bigcrawl.simweb.basics.exchange import Exchange
+    from bigcrawl.simweb.check.rules import Rules
+
+
+class Pace:
+    """At most so many exchanges at once, and a delay: from end to start, or between starts if several may be open."""
+
+    __slots__ = ("_busy", "_connections", "_delay_ms", "_latest", "_name", "_number", "_tolerance_ms")
+
+    def __init__(self, name: str, connections: int, delay_ms: int, tolerance_ms: int) -> None:
+        self._name = name
+        self._connections = connections
+        self._delay_ms = delay_ms
+        self._tolerance_ms = tolerance_ms
+        # The exchanges that end last, as many as may be open at once; the number settles ties.
+        self._busy: list[tuple[int, int, Exchange]] = []
+        self._number = 0
+        self._latest: Exchange | None = None
+
+    def add(self, exchange: Exchange, concurrent: list[Gap], too_soon: list[Gap]) -> None:
+        """Take the next exchange and append what is wrong with it; it is never both.
+
+        Of all ends so far the heap has the latest, one a connection: when even the first of them has not come,
+        every connection is in use.
+        """
+        start_ms, earlier = exchange.start_ms, self._latest
+        if len(self._busy) == self._connections:
+            until_ms, _, first = self._busy[0]
+            if start_ms < until_ms:
+                concurrent.append(Gap(self._name, first, exchange, start_ms - first.end_ms, 0))
+                earlier = None
+            elif self._connections == 1:
+                earlier = first
+        if earlier is not None:
+            gap_ms = start_ms - (earlier.end_ms if self._connections == 1 else earlier.start_ms)
+            if gap_ms < self._delay_ms - self._tolerance_ms:
+                too_soon.append(Gap(self._name, earlier, exchange, gap_ms, self._delay_ms))
+        self._open(exchange)
+
+    def _open(self, exchange: Exchange) -> None:
+        self._latest = exchange
+        self._number += 1
+        entry = (exchange.busy_until_ms(self._tolerance_ms), self._number, exchange)
+        if len(self._busy) < self._connections:
+            heapq.heappush(self._busy, entry)
+        else:
+            heapq.heappushpop(self._busy, entry)
+
+
+class StartGap:
+    """A least time between the starts of neighbours at one server."""
+
+    __slots__ = ("_latest", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._latest: Exchange | None = None
+
+    def add(self, exchange: Exchange, rules: Rules, too_soon: list[Gap]) -> None:
+        """Take the next exchange and append what is wrong with it."""
+        earlier, self._latest = self._latest, exchange
+        if earlier is None:
+            return
+        gap_ms = exchange.start_ms - earlier.start_ms
+        if gap_ms < rules.server_delay_ms - rules.tolerance_ms:
+            too_soon.append(Gap(self._name, earlier, exchange, gap_ms, rules.server_delay_ms))
+
+
+class Silence:
+    """The times for which a host has asked, by Retry-After, to be left alone."""
+
+    __slots__ = ("_asked", "_asked_until_ms", "_coming", "_number")
+
+    def __init__(self) -> None:
+        self._asked: Exchange | None = None
+        self._asked_until_ms = 0
+        # Answers that ask for silence and have not ended: requests that came before the end knew nothing of it.
+        self._coming: list[tuple[int, int, Exchange]] = []
+        self._number = 0
+
+    def add(self, exchange: Exchange, rules: Rules, ignored: list[Gap]) -> None:
+        """Take the next exchange and append it if it breaks a silence."""
+        start_ms = exchange.start_ms
+        while self._coming and self._coming[0][0] <= start_ms:
+            self._begin(heapq.heappop(self._coming)[2], rules)
+        if self._asked is not None and start_ms < self._asked_until_ms - rules.tolerance_ms:
+            gap_ms, wanted_ms = start_ms - self._asked.end_ms, self._asked_until_ms - self._asked.end_ms
+            ignored.append(Gap(exchange.host, self._asked, exchange, gap_ms, wanted_ms))
+        if exchange.wait_ms:
+            # With several connections the next request may have been under way when the answer came.
+            slack_ms = 0 if rules.host_connections == 1 else rules.tolerance_ms + 1
+            self._number += 1
+            heapq.heappush(self._coming, (exchange.end_ms + slack_ms, self._number, exchange))
+
+    def _begin(self, exchange: Exchange, rules: Rules) -> None:
+        until_ms = exchange.end_ms + min(exchange.wait_ms, rules.retry_after_max_ms)
+        if until_ms > self._asked_until_ms:
+            self._asked, self._asked_until_ms = exchange, until_ms

@@ -1,0 +1,111 @@
+"""The table of exhibits, the paths of exhibits and their proofs, and which host has which.
+
+Every host has every eighth row, so that eight hosts have all. An exhibit's path is /fair/<slug>-<n>.html. What it
+teaches is proved by a crawler that asks for /proof/<slug>-<n>.html, or /proof/<word>.<slug>-<n>.html, which nothing
+else leads to.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from bigcrawl.simweb.basics import resources
+from bigcrawl.simweb.basics.resources import Kind, Resource
+from bigcrawl.simweb.exhibits import answers as exhibits_answers
+from bigcrawl.simweb.exhibits import bodies as exhibits_bodies
+from bigcrawl.simweb.exhibits import charsets as exhibits_charsets
+from bigcrawl.simweb.exhibits import directives as exhibits_directives
+from bigcrawl.simweb.exhibits import markup as exhibits_markup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bigcrawl.simweb.basics.features import Feature
+    from bigcrawl.simweb.exhibits.exhibit import Exhibit
+
+EXHIBITS: Final[tuple[Exhibit, ...]] = (
+    *exhibits_answers.STATUSES,
+    *exhibits_answers.REDIRECTS,
+    *exhibits_bodies.BODIES,
+    *exhibits_bodies.BROKEN,
+    *exhibits_markup.MARKUP,
+    *exhibits_charsets.CHARSETS,
+    *exhibits_directives.DIRECTIVES,
+)
+# A number is n * ROWS_MAX + row.
+ROWS_MAX: Final = 256
+_STRIDE: Final = 8
+_ROWS: Final = {exhibit.slug: row for row, exhibit in enumerate(EXHIBITS)}
+_PATH: Final = re.compile(r"/(fair|proof)/(?:[^/]*\.)?([a-z0-9-]+)-([0-9]{1,6})\.html\Z")
+
+
+def row_of(resource: Resource) -> Exhibit:
+    """The row of an exhibit, or of the exhibit that a proof belongs to."""
+    return EXHIBITS[resource.number % ROWS_MAX]
+
+
+def path_of(kind: Kind, number: int) -> str:
+    """The path and query under which a resource is asked for."""
+    return PATHS[kind](number)
+
+
+def _fair_path(number: int) -> str:
+    return f"/fair/{EXHIBITS[number % ROWS_MAX].slug}-{number // ROWS_MAX}.html"
+
+
+def _proof_path(number: int) -> str:
+    exhibit = EXHIBITS[number % ROWS_MAX]
+    word = f"{quote(exhibit.word)}." if exhibit.word else ""
+    return f"/proof/{word}{exhibit.slug}-{number // ROWS_MAX}.html"
+
+
+PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
+    **resources.PATHS,
+    Kind.EXHIBIT: _fair_path,
+    Kind.PROOF: _proof_path,
+}
+
+
+def named_by(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind, int] | None:
+    """The kind and number of the host's exhibit or proof with exactly this path; None: it has none."""
+    match = _PATH.match(target)
+    row = _ROWS.get(match[2]) if match else None
+    if match is None or row is None:
+        return None
+    exhibit, number = EXHIBITS[row], int(match[3])
+    resource = Resource(host, Kind.EXHIBIT if match[1] == "fair" else Kind.PROOF, number * ROWS_MAX + row)
+    if exhibit.feature not in features or not _has(host, row) or path_of(resource.kind, resource.number) != target:
+        return None
+    if resource.kind is Kind.EXHIBIT:
+        return (resource.kind, resource.number) if number < exhibit.chain else None
+    last = Resource(host, Kind.EXHIBIT, (exhibit.chain - 1) * ROWS_MAX + row)
+    return (resource.kind, resource.number) if proof_of(last) == resource else None
+
+
+def proof_of(exhibit: Resource) -> Resource | None:
+    """What an exhibit leads to: the next of its chain, its proof, or nothing."""
+    row = row_of(exhibit)
+    if not row.leads:
+        return None
+    number = exhibit.number // ROWS_MAX + 1
+    if number < row.chain:
+        return Resource(exhibit.host, Kind.EXHIBIT, exhibit.number + ROWS_MAX)
+    return Resource(exhibit.host, Kind.PROOF, exhibit.number)
+
+
+def exhibits_of(host: int, features: frozenset[Feature]) -> list[Resource]:
+    """The first exhibit of every row that the host has; the host's front page links to them."""
+    return [Resource(host, Kind.EXHIBIT, row) for row in _rows(host % _STRIDE, features)]
+
+
+def _has(host: int, row: int) -> bool:
+    return row % _STRIDE == host % _STRIDE
+
+
+@lru_cache(64)
+def _rows(remainder: int, features: frozenset[Feature]) -> tuple[int, ...]:
+    rows = range(remainder, len(EXHIBITS), _STRIDE)
+    return tuple(row for row in rows if EXHIBITS[row].feature in features)

@@ -1,0 +1,356 @@
+"""One client's connection to the simulated web.
+
+Theory of operation: heads are taken from the connection as they arrive and stamped with their start; their
+answers go out one after the other. An exchange ends when its last bytes are handed to the kernel, stamped just
+before: stamped after, a client that was quicker than this process would seem to come back too soon. Each send
+is stamped, so the stamp of the last stands however slowly the client read what came before.
+
+    state        leaves it when
+    idle         a head is complete                           -> sending, or waiting when its answer is delayed
+    waiting      the next piece is due (a timer)              -> sending
+    sending      the kernel has all of it: the line is written -> the next waiting head, idle, hanging or closing
+                 the next piece is not due yet                -> waiting
+    hanging      the client is gone; nothing else is heard any more
+    closing      our side is shut down; the client closes its own, or takes too long. Closing at once could
+                 answer bytes that nobody has read with a reset, which eats what the client has not read yet.
+    any          the client is gone: the current exchange and those waiting are logged, as 499 but for an answer
+                 that the client must end. The end of what it sends is taken for that while nothing is being
+                 sent: a client whose time is up looks just so, and none closes only half. It ends when the kernel
+                 heard the client last: a server that had no CPU sees late who has gone.
+
+Sockets are used directly, not through a transport: only so is it known which bytes the kernel took when, and a
+short connection costs a third.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
+from bigcrawl.simweb.serve.incoming import Incoming
+from bigcrawl.simweb.serve.sending import NO_FAULT, Ending
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from bigcrawl.simweb.basics.answer import Answer
+    from bigcrawl.simweb.serve.http1 import RequestHead
+    from bigcrawl.simweb.serve.incoming import Arrived
+    from bigcrawl.simweb.serve.sending import Delivery
+
+_READ_BYTES: Final = 16_384
+# What one connection may hand over before the others have their turn.
+_TURN_BYTES: Final = 262_144
+# How long a client may leave its side of a connection open after we have closed ours.
+_CLOSING_S: Final = 2.0
+_NOTHING: Final = memoryview(b"")
+_RESET: Final = struct.pack("ii", 1, 0)
+# Where tcp_info has how long ago data and an acknowledgement came in last, in ms (tcp(7)); it counts in ticks of the
+# kernel, 10 ms at most.
+_LAST_DATA_RECV_AT: Final = 52
+_LAST_ACK_RECV_AT: Final = 56
+_TICK_MS: Final = 10
+
+
+class Place(NamedTuple):
+    """Where a request goes: the log's `host` and `server`, and the port that links in the answer carry."""
+
+    host: str
+    server: str
+    port: int
+
+
+class Serves(Protocol):
+    """What a connection asks of its server, and tells it."""
+
+    now_ms: Callable[[], int]
+
+    def place(self, head: RequestHead | None, local: str) -> Place:
+        """Where a request goes that came on the address `local`; without `head` it could not be read."""
+
+    def answer(self, arrived: Arrived, place: Place, keep_alive: bool) -> tuple[Answer, Delivery]:
+        """What a request is answered, and how that goes out; `keep_alive` says what the client wants."""
+
+    def record(
+        self,
+        arrived: Arrived,
+        end_ms: int,
+        client: str,
+        place: Place,
+        status: int,
+        sent_bytes: int = 0,
+        fault: str = NO_FAULT,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Log an exchange."""
+
+    def left(self, connection: Connection) -> None:
+        """A connection is closed."""
+
+
+class _Exchange(NamedTuple):
+    """The exchange that is being carried out."""
+
+    arrived: Arrived
+    place: Place
+    answer: Answer
+    delivery: Delivery
+    turn_ms: int
+
+
+class Connection:
+    """A socket, from the moment it is accepted until it is closed."""
+
+    __slots__ = (
+        "_client",
+        "_current",
+        "_end_ms",
+        "_eof",
+        "_incoming",
+        "_is_closing",
+        "_is_reading",
+        "_is_writing",
+        "_keep_alive",
+        "_local",
+        "_loop",
+        "_piece",
+        "_sent_bytes",
+        "_server",
+        "_sock",
+        "_timer",
+        "_unsent",
+    )
+
+    def __init__(self, server: Serves, loop: asyncio.AbstractEventLoop, sock: socket.socket, client: str) -> None:
+        self._server = server
+        self._loop = loop
+        self._sock = sock
+        self._client = client
+        self._local: str = sock.getsockname()[0]
+        self._incoming = Incoming()
+        self._current: _Exchange | None = None
+        self._piece: tuple[int, bytes] | None = None
+        self._unsent = _NOTHING
+        self._sent_bytes = 0
+        self._end_ms = 0
+        self._keep_alive = True
+        self._eof = False
+        self._is_closing = False
+        self._is_writing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_reading = True
+        loop.add_reader(sock, self._readable)
+
+    def abandon(self) -> None:
+        """Close without waiting for anything; what has not ended is logged as if the client had gone."""
+        self._let_go(self._server.now_ms())
+
+    def _readable(self) -> None:
+        try:
+            late_ms = _unread_ms(self._sock)
+            data = self._sock.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._lost()
+            return
+        if not data:
+            self._hear_end()
+        else:
+            self._incoming.feed(data, late_ms)
+            self._advance()
+
+    def _hear_end(self) -> None:
+        self._eof = True
+        self._read(False)
+        if self._current is None or not self._is_writing:
+            self._lost()
+
+    def _hear_nothing(self) -> None:
+        """Read only to see the client go."""
+        self._incoming.stop()
+        self._read(not self._eof)
+
+    def _advance(self) -> None:
+        """Answer what waits, one after the other, until an answer takes its time."""
+        while self._current is None and self._incoming and not self._is_closing:
+            self._begin(self._incoming.pop())
+        if self._is_closing:
+            return
+        if not self._eof:
+            self._read(self._incoming.wants_more)
+        elif self._current is None:
+            self._lost()
+
+    def _begin(self, arrived: Arrived) -> None:
+        server = self._server
+        head = arrived.head
+        self._keep_alive = self._keep_alive and head is not None and head.keep_alive
+        place = server.place(head, self._local)
+        answer, delivery = server.answer(arrived, place, self._keep_alive)
+        self._current = _Exchange(arrived, place, answer, delivery, server.now_ms())
+        self._send_due()
+
+    def _go_on(self) -> None:
+        self._timer = None
+        self._send_due()
+        self._advance()
+
+    def _send_due(self) -> None:
+        """Hand over what is due, until the kernel takes no more or it is the others' turn."""
+        share = _TURN_BYTES
+        while share > 0:
+            if not self._unsent and not self._take_piece():
+                self._write(False)
+                return
+            end_ms = self._server.now_ms()
+            try:
+                sent_bytes = self._sock.send(self._unsent[:share])
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError:
+                self._lost()
+                return
+            self._end_ms = end_ms
+            # A rest of nothing would hold on to the whole answer for as long as the connection is idle.
+            self._unsent = self._unsent[sent_bytes:] if sent_bytes < len(self._unsent) else _NOTHING
+            self._sent_bytes += sent_bytes
+            share -= sent_bytes
+        self._write(True)
+
+    def _take_piece(self) -> bool:
+        """Make the next piece the one to be sent; False: there is none, or not yet."""
+        exchange = self._current
+        while exchange is not None and not self._unsent:
+            piece = self._piece or next(exchange.delivery.pieces, None)
+            if piece is None:
+                self._end(exchange)
+                return False
+            self._piece = None
+            due_ms, data = piece
+            early_ms = exchange.turn_ms + due_ms - self._server.now_ms() if due_ms else 0
+            if early_ms > 0:
+                self._piece = piece
+                self._wait(early_ms)
+                return False
+            self._unsent = memoryview(data)
+        return True
+
+    def _wait(self, wait_ms: int) -> None:
+        if self._eof:
+            self._lost()
+        else:
+            self._timer = self._loop.call_later(wait_ms / 1000, self._go_on)
+
+    def _end(self, exchange: _Exchange) -> None:
+        """All that will be sent is with the kernel."""
+        ending = exchange.delivery.ending
+        if ending is Ending.HANG:
+            self._hear_nothing()
+            if self._eof:
+                self._lost()
+            return
+        if ending is Ending.RESET:
+            self._end_ms = self._server.now_ms()
+        self._record(exchange.answer.status, self._end_ms)
+        if ending is Ending.RESET:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._lost()
+        elif ending is Ending.CLOSE:
+            self._close()
+
+    def _record(self, status: int, end_ms: int) -> None:
+        """Log the current exchange, and be done with it."""
+        exchange = self._current
+        assert exchange is not None
+        self._server.record(
+            exchange.arrived,
+            end_ms,
+            self._client,
+            exchange.place,
+            status,
+            self._sent_bytes,
+            exchange.delivery.fault,
+            exchange.answer.headers,
+        )
+        self._current = None
+        self._sent_bytes = 0
+
+    def _close(self) -> None:
+        """End our side; the connection is gone when the client has ended its own."""
+        self._is_closing = True
+        try:
+            self._sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._eof = True  # the client has reset the connection
+        if self._eof:
+            self._lost()
+        else:
+            self._hear_nothing()
+            self._timer = self._loop.call_later(_CLOSING_S, self._lost)
+
+    def _lost(self) -> None:
+        """Nothing more can be heard or said.
+
+        Of a client that only waited and then reset the connection the kernel does not know since when it is gone.
+        """
+        is_timed = self._eof or self._is_writing
+        self._let_go(self._server.now_ms() - (_unheard_ms(self._sock) if is_timed else 0))
+
+    def _let_go(self, gone_ms: int) -> None:
+        """Log what has not ended, with the end `gone_ms`, and close the socket."""
+        self._is_closing = True
+        if self._current is not None:
+            delivery, arrived = self._current.delivery, self._current.arrived
+            status = self._current.answer.status if delivery.is_ended_by_client else ABORTED_STATUS
+            self._record(status, max(gone_ms, arrived.start_ms))
+        while self._incoming:
+            arrived = self._incoming.pop()
+            place = self._server.place(arrived.head, self._local)
+            self._server.record(arrived, max(gone_ms, arrived.start_ms), self._client, place, ABORTED_STATUS)
+        if self._timer:
+            self._timer.cancel()
+        self._read(False)
+        self._write(False)
+        self._sock.close()
+        self._server.left(self)
+
+    def _read(self, wanted: bool) -> None:
+        if wanted is not self._is_reading:
+            self._is_reading = wanted
+            if wanted:
+                self._loop.add_reader(self._sock, self._readable)
+            else:
+                self._loop.remove_reader(self._sock)
+
+    def _write(self, wanted: bool) -> None:
+        if wanted is not self._is_writing:
+            self._is_writing = wanted
+            if wanted:
+                self._loop.add_writer(self._sock, self._go_on)
+            else:
+                self._loop.remove_writer(self._sock)
+
+
+def _unread_ms(sock: socket.socket) -> int:
+    """How long what waits in a socket has waited, 0 to 20 ms less: a server that had no CPU reads late.
+
+    Never more than it has: no gap between two requests is logged shorter than it was.
+    """
+    return max(0, _ago_ms(sock, _LAST_DATA_RECV_AT) - _TICK_MS)
+
+
+def _unheard_ms(sock: socket.socket) -> int:
+    """How long ago the client was heard last, 0 to 20 ms more: the end of what it sends is heard, a reset is not.
+
+    Never less than it is: no gap after a client that left is logged shorter than it was.
+    """
+    return _ago_ms(sock, _LAST_ACK_RECV_AT) + _TICK_MS
+
+
+def _ago_ms(sock: socket.socket, at: int) -> int:
+    return int.from_bytes(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, at + 4)[at:], sys.byteorder)

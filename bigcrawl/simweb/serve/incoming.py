@@ -1,0 +1,94 @@
+"""The requests of one connection, cut out of the bytes that arrive. No I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from bigcrawl.simweb.basics.clock import now_ms
+from bigcrawl.simweb.serve.http1 import BadRequestError, RequestHead, parse_head
+
+_HEAD_BYTES_MAX: Final = 16_384
+# A client that sends requests without waiting for answers is read no further than this many ahead.
+_WAITING_MAX: Final = 16
+
+
+class Arrived(NamedTuple):
+    """A request and when its head was complete; without `head` it is to be answered with the status `refusal`."""
+
+    start_ms: int
+    head: RequestHead | None
+    refusal: int
+
+
+class Incoming:
+    """Takes bytes in and gives requests out, in order; bodies of requests are passed over.
+
+    After a request that cannot be read nothing more is heard: where the next starts is anybody's guess.
+    """
+
+    __slots__ = ("_arrived_ms", "_buffer", "_is_deaf", "_skip_bytes", "_waiting")
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._skip_bytes = 0
+        self._is_deaf = False
+        self._arrived_ms = 0
+        self._waiting: deque[Arrived] = deque()
+
+    def __bool__(self) -> bool:
+        """Whether a request waits."""
+        return bool(self._waiting)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether to go on reading: also when nothing is heard any more, to see the client go."""
+        return self._is_deaf or len(self._waiting) < _WAITING_MAX
+
+    def feed(self, data: bytes, late_ms: int = 0) -> None:
+        """Take in what has arrived, so long ago."""
+        self._arrived_ms = now_ms() - late_ms
+        if not self._is_deaf:
+            self._buffer += data
+            self._cut()
+
+    def pop(self) -> Arrived:
+        """The next request; raises IndexError when none waits."""
+        arrived = self._waiting.popleft()
+        if self._buffer:
+            self._arrived_ms = now_ms()
+            self._cut()
+        return arrived
+
+    def stop(self) -> None:
+        """Hear nothing more; what waits still does."""
+        self._is_deaf = True
+        self._buffer = b""
+
+    def _cut(self) -> None:
+        while len(self._waiting) < _WAITING_MAX and not self._is_deaf:
+            if self._skip_bytes:
+                skipped = min(self._skip_bytes, len(self._buffer))
+                self._buffer = self._buffer[skipped:]
+                self._skip_bytes -= skipped
+            head, end, rest = self._buffer.partition(b"\r\n\r\n")
+            if len(head) > _HEAD_BYTES_MAX:
+                self._refuse(431)
+            elif end:
+                self._buffer = rest
+                self._take(head)
+            else:
+                break
+
+    def _take(self, data: bytes) -> None:
+        try:
+            head = parse_head(data)
+        except BadRequestError as error:
+            self._refuse(error.status)
+            return
+        self._skip_bytes = head.body_bytes
+        self._waiting.append(Arrived(self._arrived_ms, head, 0))
+
+    def _refuse(self, status: int) -> None:
+        self.stop()
+        self._waiting.append(Arrived(self._arrived_ms, None, status))

@@ -1,0 +1,94 @@
+"""robots.txt through the engine: what is asked for, and what counts as an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
+from scrapy.http import Response
+
+from bigcrawl.politeness.robots_policy import BODY_BYTES_MAX
+from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.gates.fetched import Fetched
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+URL = "http://a.example/robots.txt"
+
+
+class Engine:
+    """Answers, or fails, as it is told; keeps the request."""
+
+    def __init__(self, answer: Response | Exception) -> None:
+        self.answer = answer
+        self.asked: list[Request] = []
+
+    async def download_async(self, request: Request) -> Response:
+        self.asked.append(request)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def fetched(answer: Response | Exception) -> Fetched:
+    crawler: Any = SimpleNamespace(engine=Engine(answer))
+    return asyncio.run(RobotsFetch(crawler)(URL))
+
+
+def test_answer_is_told_with_what_decides_over_it() -> None:
+    """Status, body, where it leads, and how long it may be kept; several Cache-Control headers are one."""
+    headers = {
+        "Location": "/x",
+        "Cache-Control": ["public", "max-age=9"],
+        "Age": "3",
+        "Retry-After": "4",
+        "Date": "now",
+    }
+    answer = Response(URL, status=301, body=b"moved", headers=headers)
+    assert fetched(answer) == Fetched(301, b"moved", "/x", "public, max-age=9", "3", "4", "now")
+    assert fetched(Response(URL, status=404)) == Fetched(404)
+
+
+@pytest.mark.parametrize("flag", ["truncated-time", "dataloss"])
+def test_half_a_file_is_no_answer(flag: str) -> None:
+    """It would forbid less than the whole one; as for any other file that cannot be had, the last copy holds."""
+    assert fetched(Response(URL, body=b"User-agent: *\nDis", flags=[flag])) == Fetched(None)
+
+
+def test_file_that_was_cut_for_its_size_is_an_answer() -> None:
+    """More of it than counts has come."""
+    body = b"#" * (BODY_BYTES_MAX + 1)
+    assert fetched(Response(URL, body=body, flags=["truncated"])) == Fetched(200, body)
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [(DownloadTimeoutError("slow"), "error:timeout"), (IgnoreRequest("too large"), ""), (ValueError("odd"), "")],
+)
+def test_failure_is_no_answer(error: Exception, failure: str) -> None:
+    """Whatever it is, nothing is raised; where the host has failed, it is told how."""
+    assert fetched(error) == Fetched(None, failure=failure)
+
+
+def test_request_is_one_request_that_no_middleware_repeats_or_redirects() -> None:
+    """And its body is broken off not below what must be read."""
+    engine = Engine(Response(URL))
+    crawler: Any = SimpleNamespace(engine=engine)
+    asyncio.run(RobotsFetch(crawler)(URL))
+    meta = engine.asked[0].meta
+    assert all(meta[key] for key in ("dont_retry", "dont_redirect", "handle_httpstatus_all", "download_truncate"))
+    assert meta["download_maxsize"] > BODY_BYTES_MAX
+
+
+def test_fetch_that_this_node_gave_up_says_nothing_of_the_host() -> None:
+    """It stops, or its lease was over: the URL comes back for it."""
+    with pytest.raises(Closed) as closed:
+        fetched(FetchAbortedError("the node stops"))
+    assert closed.value.retry_ms
+    assert not closed.value.failure

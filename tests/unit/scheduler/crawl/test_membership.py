@@ -1,0 +1,223 @@
+"""Who lives, who is provably dead, who should own what."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.membership import Membership
+from tests.unit.scheduler.world import connected, make_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def members(tmp_path: Path, crawl_name: str) -> Iterator[list[Membership]]:
+    """Three nodes of a crawl on one machine; their locks end with the test."""
+    config = make_config(tmp_path, crawl_name)
+    made = [Membership(config, f"node-{i}") for i in range(3)]
+    yield made
+    for member in made:
+        member.unlock()
+
+
+def test_living_node_is_not_dead(members: list[Membership]) -> None:
+    """A node that holds its lock is alive, for the others and for itself."""
+    first, second, _ = members
+    first.lock()
+    assert not second.is_dead(first.token)
+    assert not first.is_dead(first.token)
+
+
+def test_node_that_lost_its_lock_is_provably_dead(members: list[Membership]) -> None:
+    """The kernel frees a killed process' lock; the file that stays behind proves the death."""
+    first, second, _ = members
+    first.lock()
+    first.unlock(left=False)
+    assert second.is_dead(first.token)
+
+
+def test_nothing_is_proved_without_the_file_or_on_another_boot(members: list[Membership]) -> None:
+    """No lock file, another machine or another boot: one must wait for the lease."""
+    first, second, _ = members
+    first.lock()
+    first.unlock(left=False)
+    _, _, node = first.token.partition(":")
+    assert not second.is_dead(f"another-boot:{node}")
+    assert not second.is_dead("")
+    first.lock()
+    first.unlock()
+    assert not second.is_dead(first.token)
+
+
+def test_asking_does_not_take_the_lock(members: list[Membership]) -> None:
+    """Whoever asks for a death certificate leaves the lock to its node."""
+    first, second, _ = members
+    first.lock()
+    first.unlock(left=False)
+    assert second.is_dead(first.token)
+    first.lock()
+    assert not second.is_dead(first.token)
+
+
+def test_lock_files_of_dead_nodes_are_removed_when_nothing_names_them(members: list[Membership]) -> None:
+    """Neither one that lives, nor one whose death somebody may still ask for, nor one that was just begun."""
+    dead, named, lives = members
+    nodes = [f"node-{i}" for i in range(3)]
+    for member in members:
+        member.lock()
+    directory = lives._directory
+    os.close(os.open(directory / "new.lock", os.O_CREAT | os.O_WRONLY))
+    for node in nodes:
+        os.utime(directory / f"{node}.lock", (0, 0))
+    dead.unlock(left=False)
+    named.unlock(left=False)
+    lives.remove_locks({"node-1"})
+    assert sorted(path.name for path in directory.iterdir()) == ["new.lock", "node-1.lock", "node-2.lock"]
+
+
+def test_state_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_name: str) -> None:
+    """A file where the directory should be: one error with the setting's name, no traceback."""
+    (tmp_path / crawl_name).write_text("in the way")
+    with pytest.raises(ConfigError, match="BIGCRAWL_STATE_DIR"):
+        Membership(make_config(tmp_path, crawl_name), "node").lock()
+
+
+def test_dead_nodes_lose_their_share_at_once(members: list[Membership], crawl_name: str, redis_url: str) -> None:
+    """The reports of provably dead nodes are left out, and removed for everybody."""
+
+    async def scenario() -> None:
+        first, second, third = members
+        async with connected(redis_url) as client:
+            for member in members:
+                member.lock()
+                await member.beat(client, {"token": member.token})
+            await first.beat(client, {"token": first.token})
+            assert sorted(first.reports) == [first.node, second.node, third.node]
+            shares = [member.wanted() for member in members[:1]]
+            third.unlock(left=False)
+            await first.beat(client, {"token": first.token})
+            assert sorted(first.reports) == [first.node, second.node]
+            assert shares[0] < first.wanted()
+            assert await client.command("HEXISTS", CrawlKeys(crawl_name).nodes, third.node) == 0
+
+    asyncio.run(scenario())
+
+
+def test_live_nodes_share_all_partitions_without_overlap(
+    members: list[Membership], crawl_name: str, redis_url: str
+) -> None:
+    """Once all have heard of all, what they want are disjoint sets that cover everything."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for _ in range(2):
+                for member in members:
+                    member.lock() if member._lock_fd is None else None
+                    await member.beat(client, {"token": member.token})
+            wanted = [member.wanted() for member in members]
+            assert sorted(p for share in wanted for p in share) == list(range(4))
+            await members[0].leave(client)
+            await members[1].beat(client, {"token": members[1].token})
+            assert members[0].node not in members[1].reports
+
+    asyncio.run(scenario())
+
+
+def test_repr_names_the_node_and_the_others(members: list[Membership]) -> None:
+    """A log line shows who is who."""
+    assert repr(members[0]) == "<Membership node-0 among []>"
+
+
+def member_of(tmp_path: Path, crawl: str, **settings: Any) -> Membership:
+    return Membership(make_config(tmp_path, crawl, **settings), f"node-{len(settings)}")
+
+
+def test_node_with_another_delay_is_refused_while_the_other_one_lives(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """The message names the setting and both values; who was first goes on."""
+    first = member_of(tmp_path, crawl_name, host_delay=5)
+    second = member_of(tmp_path, crawl_name, host_delay=2, lease_seconds=30)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await first.beat(client, {})
+            joining = asyncio.create_task(second.wait_for_alike(client))
+            while not joining.done():
+                await first.beat(client, {})
+                await asyncio.sleep(0.05)
+            with pytest.raises(ConfigError, match=r"BIGCRAWL_HOST_DELAY is 2\.0 here and 5\.0 at node node-1"):
+                await joining
+            assert second.node not in first.reports
+
+    asyncio.run(scenario())
+
+
+def test_of_two_nodes_that_start_at_once_the_later_one_ends(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Neither saw the other before it was there: the first heartbeat after that tells."""
+    first = member_of(tmp_path, crawl_name, robots="obey")
+    second = member_of(tmp_path, crawl_name, robots="ignore-i-own-these-hosts", partitions=4)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await asyncio.gather(first.wait_for_alike(client), second.wait_for_alike(client))
+            await first.beat(client, {})
+            await asyncio.sleep(0.002)
+            with pytest.raises(ConfigError, match=r'BIGCRAWL_ROBOTS is "ignore-i-own-these-hosts" here and obey, the'):
+                await second.beat(client, {})
+            await first.beat(client, {})
+
+    asyncio.run(scenario())
+
+
+def test_crawl_goes_on_with_other_settings_when_its_nodes_are_gone(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """One left, one was killed on this machine, one is silent elsewhere until its lease is over."""
+    gone = [member_of(tmp_path, crawl_name, host_delay=5, lease_seconds=2)]
+    gone += [Membership(make_config(tmp_path, crawl_name, host_delay=5, lease_seconds=2), f"gone-{n}") for n in "ab"]
+    new = member_of(tmp_path, crawl_name, lease_seconds=2, host_delay=3, robots="obey")
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for member in gone:
+                await member.beat(client, {"token": member.token})
+            await gone[0].leave(client)
+            gone[1].lock()
+            gone[1].unlock(left=False)
+            await new.wait_for_alike(client)
+            await new.beat(client, {})
+            assert list(new.reports) == [new.node]
+
+    asyncio.run(scenario())
+
+
+def test_what_may_differ_is_not_compared(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Nodes may have other directories for pages, other speeds of their own, other names."""
+    first = member_of(tmp_path, crawl_name)
+    second = member_of(tmp_path, crawl_name, warc_dir="elsewhere", in_process_max=7, backoff=3, node="other")
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for member in (first, second):
+                await member.wait_for_alike(client)
+                await member.beat(client, {})
+
+    asyncio.run(scenario())
+
+
+def test_long_values_are_compared_whole_and_told_in_part(tmp_path: Path, crawl_name: str) -> None:
+    """A blacklist of thousands of hosts is not sent around every second."""
+    hosts = [f"host{n}.example" for n in range(1_000)]
+    one = make_config(tmp_path, crawl_name, blacklist=hosts).alike["BIGCRAWL_BLACKLIST"]
+    two = make_config(tmp_path, crawl_name, blacklist=[*hosts[:-1], "other.example"]).alike["BIGCRAWL_BLACKLIST"]
+    assert one != two
+    assert max(map(len, (one, two))) < 80

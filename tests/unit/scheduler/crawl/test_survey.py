@@ -1,0 +1,200 @@
+"""The crawl at a glance, and the two looks that find it finished."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.scripts import Claim, Ended, Identity
+from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey, _add, survey
+from bigcrawl.scheduler.records.inbox_entry import id_order
+from tests.unit.scheduler.gates.test_speed import awaited
+from tests.unit.scheduler.world import connected
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import PartitionView
+
+LEASE_MS = 60_000
+
+
+async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[PartitionKeys, Identity]:
+    """Claim a partition, with nothing in it."""
+    keys = PartitionKeys(crawl, partition)
+    call = scripts.claim_partition(
+        keys,
+        node="n",
+        token="",
+        dead_token="",
+        epoch_min=0,
+        generation=1,
+        lease_ms=LEASE_MS,
+        deadline_ms=0,
+        delay_ms=0,
+    )
+    [claim] = await client.run([call])
+    assert isinstance(claim, Claim)
+    return keys, Identity("n", claim.epoch, 1)
+
+
+async def admit(client: RedisClient, keys: PartitionKeys, who: Identity, *hosts: str) -> None:
+    rows = [(host, i, b"%d:url" % i) for i, host in enumerate(hosts)]
+    await client.run([scripts.admit_urls(keys, who, 1, b"", 1, rows)])
+
+
+def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
+    """Hosts and URLs by state, pages by status, owners by node."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            for partition in (0, 2):
+                keys, who = await own(client, crawl_name, partition)
+                await admit(client, keys, who, "a.example", "b.example", "b.example")
+                await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+                ended = [Ended(0, 60_000, b"", "status:200", 12)]
+                await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, ended)])
+                await client.run([scripts.append_batch(keys, "n", 1, 1, b"batch", 7)])
+                await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+            seen = await survey(client, crawl_name, 4)
+            assert (seen.partitions, seen.owned, seen.owners["n"]) == (4, 2, 2)
+            assert (seen.urls_inbox, seen.urls_queued, seen.urls_taken, seen.waiting) == (14, 2, 2, 16)
+            assert (seen.hosts_busy, seen.inboxes_unfolded) == (2, 2)
+            assert (seen.pages, seen.counts["bytes"], seen.counts["ended"]) == (2, 24, 2)
+            assert not seen.is_empty
+
+    asyncio.run(scenario())
+
+
+def test_every_figure_of_a_partition_is_summed() -> None:
+    """Two partitions with numbers of their own: each sum is of its own numbers."""
+    fields = ("hosts_ready", "hosts_waiting", "hosts_busy", "hosts_snoozed", "hosts_retired", "taken")
+    views = [
+        SimpleNamespace(
+            node="",
+            lease_left_ms=0,
+            inbox_id="1-0",
+            folded="1-0",
+            state={},
+            count=lambda name: 0,
+            **{name: factor * (index + 1) for index, name in enumerate(fields)},
+        )
+        for factor in (1, 10)
+    ]
+    seen = Survey(2)
+    for view in views:
+        _add(seen, cast("PartitionView", view))
+    found = [getattr(seen, {"taken": "urls_taken"}.get(name, name)) for name in fields]
+    assert found == [11, 22, 33, 44, 55, 66]
+
+
+def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: str, redis_url: str) -> None:
+    """One look at an empty crawl is not enough: what moved during it may be anywhere."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys, who = await own(client, crawl_name)
+            check = FinishCheck(client, crawl_name, 1)
+            assert not await check.look()
+            await admit(client, keys, who, "a.example")
+            await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+            assert not await check.look(), "something came and went between the two looks"
+            assert await check.look()
+            assert await check.is_said(await survey(client, crawl_name, 1))
+            assert await FinishCheck(client, crawl_name, 1).look(), "another node believes it"
+
+    asyncio.run(scenario())
+
+
+@awaited
+async def test_word_of_the_end_that_arrives_late_is_not_believed(crawl_name: str, redis_url: str) -> None:
+    """It was said of the crawl as it was; more has come and gone since, and has to be looked at twice."""
+    async with connected(redis_url) as client:
+        keys, who = await own(client, crawl_name)
+        check = FinishCheck(client, crawl_name, 1)
+        assert [await check.look() for _ in range(2)] == [False, True]
+        said = ("HSET", CrawlKeys(crawl_name).crawl, "finished")
+        word = await client.command("HGET", *said[1:])
+        await check.take_back()
+        await admit(client, keys, who, "a.example")
+        await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+        await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+        await client.command(*said, word)
+        assert not await FinishCheck(client, crawl_name, 1).look()
+
+
+def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: str) -> None:
+    """In the inbox, on disk, in a host's queue, taken: none of them is the end."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys, who = await own(client, crawl_name)
+            check = FinishCheck(client, crawl_name, 1)
+            await client.run([scripts.append_batch(keys, "n", 1, 1, b"batch", 1)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            [view] = await client.run([scripts.look_partition(keys)])
+            state = {"folded": view.inbox_id, "folded_urls": 1, "waiting": 1}
+            await client.run([scripts.trim_partition(keys, who, "0-0", 0, state)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.trim_partition(keys, who, "0-0", 0, {"waiting": 0})])
+            await admit(client, keys, who, "a.example")
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+            assert [await check.look() for _ in range(2)] == [False, True]
+
+    asyncio.run(scenario())
+
+
+def test_waiting_host_holds_the_end_up_even_if_the_counter_is_wrong(crawl_name: str, redis_url: str) -> None:
+    """A host with URLs is ready or busy; that is believed more than the count of hot URLs."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys, who = await own(client, crawl_name)
+            await admit(client, keys, who, "a.example")
+            await client.command("HSET", keys.state, "hot", "-3")
+            assert not (await survey(client, crawl_name, 1)).is_empty
+
+    asyncio.run(scenario())
+
+
+def test_start_requests_under_way_hold_the_end_up(crawl_name: str, redis_url: str) -> None:
+    """A claimed start is not over before it is done, or given up."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            crawl = CrawlKeys(crawl_name)
+            check = FinishCheck(client, crawl_name, 1)
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS)])
+            assert [await check.look() for _ in range(3)] == [False] * 3
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS, undone=True)])
+            assert [await check.look() for _ in range(2)] == [False, True]
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS)])
+            assert not await check.look(), "a new start takes the word back"
+            await client.run([scripts.claim_start(crawl, "n", "digest", LEASE_MS, done=True)])
+            assert [await check.look() for _ in range(2)] == [False, True]
+
+    asyncio.run(scenario())
+
+
+def test_start_of_a_dead_node_does_not_hold_the_end_up_for_ever(crawl_name: str, redis_url: str) -> None:
+    """Start requests that nobody runs any more, of seeds long replaced for instance, are not under way."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            check = FinishCheck(client, crawl_name, 1)
+            await client.run([scripts.claim_start(CrawlKeys(crawl_name), "dead", "digest", 1_000, now_ms=1)])
+            assert [await check.look() for _ in range(2)] == [False, True]
+
+    asyncio.run(scenario())
+
+
+def test_stream_ids_compare_as_numbers() -> None:
+    """1700-10 comes after 1700-9, and 1701-0 after both."""
+    ids = ["1701-0", "1700-10", "1700-9", "0-0"]
+    assert sorted(ids, key=id_order) == ["0-0", "1700-9", "1700-10", "1701-0"]

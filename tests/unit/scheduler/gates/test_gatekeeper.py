@@ -1,0 +1,258 @@
+"""What the gatekeeper asks: every URL gets exactly one answer, now or later, and its host the right rest."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.gates.doors import Doors
+from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.gatekeeper import STORE_RETRY_MS, Gatekeeper
+from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
+from bigcrawl.scheduler.records.held import HeldUrl, Stage
+from bigcrawl.scheduler.records.member import Member
+from tests.unit.scheduler.world import World, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+class Answers:
+    """An outlet that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[Any, ...]] = []
+
+    def admit(self, held: HeldUrl) -> None:
+        self.said.append(("admit", held.seq))
+
+    def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "") -> None:
+        self.said.append(("back", held.seq, delay_ms, counter))
+
+    def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
+        self.said.append(("up", held.seq, reason))
+
+    def fail(self, held: HeldUrl, error: str) -> None:
+        self.said.append(("fail", held.seq, error))
+
+
+def url_of(host: str, path: str = "/", seq: int = 1, due_ms: int = 0) -> HeldUrl:
+    url = f"http://{host}{path}"
+    fields = Member(seq, seq, 0, 0, 0, b"")
+    return HeldUrl(0, host, due_ms, b"", fields, url, f"http://{host}")
+
+
+class Gate:
+    """A gatekeeper with the parts it asks."""
+
+    def __init__(self, w: World) -> None:
+        self.world = w
+        self.answers = Answers()
+        doors = Doors(w.config.politeness, "node", w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
+        self.robots = Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
+        nothing_owned: Any = SimpleNamespace(owned={})
+        self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)
+        self.keeper = Gatekeeper(self.robots, doors, w.clock, self.answers, self.sweeper)
+
+    async def ask(self, *urls: HeldUrl) -> list[tuple[Any, ...]]:
+        """Offer URLs; return the answers when all are there."""
+        before = len(self.answers.said)
+        for held in urls:
+            self.keeper.offer(held)
+        while self.keeper._tasks:
+            await asyncio.gather(*self.keeper._tasks)
+        return self.answers.said[before:]
+
+
+@asynccontextmanager
+async def gate(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> AsyncIterator[Gate]:
+    w = World(tmp_path, crawl, redis_url, {"robots": "obey", **settings})
+    made = Gate(w)
+    try:
+        yield made
+    finally:
+        await made.keeper.close()
+        await w.close()
+
+
+def test_first_url_of_a_host_gives_its_place_to_robots(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """robots.txt is fetched in the URL's place; the URL goes back for the delay, then is admitted."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, host_delay=2) as g:
+            held = url_of("a.example")
+            assert await g.ask(held) == [("back", 1, 2_000, "robots")]
+            assert held.stage is Stage.ROBOTS, "its host is being asked: it must not be returned as if it were not"
+            again = url_of("a.example", seq=2)
+            assert await g.ask(again) == [("admit", 2)]
+            assert again.address == "192.0.2.1"
+            assert g.world.web.asked == ["http://a.example/robots.txt"]
+
+    asyncio.run(scenario())
+
+
+def test_crawl_delay_is_the_rest_after_robots(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """What robots.txt asks for holds from its own fetch on, up to the cap."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, host_delay=1, crawl_delay_max=8) as g:
+            for host, asked_s, delay_ms in (("a.example", 5, 5_000), ("b.example", 3_600, 8_000)):
+                body = f"User-agent: *\nCrawl-delay: {asked_s}\n".encode()
+                g.world.web.answers[f"http://{host}/robots.txt"] = Fetched(200, body)
+                assert await g.ask(url_of(host)) == [("back", 1, delay_ms, "robots")]
+
+    asyncio.run(scenario())
+
+
+def test_forbidden_url_ends_and_the_others_pass(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The rules decide by URL; a forbidden one asks for neither address nor gate."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url) as g:
+            g.world.web.answers["http://a.example/robots.txt"] = Fetched(200, b"User-agent: *\nDisallow: /x")
+            await g.ask(url_of("a.example"))
+            answers = await g.ask(url_of("a.example", "/x/1", 2), url_of("a.example", "/y", 3))
+            assert answers == [("up", 2, "forbidden"), ("admit", 3)]
+
+    asyncio.run(scenario())
+
+
+def test_host_without_address_has_failed(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Where DNS says nothing the URL goes back, says so of its host, as often as it comes; a missing name ends it."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, robots="ignore-i-own-these-hosts") as g:
+            assert await g.ask(url_of("x.no.example")) == [("up", 1, "unresolved")]
+            for _ in range(5):
+                held = url_of("x.slow.example")
+                [(answer, _, wait_ms, _)] = await g.ask(held)
+                assert (answer, held.said) == ("back", "dns")
+                assert wait_ms > 0
+                g.world.clock.advance(3_600_000)
+
+    asyncio.run(scenario())
+
+
+def test_errback_hears_of_a_host_that_has_failed(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A URL with one fails with its host, by DNS or when robots.txt is asked for: a try like any other."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url) as g:
+            g.world.web.answers["http://a.example/robots.txt"] = Fetched(None, failure="error:refused")
+            g.world.web.answers["http://b.example/robots.txt"] = Fetched(500)
+            for host, answer in (
+                ("x.slow.example", ("fail", 1, "error:dns")),
+                ("a.example", ("fail", 1, "error:refused")),
+                ("b.example", ("back", 1, g.world.config.politeness.host_delay_ms, "robots")),
+            ):
+                held = url_of(host)
+                held.has_errback = True
+                assert await g.ask(held) == [answer]
+
+    asyncio.run(scenario())
+
+
+def test_url_is_paced_until_it_is_due(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A URL taken ahead of its time is admitted when it is due, not before, and holds up nobody else."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, robots="ignore-i-own-these-hosts") as g:
+            await g.ask(url_of("a.example"), url_of("b.example", seq=2))
+            g.answers.said.clear()
+            loop = asyncio.get_running_loop()
+            started = loop.time()
+            g.keeper.offer(url_of("a.example", seq=3, due_ms=20))
+            g.keeper.offer(url_of("b.example", seq=4))
+            assert g.answers.said == [("admit", 4)]
+            await asyncio.gather(*g.keeper._tasks)
+            assert g.answers.said == [("admit", 4), ("admit", 3)]
+            assert loop.time() - started >= 0.02
+
+    asyncio.run(scenario())
+
+
+def test_host_rests_its_delay_when_redis_goes_away_after_robots(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """robots.txt was fetched, its rules cannot be shared: the host was asked all the same, and rests."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, host_delay=30) as g:
+            run = g.world.client._run_some
+            refused = []
+
+            async def away(calls: list[Any], now_ms: int) -> Any:
+                if any(call.name == "put_robots" for call in calls):
+                    refused.extend(calls)
+                    raise TransientStoreError("gone")
+                return await run(calls, now_ms)
+
+            g.world.client._run_some = away  # type: ignore[method-assign,assignment]
+            [answer] = await g.ask(url_of("a.example"))
+            assert answer[:3] == ("back", 1, 30_000)
+            assert refused
+
+    asyncio.run(scenario())
+
+
+def test_redis_away_sends_the_url_back(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A URL that cannot be decided over without Redis returns to its queue and is tried again."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url) as g:
+
+            async def away(rows: object, *, raise_errors: bool) -> Any:
+                raise TransientStoreError("gone")
+
+            g.world.client._pipeline = away  # type: ignore[method-assign]
+            assert await g.ask(url_of("a.example")) == [("back", 1, STORE_RETRY_MS, "")]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+def test_broken_rules_stop_neither_the_node_nor_the_other_urls(
+    tmp_path: Path, crawl_name: str, redis_url: str, known_before: bool
+) -> None:
+    """Whatever goes wrong in a decision, `offer` raises nothing and the URL goes back to its queue."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url) as g:
+            if known_before:
+                await g.ask(url_of("a.example"))
+
+                def broken(held: HeldUrl, known: object) -> bool:
+                    raise ZeroDivisionError
+
+                g.keeper._is_forbidden = broken  # type: ignore[method-assign]
+            else:
+                g.world.web.answers["http://a.example/robots.txt"] = ZeroDivisionError()
+            [answer] = await g.ask(url_of("a.example"))
+            assert answer[0] == "back"
+            assert answer[2] >= STORE_RETRY_MS
+
+    asyncio.run(scenario())
+
+
+def test_closing_leaves_no_task_behind(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """URLs under way when the node stops get no answer: they stay taken until the node returns them."""
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url) as g:
+            g.world.web.gate = asyncio.Event()
+            g.keeper.offer(url_of("a.example"))
+            await g.world.web.was_asked.wait()
+            await g.keeper.close()
+            assert g.answers.said == []
+            assert repr(g.keeper) == "<Gatekeeper tasks=0>"
+
+    asyncio.run(scenario())

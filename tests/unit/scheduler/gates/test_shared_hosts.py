@@ -1,0 +1,157 @@
+"""Two crawls on one Redis that meet on hosts: one connection a host, and both delays, over both."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from bigcrawl.clock import SystemClock
+from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.url.canonical import host_of
+from tests.support.redis_server import PrivateRedis
+from tests.unit.scheduler.world import World, queued, world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+HOSTS = 4
+DELAY_MS = 200
+FETCH_S = 0.03
+MEETING: dict[str, Any] = {"partitions": 2, "host_delay": DELAY_MS / 1000, "robots": "obey"}
+
+
+class Visit(NamedTuple):
+    host: str
+    crawl: str
+    start_ms: float
+    end_ms: float
+    what: str
+
+
+class Origin:
+    """What the servers see: every fetch of every crawl, robots.txt too."""
+
+    def __init__(self) -> None:
+        self.visits: list[Visit] = []
+
+    async def visit(self, crawl: str, url: str) -> None:
+        loop = asyncio.get_running_loop()
+        start_ms = 1000 * loop.time()
+        await asyncio.sleep(FETCH_S)
+        self.visits.append(Visit(host_of(url), crawl, start_ms, 1000 * loop.time(), url))
+
+    def gaps(self) -> list[tuple[Visit, Visit, float]]:
+        """Neighbours at a host, and the ms from the end of one to the start of the other."""
+        found = []
+        for host in {visit.host for visit in self.visits}:
+            line = sorted(visit for visit in self.visits if visit.host == host)
+            line.sort(key=lambda visit: visit.start_ms)
+            found += [(one, two, two.start_ms - one.end_ms) for one, two in itertools.pairwise(line)]
+        return found
+
+
+class Crawler:
+    """One node of a crawl whose loops turn, and an engine that fetches from an origin."""
+
+    def __init__(self, made: World, origin: Origin) -> None:
+        self.world = made
+        made.clock = SystemClock()  # type: ignore[assignment]  # time passes for all of them alike
+        made.web = self._robots  # type: ignore[assignment]
+        self.name = made.config.crawl.name
+        self.pages = 0
+        self._origin = origin
+        self._fetches: set[asyncio.Task[None]] = set()
+
+    async def _robots(self, url: str) -> Fetched:
+        await self._origin.visit(self.name, url)
+        return Fetched(404)
+
+    async def join(self) -> Node:
+        self.node = await self.world.joined()
+        return self.node
+
+    async def run(self) -> None:
+        while True:
+            await self.node._pump()
+            await self.node._fold()
+            while (held := self.node.handout.pop()) is not None:
+                task = asyncio.create_task(self._fetch(held))
+                self._fetches.add(task)
+                task.add_done_callback(self._fetches.discard)
+            await asyncio.sleep(0.005)
+
+    async def beat(self) -> None:
+        while True:
+            await self.node._beat()
+            await asyncio.sleep(0.1)
+
+    async def _fetch(self, held: HeldUrl) -> None:
+        await self._origin.visit(self.name, held.url)
+        self.world.end(self.node, held)
+        self.pages += 1
+
+    def offer(self, pages: int) -> None:
+        for url in queued(*(f"http://127.0.0.{host}/{page}" for page in range(pages) for host in range(1, HOSTS + 1))):
+            self.node.offer(url)
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PrivateRedis]:
+    with PrivateRedis(aof=False) as server:
+        yield server
+
+
+@asynccontextmanager
+async def crawler(tmp_path: Path, origin: Origin, name: str, url: str, **settings: Any) -> AsyncIterator[Crawler]:
+    async with world(tmp_path / name, name, url, **{**MEETING, **settings}) as made:
+        yield Crawler(made, origin)
+
+
+async def until(*crawlers: Crawler, pages: int) -> None:
+    """Let them run until each has fetched so many pages."""
+    tasks = [asyncio.create_task(work()) for each in crawlers for work in (each.run, each.beat)]
+    try:
+        async with asyncio.timeout(60):
+            while min(each.pages for each in crawlers) < pages:
+                await asyncio.sleep(0.02)
+                for task in tasks:
+                    if task.done():
+                        await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.timeout(120)
+def test_two_crawls_that_meet_keep_the_delay_of_a_host(
+    tmp_path: Path, own_server: PrivateRedis, crawl_name: str
+) -> None:
+    """From the end of any fetch to the start of the next, whosoever: the second comes while the first is under way."""
+    origin = Origin()
+
+    async def work() -> None:
+        async with (
+            crawler(tmp_path, origin, f"{crawl_name}a", own_server.url) as one,
+            crawler(tmp_path, origin, f"{crawl_name}b", own_server.url) as two,
+        ):
+            await one.join()
+            one.offer(30)
+            await until(one, pages=2 * HOSTS)
+            await two.join()
+            two.offer(30)
+            await until(one, two, pages=6 * HOSTS)
+
+    asyncio.run(work())
+    meetings = [gap for before, after, gap in origin.gaps() if before.crawl != after.crawl]
+    assert len(meetings) > 4 * HOSTS
+    short = [gap for _, _, gap in origin.gaps() if gap < DELAY_MS - 5]
+    assert not short, f"{len(short)} of {len(origin.gaps())}: {short[:5]}"

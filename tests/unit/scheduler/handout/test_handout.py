@@ -1,0 +1,461 @@
+"""From taken to ended in memory: what the engine gets, and with which rest each host is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.politeness.addresses import server_of
+from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.scheduler.handout.handout import ASKED_AGAIN_MAX, SLOW_WAIT_MS, Handout
+from bigcrawl.scheduler.node.outbox import Outbox
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.member import order_of, unpack_member
+from bigcrawl.scheduler.records.outcomes import ABORTED
+from bigcrawl.scheduler.records.passage import MISSED, Passage, Start
+from tests.unit.scheduler.records.test_held_urls import held_url
+from tests.unit.scheduler.world import make_config, queued
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+
+class Desk:
+    """A handout with its clock, its outbox and the timers it asked for."""
+
+    def __init__(self, tmp_path: Path, **settings: Any) -> None:
+        self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, "backoff": 10, **settings})
+        self.clock = ManualClock()
+        self.outbox = Outbox("node", "crawl", 10, self.clock)
+        self.handout = Handout(config, self.clock, self.outbox, dice=lambda: 0.5)
+        self.handout.lease_ends_ms = 1 << 60
+        self.timers: list[tuple[float, Any, HeldUrl]] = []
+        self.handout.call_later = lambda delay_s, call, held: self.timers.append((delay_s, call, held))
+
+    def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
+        held = held_url(seq)
+        held.address = address
+        gap_ms = self.config.politeness.server_delay_ms
+        held.gaps = ((server_of(address), gap_ms),) if address and gap_ms else ()
+        held.due_ms = self.clock.monotonic_ms()
+        self.handout.held.add(held)
+        return held
+
+    def started(self, seq: int = 1) -> HeldUrl:
+        held = self.taken(seq)
+        self.handout.admit(held)
+        assert self.handout.pop() is held
+        return held
+
+    def ended(self, flushed: int = 0) -> list[Ended]:
+        return [held.end for held in self.handout.held.acknowledgeable(flushed) if held.end]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_urls_are_handed_out_in_the_order_they_were_admitted(desk: Desk) -> None:
+    """First admitted, first out; each once; the engine is woken for each."""
+    woken = 0
+
+    def wake() -> None:
+        nonlocal woken
+        woken += 1
+
+    desk.handout.wake_engine = wake
+    urls = [desk.taken(seq) for seq in (1, 2, 3)]
+    for held in urls:
+        desk.handout.admit(held)
+        desk.handout.admit(held)
+    assert [desk.handout.pop() for _ in range(4)] == [*urls, None]
+    assert woken == 3
+
+
+def test_url_returned_meanwhile_is_not_handed_out(desk: Desk) -> None:
+    """A URL that went back to its queue leaves the buffer."""
+    held = desk.taken()
+    desk.handout.admit(held)
+    desk.handout.give_back(held, 0)
+    assert desk.handout.pop() is None
+
+
+def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
+    """A URL that is not fetched asks for no rest of its own; the script keeps the later of two times."""
+    desk.handout.give_up(desk.taken(), "forbidden")
+    assert desk.ended() == [Ended(1, 0, b"", "dropped:forbidden")]
+
+
+def test_fetched_url_rests_its_host_the_longest_of_all_delays(tmp_path: Path) -> None:
+    """The minimum, the host's Crawl-delay up to its cap, so many download times: the largest wins."""
+    desk = Desk(tmp_path, crawl_delay_max=5, download_factor=10)
+    for seq, (asked_ms, download_ms) in enumerate([(None, 0), (3_000, 0), (60_000, 0), (None, 700)], 1):
+        held = desk.started(seq)
+        held.outcome, held.download_ms = "status:200", download_ms
+        held.crawl_delay_ms = asked_ms
+        desk.handout.end_fetched(held)
+    assert [end.delay_ms for end in desk.ended()] == [1_000, 3_000, 5_000, 7_000]
+
+
+def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:
+    """The barrier of an ended URL is what the outbox had been offered by then."""
+    held = desk.started()
+    desk.outbox.offer(queued("http://b.example/")[0], 0)
+    held.outcome = "status:200"
+    desk.handout.end_fetched(held)
+    assert desk.ended(flushed=0) == []
+    assert [end.counter for end in desk.ended(flushed=1)] == ["status:200"]
+
+
+def test_aborted_fetch_returns_to_its_place_with_the_delay(desk: Desk) -> None:
+    """A fetch that was given up is no failure of the URL; its host was asked and rests."""
+    held = desk.started()
+    held.outcome = ABORTED
+    desk.handout.end_fetched(held)
+    assert desk.ended() == [Ended(1, 1_000, b"=")]
+
+
+def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> None:
+    """The host that answered rests its delay, no longer."""
+    held = desk.started()
+    held.outcome, held.next_try, held.next_order = "status:500", b"1:again", 77
+    desk.handout.end_fetched(held)
+    assert desk.ended() == [Ended(1, 1_000, b"1:again", "retried:status:500", 0, "+77")]
+
+
+@pytest.mark.parametrize("outcome", ["status:429", "status:503", "error:timeout", "error:refused", "error:dns"])
+def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> None:
+    """With the back-off's bounds, the dice and the next try's place; an answer says that the host is well."""
+    failed = desk.started(1)
+    failed.outcome, failed.next_try, failed.next_order, failed.download_ms = outcome, b"1:again", 77, 180_000
+    desk.handout.end_fetched(failed)
+    assert desk.handout.health.is_failing(failed.host, 2)
+    assert not desk.handout.health.is_failing(failed.host, 1), "its own failures are its own"
+    last = desk.started(2)
+    last.outcome = outcome
+    desk.handout.end_fetched(last)
+    fine = desk.started(3)
+    fine.outcome = "status:404"
+    desk.handout.end_fetched(fine)
+    assert not desk.handout.health.is_failing(fine.host, 9)
+    word = f"10000 43200000 250 8 {outcome} "
+    rest_ms = 2_000 if outcome == "status:503" else 1_000
+    assert [(end.delay_ms, end.health) for end in desk.ended()] == [
+        (rest_ms, word + "77"),
+        (rest_ms, word),
+        (1_000, ANSWERS),
+    ]
+
+
+def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
+    """Retry-After is kept whole; the back-off begins with it, and grows to the same bound."""
+    held = desk.started()
+    held.outcome, held.retry_after_ms = "status:429", 5_000_000
+    desk.handout.end_fetched(held)
+    assert [(end.delay_ms, end.health) for end in desk.ended()] == [
+        (5_000_000, "5000000 43200000 250 8 status:429 "),
+    ]
+
+
+@pytest.mark.parametrize(
+    "outcome", ["error:dataloss", "error:too-large", "error:other", "dropped:ignored", ABORTED, ""]
+)
+def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) -> None:
+    """An answer that broke off is one; what never was a fetch, or broke here, says nothing."""
+    held = desk.started()
+    held.outcome = outcome
+    desk.handout.end_fetched(held)
+    answers = outcome in ("error:dataloss", "error:too-large")
+    assert [end.health for end in desk.ended()] == [ANSWERS if answers else ""]
+    assert not desk.handout.health.is_failing(held.host, 9)
+
+
+def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
+    """A URL that goes back unfetched may still tell of its host; of a failure it waits behind the host's others."""
+    for seq, said in enumerate(["dns", ANSWERS, ""], 1):
+        held = desk.taken(seq)
+        held.said = said
+        desk.handout.give_back(held, 500)
+    assert [end.health for end in desk.ended()] == [f"10000 43200000 250 8 dns {order_of(-1, 1)}", ANSWERS, ""]
+
+
+def fetched_in(desk: Desk, seq: int, download_ms: int, host: str) -> None:
+    held = desk.taken(seq)
+    held.host = host
+    desk.handout.admit(held)
+    assert desk.handout.pop() is held
+    held.outcome, held.download_ms = "status:200", download_ms
+    desk.handout.end_fetched(held)
+
+
+def test_slow_download_rests_its_host(desk: Desk) -> None:
+    """Ten times what is beyond ten seconds, ten minutes at most; nothing below."""
+    for seq, took_ms in enumerate([9_900, 10_000, 11_000, 30_000, 300_000], 1):
+        fetched_in(desk, seq, took_ms, "slow.example")
+    assert [end.delay_ms for end in desk.ended()] == [1_000, 1_000, 10_000, 200_000, 600_000]
+
+
+def test_slow_hosts_share_a_quarter_of_the_fetches(desk: Desk) -> None:
+    """Of 16 fetches slow hosts have 4; one more returns to its queue, others go on, and an end makes room."""
+    for seq in range(1, 7):
+        fetched_in(desk, seq, 12_000, f"slow{seq}.example")
+    urls = [desk.taken(seq) for seq in range(11, 17)]
+    for held in urls:
+        held.host = f"slow{held.seq - 10}.example"
+        desk.handout.admit(held)
+    healthy = desk.taken(20)
+    desk.handout.admit(healthy)
+    running = [desk.handout.pop() for _ in range(5)]
+    assert running == [*urls[:4], healthy]
+    assert desk.handout.pop() is None
+    assert [(end.seq, end.delay_ms, end.member) for end in desk.ended()[6:]] == [
+        (15, SLOW_WAIT_MS, b"="),
+        (16, SLOW_WAIT_MS, b"="),
+    ]
+    for held, outcome in zip(urls[:3], ["status:200", ABORTED, "error:timeout"], strict=True):
+        held.outcome = outcome
+        desk.handout.end_fetched(held)
+    desk.handout.give_up(urls[3], "undecodable")
+    again = [desk.taken(seq) for seq in range(31, 37)]
+    for held in again:
+        held.host = "slow5.example"
+        desk.handout.admit(held)
+    assert [held.seq for held in iter(desk.handout.pop, None)] == [31, 32, 33, 34]
+
+
+def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
+    """A request that ended without a response or an error was ignored by somebody: counted as such."""
+    desk.handout.end_fetched(desk.started())
+    assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
+
+
+def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> None:
+    """A robots.txt and a page of one server: whichever comes first, the other waits for the gap after it."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    desk.clock.advance(1_000)
+    gap = (("192.0.2.1", 500),)
+    assert desk.handout.start_aside(gap, 1_000) == 0
+    desk.handout.admit(desk.taken(1, "192.0.2.1"))
+    desk.clock.advance(200)
+    assert desk.handout.pop() is None
+    [(delay_s, admit, held)] = desk.timers
+    assert delay_s == pytest.approx(0.3)
+    desk.clock.advance(300)
+    admit(held)
+    assert desk.handout.pop() is held
+    desk.clock.advance(100)
+    assert desk.handout.start_aside(gap, 2_000) == 400
+    desk.clock.advance(400)
+    assert desk.handout.start_aside(gap, 1_999) == desk.handout.start_aside((), 1_999) == MISSED
+    assert desk.handout.start_aside(gap, 2_000) == 0
+    assert desk.handout.start_aside((), 2_000) == 0
+
+
+def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
+    """Another node owns its host now: what waits here for the engine, or for its time, goes nowhere."""
+    buffered, waiting, mine = desk.taken(1), desk.taken(2), held_url(3, partition=1)
+    desk.handout.held.add(mine)
+    desk.handout.admit(buffered)
+    desk.handout.held.drop_partition(0)
+    desk.handout.admit(waiting)
+    desk.handout.admit(mine)
+    assert desk.handout.pop() is mine
+    assert desk.handout.pop() is None
+
+
+def test_nothing_is_handed_out_after_the_lease_and_nothing_is_lost(desk: Desk) -> None:
+    """Past the lease pop gives nothing; renewed, it gives what had waited."""
+    held = desk.taken()
+    desk.handout.admit(held)
+    desk.handout.lease_ends_ms = 0
+    assert desk.handout.pop() is None
+    desk.handout.lease_ends_ms = 1 << 60
+    assert desk.handout.pop() is held
+
+
+def test_stop_returns_what_was_not_started_and_leaves_what_runs(desk: Desk) -> None:
+    """Waiting and buffered URLs go back at once; started ones, and robots.txt under way, go on."""
+    started, waiting, buffered, asked = desk.started(1), desk.taken(2), desk.taken(3), desk.taken(4)
+    desk.handout.admit(buffered)
+    asked.stage = Stage.ROBOTS
+    desk.handout.return_unstarted()
+    assert [end.seq for end in desk.ended()] == [2, 3]
+    assert (started.stage, waiting.stage, asked.stage) == (Stage.STARTED, Stage.ENDED, Stage.ROBOTS)
+    assert desk.handout.buffered == 0
+
+
+def test_last_words_return_everything_and_rest_the_hosts_that_were_asked(desk: Desk) -> None:
+    """At the end nothing stays held; a host that was asked for something is left alone for its delay."""
+    started, waiting = desk.started(1), desk.taken(2)
+    desk.handout.return_all()
+    assert {end.seq: end.delay_ms for end in desk.ended()} == {1: 1_000, 2: 0}
+    assert started.stage is waiting.stage is Stage.ENDED
+
+
+def test_starts_at_one_server_keep_their_gap(tmp_path: Path) -> None:
+    """A URL whose server was just asked comes back when the gap is over; others are not held up."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    desk.clock.advance(10_000)
+    first, second, other = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.1"), desk.taken(3, "192.0.2.2")
+    for held in (first, second, other):
+        desk.handout.admit(held)
+    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, other, None]
+    [(delay_s, call, held)] = desk.timers
+    assert (delay_s, held) == (0.5, second)
+    desk.clock.advance(500)
+    call(held)
+    assert desk.handout.pop() is second
+
+
+def test_url_of_a_lost_partition_ends_without_a_word(desk: Desk) -> None:
+    """The engine may be done with a URL that is another node's by now."""
+    held = desk.started()
+    desk.handout.held.drop_partition(0)
+    desk.handout.end_fetched(held)
+    assert desk.ended() == []
+
+
+def test_end_of_a_fetch_is_noted_when_it_is_seen(desk: Desk) -> None:
+    """The host's delay counts from there; what goes back unfetched was never at its host."""
+    fetched, unfetched = desk.started(1), desk.taken(2)
+    desk.clock.advance(7_000)
+    desk.handout.end_fetched(fetched)
+    desk.clock.advance(1_000)
+    desk.handout.give_back(unfetched, 500)
+    desk.handout.end_fetched(fetched)  # the second word changes no end
+    assert [end.seq for end in desk.ended()] == [1, 2]
+    assert unfetched.ended_ms == 0
+    assert fetched.ended_ms >= 7_000
+
+
+def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
+    """It would crowd another node's; the URL then goes before those that have missed none."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    asked: list[HeldUrl] = []
+    desk.handout.ask_again = asked.append
+    punctual, late = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.2")
+    desk.clock.advance(10_000)
+    punctual.passage, late.passage = (
+        Passage(of_server=Start(9_900, 10_000, 1)),
+        Passage(of_server=Start(9_899, 9_999, 1)),
+    )
+    desk.handout.admit(punctual)
+    desk.handout.admit(late)
+    assert [desk.handout.pop(), desk.handout.pop()] == [punctual, None]
+    assert asked == [late]
+    assert late.due_ms == desk.clock.monotonic_ms(), "what is asked for lies ahead"
+    desk.clock.advance(2_000)
+    other = desk.taken(3, "192.0.2.3")
+    desk.handout.admit(other)
+    late.passage = Passage(of_server=Start(12_000, 12_100, 2, misses=1))
+    desk.handout.admit(late)
+    assert [desk.handout.pop(), desk.handout.pop()] == [late, other]
+    assert asked == [late]
+
+
+def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) -> None:
+    """The others wait until one of those has its start, or is sent away."""
+    desk = Desk(tmp_path, server_delay=0.5)
+    asked: list[HeldUrl] = []
+    woken: list[int] = []
+    desk.handout.ask_again = asked.append
+    desk.handout.wake_engine = lambda: woken.append(len(asked))
+    desk.clock.advance(10_000)
+    urls = [desk.taken(seq, f"192.0.2.{seq}") for seq in range(1, ASKED_AGAIN_MAX + 3)]
+    for held in urls:
+        held.passage = Passage(of_server=Start(9_000, 9_100, 1))
+        desk.handout.admit(held)
+    assert desk.handout.pop() is None
+    assert asked == urls[:ASKED_AGAIN_MAX]
+    woken.clear()
+    first, second = asked[:2]
+    first.passage = Passage(of_server=Start(10_000, 10_100, 2, misses=1))
+    desk.handout.admit(first)
+    punctual = desk.taken(100, "192.0.2.200")
+    desk.handout.admit(punctual)
+    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, punctual, None]
+    assert len(asked) == ASKED_AGAIN_MAX + 1
+    woken.clear()
+    desk.handout.give_back(second, 5_000)
+    assert woken == [ASKED_AGAIN_MAX + 1]
+    assert desk.handout.pop() is None
+    assert asked == urls
+
+
+def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
+    """The URL goes back, its host's failures as they were; hosts that answer are never put off."""
+    failed, other = desk.started(1), desk.taken(2)
+    failed.outcome = "error:timeout"
+    desk.handout.end_fetched(failed)
+    other.host = "answers.example"
+    again = desk.taken(3)
+    for _ in range(1_000):
+        assert not desk.handout.is_put_off(other, 30_000)
+    while not desk.handout.is_put_off(again, 30_000):
+        pass
+    assert again.end == Ended(3, 75_000, b"=", "put_off", 0, "")
+    assert not desk.handout.is_put_off(other, 30_000)
+    assert other.stage is Stage.WAITING
+
+
+def put_off(desk: Desk, seq: int, host: str = "a.example", attempts: int = 0) -> Ended | None:
+    """How a URL ends that is put off sooner or later, by a node that is behind; None: it is not."""
+    held = desk.taken(seq)
+    held.host, held.fields = host, held.fields._replace(attempts=attempts)
+    for _ in range(500):
+        if desk.handout.is_put_off(held, 30_000):
+            return held.end
+    return None
+
+
+def page(desk: Desk, seq: int, outcome: str, key: int) -> None:
+    """A page of the one host that was fetched."""
+    held = desk.started(seq)
+    held.outcome, held.fields = outcome, held.fields._replace(key=key)
+    desk.handout.end_fetched(held)
+
+
+def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: Desk) -> None:
+    """They share what failing hosts have; their host only rests its delay. Who takes it later knows its place."""
+    assert put_off(desk, 1, "busy.example") is None
+    end = put_off(desk, 3, attempts=1)
+    assert end is not None
+    moved = unpack_member(end.member)
+    assert (moved.priority, moved.seq, moved.attempts) == (-1, 3, 1)
+    assert end._replace(member=b"") == Ended(3, 1_250, b"", "put_off", 0, f">{order_of(-1, 3)}")
+
+
+def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> None:
+    """One bad page is nothing, however often it is tried; a good one ends it."""
+    assert put_off(desk, 1, "busy.example") is None
+    page(desk, 2, "error:dataloss", key=7)
+    page(desk, 3, "error:dataloss", key=7)
+    assert put_off(desk, 4) is None
+    page(desk, 5, "error:dataloss", key=8)
+    end = put_off(desk, 6)
+    assert end is not None
+    assert (end.member, end.delay_ms, end.health) == (b"=", 75_000, "")
+    page(desk, 7, "status:200", key=9)
+    assert put_off(desk, 8) is None
+
+
+def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) -> None:
+    """Nobody waits for them."""
+    failed, again = desk.started(1), desk.taken(2)
+    failed.outcome = "error:timeout"
+    desk.handout.end_fetched(failed)
+    assert not any(desk.handout.is_put_off(again, 500) for _ in range(1_000))
+
+
+def test_late_start_of_a_server_without_a_gap_is_no_matter(tmp_path: Path) -> None:
+    """Nothing has to be asked for again."""
+    desk = Desk(tmp_path, server_delay=0)
+    held = desk.taken(1, "192.0.2.1")
+    desk.clock.advance(60_000)
+    desk.handout.admit(held)
+    assert desk.handout.pop() is held

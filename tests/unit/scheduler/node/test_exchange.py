@@ -1,0 +1,304 @@
+"""Ending and taking: a host's rest counts from the fetch's end, and partitions are asked for what they have."""
+
+from __future__ import annotations
+
+import asyncio
+from math import floor
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.node.exchange import TAKE_MAX, TOGETHER_MS, _told
+from bigcrawl.scheduler.owner.owned_partition import NEVER_MS
+from bigcrawl.url.canonical import host_of
+from tests.unit.scheduler.records.test_held_urls import held_url
+from tests.unit.scheduler.world import queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from tests.unit.scheduler.world import World
+
+MOMENTS = st.floats(0, 10_000, allow_nan=False)  # ms
+OFFSETS = st.floats(1, 1_000_000, allow_nan=False)  # of a clock's zero
+
+
+# --- the rest of a host
+
+
+@given(ended=MOMENTS, waited=MOMENTS, under_way=MOMENTS, delay_ms=st.integers(0, 5_000), node=OFFSETS, server=OFFSETS)
+def test_host_rests_from_the_end_of_its_fetch(
+    ended: float, waited: float, under_way: float, delay_ms: int, node: float, server: float
+) -> None:
+    """Never shorter than its delay, whatever the two clocks cut off; never longer for the wait of the word."""
+    told = ended + waited
+    heard = told + under_way
+    held = held_url(1)
+    held.ended_ms = floor(ended + node)
+    held.end = Ended(1, delay_ms, b"", "status:200")
+    end = _told(held, floor(told + node))
+    # In whole ms of the server's clock: when the host is due, and when it was due if it were told at the end.
+    next_ms = floor(heard + server) + end.delay_ms - end.waited_ms
+    assert next_ms >= floor(ended + server) + delay_ms
+    assert next_ms <= max(floor(heard + server), floor(ended + server) + delay_ms + under_way + 4)
+
+
+@pytest.mark.parametrize(
+    ("ended_ms", "delay_ms", "now_ms", "left_ms"),
+    [
+        (1_000, 500, 1_000, 500),
+        (1_000, 500, 1_002, 500),
+        (1_000, 500, 1_003, 499),
+        (1_000, 500, 1_100, 402),
+        (1_000, 500, 1_501, 1),
+        (1_000, 500, 1_502, 0),
+        (1_000, 500, 90_000, 0),
+        (1_000, 0, 90_000, 0),
+        (0, 500, 90_000, 500),
+    ],
+)
+def test_waited_time_is_taken_off_the_delay(ended_ms: int, delay_ms: int, now_ms: int, left_ms: int) -> None:
+    """Two ms are given to the clocks; what never ended in the engine (0) has waited for nothing."""
+    held = held_url(1)
+    held.ended_ms = ended_ms
+    held.end = Ended(7, delay_ms, b"next", "status:200", 5)
+    assert _told(held, now_ms) == held.end._replace(waited_ms=delay_ms - left_ms)
+
+
+def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The call that was held up by a Redis that is away is made anew: with what is left by then."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, host_delay=5) as w:
+            node = await taking(w, "http://a.example/")
+            [held] = await w.take(node)
+            w.end(node, held)
+            sent: list[int] = []
+            run_each = node._client.run_each
+
+            async def away(calls: Any) -> list[Any]:
+                sent.append(calls[0].args[10] - calls[0].args[15])
+                if len(sent) == 1:
+                    raise TransientStoreError("away")
+                return await run_each(calls)
+
+            node._client.run_each = away  # type: ignore[method-assign]
+            w.clock.advance(100)
+            with pytest.raises(TransientStoreError):
+                await node._exchange.run(acknowledge=True, urls_max=0)
+            w.clock.advance(900)
+            assert await node._exchange.run(acknowledge=True, urls_max=0)
+            assert sent == [4_902, 4_002]
+            assert not node.handout.held
+
+    asyncio.run(scenario())
+
+
+# --- how much is asked for
+
+
+async def taking(w: World, *urls: str) -> Node:
+    """A node with these URLs in the queues of its partitions, none taken."""
+    node = await w.joined()
+    await taking_on(w, node, *urls)
+    return node
+
+
+async def taken_now(node: Node, urls_max: int) -> list[HeldUrl]:
+    """What one asking brings, in order."""
+    before = set(node.handout.held)
+    await take(node, urls_max)
+    return [held for held in node.handout.held if held not in before]
+
+
+async def taking_on(w: World, node: Node, *urls: str) -> None:
+    for url in queued(*urls):
+        node.offer(url)
+    await node._flush()
+    node._note_inboxes()
+    w.clock.advance(1_000)
+    while await node.ownership.step_due(starved=True):
+        w.clock.advance(1_000)
+    await node._renew()
+
+
+async def take(node: Node, urls_max: int) -> int:
+    before = len(node.handout.held)
+    await node._exchange.run(acknowledge=False, urls_max=urls_max)
+    await asyncio.gather(*node._gatekeeper._tasks)
+    return len(node.handout.held) - before
+
+
+def hosts(count: int) -> list[str]:
+    return [f"http://h{i}.example/" for i in range(count)]
+
+
+def only(node: Node) -> OwnedPartition:
+    [mine] = node.ownership.owned.values()
+    return mine
+
+
+def test_share_doubles_while_it_is_used_up_and_follows_what_comes(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Few hosts due, few asked for: many due, many, up to a bound; what it did not have is not asked for again."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await taking(w, *hosts(200))
+            mine = only(node)
+            seen = []
+            while mine.due_ms < NEVER_MS:
+                asked = mine.take_share
+                seen.append((asked, await take(node, 1_000)))
+            assert seen == [(4, 4), (8, 8), (16, 16), (32, 32), (TAKE_MAX, 64), (TAKE_MAX, 64), (TAKE_MAX, 12)]
+            assert mine.take_share == 12
+
+    asyncio.run(scenario())
+
+
+def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Partitions whose hosts are due first come first; together they get no more than there is room for."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=4) as w:
+            node = await taking(w, *hosts(60))
+            first, second, third, last = node.ownership.owned.values()
+            line = node.ownership.line
+            first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, NEVER_MS
+            assert list(node._exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
+            for mine in (first, second, third):  # as when the call is over
+                line.note(mine)
+            second.draining = True
+            assert list(node._exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
+            second.draining = False
+            assert list(node._exchange._shares(100, 0).items()) == [(second, 4)]
+            for mine in (first, second, third):
+                line.note(mine)
+            total = 0
+            for _ in range(20):
+                taken = await take(node, 7)
+                assert taken <= 7
+                total += taken
+            assert total == len({held.host for held in node.handout.held})
+
+    asyncio.run(scenario())
+
+
+def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waited(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Ending and taking are one call where they meet; half a second of waiting goes before that."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=2, host_delay=0) as w:
+            node = await taking(w, *hosts(20))
+            await take(node, 100)
+            held = next(iter(node.handout.held))
+            told = node.ownership.owned[held.partition]
+            [other] = [mine for mine in node.ownership.owned.values() if mine is not told]
+            held.outcome = "status:200"
+            node.handout.end_fetched(held)
+            now_ms = w.clock.monotonic_ms()
+            for waited_ms, first in ((TOGETHER_MS - 1, told), (TOGETHER_MS + 1, other)):
+                told.due_ms, other.due_ms = NEVER_MS, now_ms - waited_ms
+                assert list(node._exchange._ends(now_ms)) == [told]
+                assert next(iter(node._exchange._shares(100, now_ms))) is first
+
+    asyncio.run(scenario())
+
+
+def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The partition whose host has waited longest is asked first, until none of it has waited so long."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=2) as w:
+            node = await w.joined()
+            urls = [f"http://h{i}.example{i}/" for i in range(60)]
+            first, second = ([url for url in urls if node.partition_of_host(host_of(url)) == p][:12] for p in (1, 0))
+            await taking_on(w, node, *first)
+            await taking_on(w, node, *second)
+            for mine in node.ownership.owned.values():
+                mine.due_ms = NEVER_MS
+            await node._renew()  # as Redis has it, whose clock is no manual one
+            taken: list[str] = []
+            for _ in urls[:24]:
+                taken += [held.host for held in await taken_now(node, 1)]
+            assert taken == [host_of(url) for url in (*first, *second)]
+
+    asyncio.run(scenario())
+
+
+def test_host_waits_for_no_more_than_its_own_partition_has_before_it(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """However much room is left for others by then: 6 + k/64 askings for the k that fell due before it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=2, budget_policy="none") as w:
+            node = await w.joined()
+            urls = [f"http://h{i}.example{i}/" for i in range(600)]
+            many, few = ([url for url in urls if node.partition_of_host(host_of(url)) == p] for p in (0, 1))
+            await taking_on(w, node, *many)
+            await taking_on(w, node, *few)
+            number_of = {host_of(url): number for number, url in enumerate(many)}
+            for asking in range(1, 20):
+                for held in await taken_now(node, 100):
+                    assert asking <= 6 + number_of.get(held.host, 0) / TAKE_MAX or held.host not in number_of
+                w.clock.advance(1)
+            assert len(node.handout.held) == len(urls)
+
+    asyncio.run(scenario())
+
+
+def test_partition_is_asked_again_when_a_call_was_lost(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Whether Redis heard of it or not: it was due, and nobody else would remember."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await taking(w, *hosts(3))
+            run_each = node._client.run_each
+
+            async def away(calls: Any) -> Any:
+                raise TransientStoreError("no answer")
+
+            node._client.run_each = away  # type: ignore[method-assign]
+            with pytest.raises(TransientStoreError):
+                await take(node, 10)
+            node._client.run_each = run_each  # type: ignore[method-assign]
+            assert await take(node, 10) == 3
+
+    asyncio.run(scenario())
+
+
+def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """No round trip until its next host is due, less the horizon; an end makes it due again after the rest."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1, host_delay=5) as w:
+            node = await taking(w, "http://a.example/1", "http://a.example/2")
+            assert await take(node, 10) == 1
+            mine = only(node)
+            trips = node._client.round_trips
+            while mine.due_ms < NEVER_MS:  # its one host is busy
+                w.clock.advance(60_000)
+                assert await take(node, 10) == 0
+            w.clock.advance(60_000)
+            assert not await node._exchange.run(acknowledge=True, urls_max=10)
+            assert node._client.round_trips - trips <= 1
+            [held] = node.handout.held
+            held.outcome = "status:200"
+            node.handout.end_fetched(held)
+            assert await node._exchange.run(acknowledge=True, urls_max=0)
+            due_ms = w.clock.monotonic_ms() + 5_000
+            assert mine.due_ms == due_ms
+
+    asyncio.run(scenario())

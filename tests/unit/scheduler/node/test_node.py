@@ -1,0 +1,735 @@
+"""The node's loops, turned by hand: what happens between Redis, disk and engine when things go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.redisdb.scripts import Ended
+from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.records.held import Stage
+from bigcrawl.scheduler.records.member import order_of, pack_member
+from bigcrawl.scheduler.records.queued_url import QueuedUrl
+from tests.support.logs import of_bigcrawl
+from tests.support.redis_server import PrivateRedis
+from tests.unit.scheduler.world import queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.node.node import Node
+    from tests.unit.scheduler.world import World
+
+PAGES = [f"http://h{i}.example/" for i in range(6)]
+
+
+async def seed(w: World, node: Node, *urls: str) -> None:
+    for url in queued(*urls):
+        node.offer(url)
+    await w.turn(node, 2)
+
+
+def test_everything_offered_is_handed_out_once_and_then_the_crawl_is_finished(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """URLs offered twice are fetched once; when all are acknowledged two looks find the crawl finished."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES, *PAGES)
+            started = await w.take(node)
+            assert sorted(held.url for held in started) == PAGES
+            await w.turn(node)
+            was_finished = node.finished
+            for held in started:
+                w.end(node, held)
+            await w.turn(node)
+            assert (was_finished, node.finished) == (False, True)
+            assert (await node.survey()).pages == len(PAGES)
+            assert not node.handout.held
+
+    asyncio.run(scenario())
+
+
+def test_link_is_not_acknowledged_before_its_batch_is_in_redis(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A page stays taken while one of its links is still in the outbox."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, PAGES[0])
+            [held] = await w.take(node)
+            node.offer(queued(PAGES[1])[0])
+            w.end(node, held)
+            await node._end_and_take(take=False)
+            assert (await node.survey()).urls_taken == 1
+            await node._flush()
+            await node._end_and_take(take=False)
+            assert (await node.survey()).urls_taken == 0
+
+    asyncio.run(scenario())
+
+
+def test_page_is_not_acknowledged_before_it_is_stored(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """While the page storage is not flushed, nothing is acknowledged."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            stored = False
+            node = await w.joined(may_acknowledge=lambda: stored)
+            await seed(w, node, PAGES[0])
+            [held] = await w.take(node)
+            w.end(node, held)
+            await w.turn(node)
+            assert (await node.survey()).urls_taken == 1
+            stored = True
+            await w.turn(node, 1)
+            assert (await node.survey()).urls_taken == 0
+
+    asyncio.run(scenario())
+
+
+def test_partition_with_a_take_in_flight_is_not_released(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Redis says that URLs are still taken: the partition stays this node's until they have ended."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, PAGES[0])
+            await node._pump()
+            [held] = list(node.handout.held)
+            mine = node.ownership.owned[held.partition]
+            node.handout.held.drop_partition(held.partition)  # as if the reply were still under way
+            await node.ownership.release([mine])
+            assert node.ownership.owned[held.partition] is mine
+            assert (await node.survey()).owned == w.config.crawl.partitions
+
+    asyncio.run(scenario())
+
+
+def test_partition_lost_in_mid_reconcile_does_not_end_the_crawl(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Ownership that changes while the reply is under way must not be mixed up with the reply's order."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            node._client.in_doubt.update(range(w.config.crawl.partitions))
+            work = asyncio.ensure_future(node.ownership.settle_doubts())
+            await asyncio.sleep(0)
+            gone = node.ownership.owned.pop(0)
+            await work
+            assert len(node.ownership.owned) == w.config.crawl.partitions - 1
+            node.ownership.owned[0] = gone
+
+    asyncio.run(scenario())
+
+
+def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """`lose` means the partition as it was asked for: one claimed again meanwhile stays."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            before = node.ownership.owned[0]
+            await node.ownership.reclaim_all()
+            node.ownership.lose(before)
+            assert node.ownership.owned[0].who.epoch > before.who.epoch
+
+    asyncio.run(scenario())
+
+
+def test_resumed_node_owns_everything_at_once_after_one_that_could_not_say_goodbye(
+    tmp_path: Path, crawl_name: str
+) -> None:
+    """A node that closed while Redis was away is provably dead: nobody waits for its lease."""
+
+    async def scenario() -> None:
+        with PrivateRedis() as server:
+            async with world(tmp_path, crawl_name, server.url) as w:
+                node = await w.joined()
+                server.kill()
+                assert await node.close() is None
+                server.start()
+                again = await w.joined()
+                assert len(again.ownership.owned) == w.config.crawl.partitions
+
+    asyncio.run(scenario())
+
+
+def test_start_that_failed_half_way_does_not_keep_the_next_one_waiting(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """An abandoned node's claims are taken over like a dead node's, without waiting for its lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await node.abandon()
+            again = await w.joined()
+            assert len(again.ownership.owned) == w.config.crawl.partitions
+
+    asyncio.run(scenario())
+
+
+def test_undecodable_url_is_dropped_and_counted_and_the_others_go_on(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """What was admitted and cannot be read again ends with a count; it must not stop the node for ever."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            good = queued(PAGES[0])[0]
+            node.offer(QueuedUrl(1, "h9.example", 0, 0, b"\xc1 no msgpack"))
+            node.offer(good)
+            await w.turn(node, 2)
+            [held] = await w.take(node)
+            assert held.url == PAGES[0]
+            w.end(node, held)
+            await w.turn(node)
+            seen = await node.survey()
+            assert seen.counts["dropped:undecodable"] == 1
+            assert seen.is_empty
+
+    asyncio.run(scenario())
+
+
+def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A URL whose robots.txt is being fetched goes back with its host's delay, not with none."""
+
+    async def scenario() -> None:
+        settings = {"robots": "obey", "host_delay": 60}
+        async with world(tmp_path, crawl_name, redis_url, **settings) as w:
+            node = await w.joined()
+            w.web.gate = asyncio.Event()
+            await seed(w, node, PAGES[0])
+            await node._pump()
+            await asyncio.wait_for(w.web.was_asked.wait(), 60)
+            node.stopping = True
+            node.handout.return_unstarted()
+            await node._end_and_take(take=False)
+            assert (await node.survey()).urls_taken == 1, "the fetch goes on: its host is busy"
+            await node.close()
+            due_ms = await w.client.command("ZSCORE", w.keys(node, "h0.example").ready, "h0.example")
+            now_s, _ = await w.client.command("TIME")
+            assert float(due_ms) > (int(now_s) + 50) * 1000
+
+    asyncio.run(scenario())
+
+
+def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The lease is renewed while a step holds the files."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=2) as w:
+            node = await w.joined()
+            w.clock.advance(1_400)
+            async with node._folding:
+                await asyncio.wait_for(node._beat(), 60)
+            assert node.handout.lease_ends_ms > w.clock.monotonic_ms() + 500
+
+    asyncio.run(scenario())
+
+
+def test_lease_is_counted_from_before_the_claims(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Opening many partitions takes time; for the others the lease began with the claim."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
+            node = w.new_node()
+            claim = node.ownership.rebalance
+
+            async def slow() -> None:
+                await claim()
+                w.clock.advance(5_000)
+
+            node.ownership.rebalance = slow  # type: ignore[method-assign]
+            await node.join()
+            assert node.handout.lease_ends_ms <= 10_000
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_ended_urls_does_not_cost_room(tmp_path: Path, crawl_name: str) -> None:
+    """After a rewind the owner's count of hot URLs is what Redis and the node hold, not more."""
+
+    async def scenario() -> None:
+        with PrivateRedis(aof=False) as server:
+            async with world(tmp_path, crawl_name, server.url, partitions=1) as w:
+                node = await w.joined()
+                await seed(w, node, *PAGES)
+                started = await w.take(node)
+                first, second = started[:2]
+                w.end(node, first)
+                await w.turn(node, 1)
+                # What a cut AOF brings back: the end is forgotten, the URL waits again.
+                keys = PartitionKeys(crawl_name, 0)
+                order = order_of(first.fields.priority, first.seq)
+                server.client.zadd(keys.back + first.host, {first.member: order})
+                server.client.zadd(keys.ready, {first.host: 0})
+                server.client.hincrby(keys.state, "hot", 1)
+                node._restarted = True
+                await node._pump()
+                assert node.ownership.owned[0].hot == {held.host: 1 for held in started if held is not first}
+                assert second in list(node.handout.held)
+
+    asyncio.run(scenario())
+
+
+def test_returned_url_is_not_treated_as_ended_after_rewind(tmp_path: Path, crawl_name: str) -> None:
+    """A URL that went back to its queue just before Redis was restarted is still fetched."""
+
+    async def scenario() -> None:
+        with PrivateRedis() as server:
+            async with world(tmp_path, crawl_name, server.url, partitions=1) as w:
+                node = await w.joined()
+                await seed(w, node, PAGES[0])
+                [held] = await w.take(node)
+                node.handout.give_back(held, 0)
+                await node._end_and_take(take=False)
+                node._restarted = True
+                [again] = await w.take(node)
+                assert again.url == held.url
+
+    asyncio.run(scenario())
+
+
+def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: str) -> None:
+    """Recovery that Redis interrupts begins anew; what was held stays held, nothing is lost or doubled."""
+
+    async def scenario() -> None:
+        with PrivateRedis() as server:
+            async with world(tmp_path, crawl_name, server.url) as w:
+                node = await w.joined()
+                await seed(w, node, *PAGES)
+                started = await w.take(node)
+                run = node._client.run
+                calls = 0
+
+                async def dies_once(batch: Any) -> Any:
+                    nonlocal calls
+                    calls += 1
+                    if calls == 3:
+                        raise TransientStoreError("the server is gone again")
+                    return await run(batch)
+
+                node._client.run = dies_once  # type: ignore[method-assign,assignment]
+                node._restarted = True
+                with pytest.raises(TransientStoreError):
+                    await node._pump()
+                still_to_do = node._restarted
+                await node._pump()
+                assert (still_to_do, node._restarted) == (True, False)
+                seen = await node.survey()
+                assert (seen.urls_taken, seen.urls_queued) == (len(started), 0)
+
+    asyncio.run(scenario())
+
+
+def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Whatever starting the embedded server raises, the loop goes on and tries again."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = w.new_node()
+            turns = 0
+
+            async def failing() -> float:
+                nonlocal turns
+                turns += 1
+                if turns > 2:
+                    raise asyncio.CancelledError
+                raise TransientStoreError("gone")
+
+            def broken() -> None:
+                raise OSError("no fork")
+
+            node._revive = broken
+            node._pump = failing  # type: ignore[method-assign]
+
+            async def no_rest(rest_s: float, work: object) -> None:
+                await asyncio.sleep(0)
+
+            node._rest = no_rest  # type: ignore[method-assign]
+            with pytest.raises(asyncio.CancelledError):
+                await node._loop(node._pump)
+            assert turns == 3
+
+    asyncio.run(scenario())
+
+
+def test_end_is_looked_for_as_soon_as_nothing_is_left(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the watch rests while there is work."""
+    monkeypatch.setattr(node_module, "WATCH_S", 3_600.0)
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w, asyncio.timeout(60):
+            node = w.new_node()
+            await node.start()
+            [url] = queued("http://a.example/")
+            node.offer(url)
+            while (held := node.handout.pop()) is None:
+                w.clock.advance(100)
+                await asyncio.sleep(0.01)
+            w.end(node, held)
+            while not node.finished:
+                w.clock.advance(100)
+                node.wake()
+                await asyncio.sleep(0.01)
+            await node.close()
+
+    asyncio.run(scenario())
+
+
+def test_finished_is_taken_back_while_urls_wait(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The word `finished` in Redis is believed only when nothing waits: a resume must not refuse to go on."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, PAGES[0])
+            await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
+            assert not await node._finish.look()
+            assert await w.client.command("HGET", CrawlKeys(crawl_name).crawl, "finished") is None
+            await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
+            await node.close()
+            again = await w.joined()
+            assert not again.finished
+
+    asyncio.run(scenario())
+
+
+def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that is told "done" says so again after a restart, and never claims the start for itself."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            assert await node.claim_start("digest") == 1
+            await node.starts.end()
+            other = await w.joined()
+            assert await other.claim_start("digest") == 2
+            assert other.starts.is_done
+
+    asyncio.run(scenario())
+
+
+def test_start_of_a_dead_node_is_run_at_once_by_the_next(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Killed before its start requests were out: who resumes does not wait for the dead one's lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            dead = await w.joined()
+            assert await dead.claim_start("digest") == 1
+            dead.membership.unlock(left=False)
+            again = await w.joined()
+            assert await again.claim_start("digest") == 1
+
+    asyncio.run(scenario())
+
+
+def test_start_of_a_living_node_is_left_to_it(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that joined only now, and is in nobody's last report, keeps the start it claimed."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            second = await w.joined()
+            assert await second.claim_start("digest") == 1
+            assert second.node_id not in first.membership.reports
+            assert await first.claim_start("digest") == 0
+            assert await second.claim_start("digest") == 1
+
+    asyncio.run(scenario())
+
+
+def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Stopped while a take is under way: what Redis handed out and nobody holds is back."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            for url in queued(*PAGES):
+                node.offer(url)
+            await w.turn(node, 1)
+            run_some = node._client._run_some
+
+            async def reply_lost(calls: Any, now_ms: int) -> Any:
+                await run_some(calls, now_ms)
+                node._client._run_some = run_some  # type: ignore[method-assign]
+                raise asyncio.CancelledError
+
+            node._client._run_some = reply_lost  # type: ignore[method-assign]
+            with pytest.raises(asyncio.CancelledError):
+                await node._pump()
+            last = await node.close()
+            assert last is not None
+            assert (last.urls_taken, last.urls_queued, last.owned) == (0, len(PAGES), 0)
+
+    asyncio.run(scenario())
+
+
+def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """URLs of a partition that is another node's by now are left to it: held, they would stay for ever."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            node.offer(queued(PAGES[0])[0])
+            await w.turn(node, 1)
+            run_each = node._client.run_each
+
+            async def lost_meanwhile(calls: Any) -> Any:
+                results = await run_each(calls)
+                for mine in list(node.ownership.owned.values()):
+                    node.ownership.lose(mine)
+                return results
+
+            node._client.run_each = lost_meanwhile  # type: ignore[method-assign]
+            await node._end_and_take(take=True)
+            assert len(node.handout.held) == 0
+
+    asyncio.run(scenario())
+
+
+def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On a full disk the node pauses: links must not pile up in Redis, nor lines in the log."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            node.offer(queued(PAGES[0])[0])
+            await w.turn(node, 1)
+            assert node._room()
+            for _ in range(3):
+                node._note_trouble("_fold", TransientStoreError("no space left on device"))
+                node._note_success("_pump")
+            assert not node._room()
+            node._note_success("_fold")
+            assert node._room()
+
+    with caplog.at_level("INFO", logger="bigcrawl.scheduler.node.node"):
+        asyncio.run(scenario())
+    assert [record.getMessage() for record in of_bigcrawl(caplog)] == [
+        "waiting: no space left on device",
+        "the crawl goes on",
+    ]
+
+
+def test_heartbeat_tells_the_rate(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """`scrapy frontier status` shows pages a second by node: the heartbeat brings them."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            started = await w.take(node)
+            await node._heartbeat()
+            for held in started:
+                w.end(node, held)
+            await node._end_and_take(take=False)
+            w.clock.advance(10_000)
+            await node._heartbeat()
+            w.clock.advance(1)
+            assert node.membership.reports[node.node_id]["rate"] == pytest.approx(len(PAGES) / 10)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("pages_max", [1, 3])
+def test_crawl_fetches_exactly_as_many_pages_as_it_may(
+    tmp_path: Path, crawl_name: str, redis_url: str, pages_max: int
+) -> None:
+    """BIGCRAWL_MAX_PAGES is neither passed nor missed, however surveys and acknowledgements interleave."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, max_pages=pages_max) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            fetched = 0
+            for _ in range(12):
+                w.clock.advance(500)
+                await node._pump()
+                while (held := node.handout.pop()) is not None:
+                    fetched += 1
+                    w.end(node, held)
+                # The acknowledgement and the survey of `_watch` are under way at the same time.
+                await asyncio.gather(node._end_and_take(take=False), node._watch())
+                await node._fold()
+                assert node.has_reached_max == ((await node.survey()).pages >= pages_max) or not node.has_reached_max
+                if node.has_reached_max:
+                    break
+            assert node.has_reached_max
+            assert fetched == pages_max == (await node.survey()).pages
+
+    asyncio.run(scenario())
+
+
+def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A page acknowledged while a survey is under way is not counted twice."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, max_pages=2) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            await w.take(node, 2)
+            held = next(h for h in node.handout.held if h.stage is Stage.STARTED)
+            w.end(node, held)
+            look = node.survey
+            waiting = asyncio.Event()
+
+            async def survey_after_the_end_is_in_redis() -> Any:
+                mine = node.ownership.owned[held.partition]
+                ended = [Ended(held.seq, 0, b"", "status:200")]
+                await w.client.run([scripts.exchange_urls(mine.keys, mine.who, 1, 0, 0, 0, ended)])
+                seen = await look()
+                waiting.set()
+                return seen
+
+            node.survey = survey_after_the_end_is_in_redis  # type: ignore[method-assign]
+            await asyncio.gather(node._watch(), node._end_and_take(take=False))
+            node.survey = look  # type: ignore[method-assign]
+            assert waiting.is_set()
+            assert not node.has_reached_max
+
+    asyncio.run(scenario())
+
+
+def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """What it had begun must not go out under the new lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
+            node = await w.joined()
+            given_up: list[int] = []
+            node.handout.break_off = lambda: given_up.append(node.handout.lease_ends_ms)
+            await w.turn(node, 2)
+            assert not given_up
+            before = node.handout.lease_ends_ms
+            w.clock.advance(60_000)
+            await node._beat()
+            assert given_up == [before]
+            assert node.handout.lease_ends_ms > w.clock.monotonic_ms()
+            await w.turn(node, 2)
+            assert len(given_up) == 1
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node that slept hands out nothing until it has renewed its lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            await node._pump()
+            w.clock.advance(60_000)
+            assert node.handout.pop() is None
+            assert not node._room()
+
+    asyncio.run(scenario())
+
+
+def test_second_node_takes_half_and_nothing_is_fetched_twice(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A joining node gets its share once the first has drained it; every URL is fetched by one of them."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=8) as w:
+            first = await w.joined()
+            pages = [f"http://p{i}.example/" for i in range(40)]
+            await seed(w, first, *pages)
+            second = await w.joined()
+            fetched: list[str] = []
+            for _ in range(10):
+                for node in (first, second):
+                    for held in await w.take(node, 1):
+                        fetched.append(held.url)
+                        w.end(node, held)
+            for node in (first, second):
+                await w.turn(node)
+            assert len(second.ownership.owned) == len(first.ownership.owned) == 4
+            assert sorted(fetched) == sorted(pages)
+            assert first.finished
+            assert second.finished
+
+    asyncio.run(scenario())
+
+
+def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Closing returns what was not fetched and releases every partition; the next node goes on with it."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            await node._pump()
+            last = await node.close()
+            assert last is not None
+            assert (last.owned, last.urls_taken, last.urls_queued) == (0, 0, len(PAGES))
+            assert not list((tmp_path / crawl_name / "nodes").iterdir())
+            again = await w.joined()
+            assert sorted(held.url for held in await w.take(again)) == PAGES
+
+    asyncio.run(scenario())
+
+
+def test_robots_file_comes_first_and_is_asked_for_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A host's first fetch is its robots.txt; what it forbids ends uncounted as a page."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, robots="obey") as w:
+            node = await w.joined()
+            rules = b"User-agent: *\nDisallow: /private"
+            w.web.answers["http://h0.example/robots.txt"] = Fetched(200, rules)
+            await seed(w, node, "http://h0.example/open", "http://h0.example/private")
+            started = await w.take(node)
+            for held in started:
+                w.end(node, held)
+            started += await w.take(node)
+            assert [held.url for held in started] == ["http://h0.example/open"]
+            assert w.web.asked == ["http://h0.example/robots.txt"]
+            for held in started:
+                w.end(node, held)
+            await w.turn(node)
+            seen = await node.survey()
+            assert (seen.pages, seen.counts["dropped:forbidden"], seen.counts["robots"]) == (1, 1, 1)
+
+    asyncio.run(scenario())
+
+
+def test_repr_says_what_the_node_holds(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node in a log line shows its counts, not its URLs."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await seed(w, node, *PAGES)
+            assert re.search(r"of 4 partitions.*held=\d+.*waiting=0", repr(node))
+            assert "http" not in repr(node)
+
+    asyncio.run(scenario())
+
+
+def test_packed_member_is_what_reconcile_looks_for() -> None:
+    """The member that a rewound Redis is searched for is the one that was admitted."""
+    url = queued(PAGES[0])[0]
+    assert pack_member(7, url).startswith(b"7:")

@@ -1,0 +1,190 @@
+"""The pump's patience: a round trip for a batch, for a wait that is over, or for an engine that has nothing to do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+
+from bigcrawl.exceptions import RequestNotStorableError
+from bigcrawl.links import Links
+from bigcrawl.scheduler.node.node import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_URLS
+from tests.unit.scheduler.test_scheduler import new_scheduler
+from tests.unit.scheduler.world import queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.held import HeldUrl
+    from tests.unit.scheduler.world import World
+
+HOSTS = [f"http://h{i}.example/" for i in range(PUMP_URLS)]
+
+
+async def begun(w: World) -> tuple[Node, list[HeldUrl]]:
+    """A node whose engine works on as many URLs as are worth a round trip, and which has just pumped."""
+    node = await w.joined()
+    for url in queued(*HOSTS):
+        node.offer(url)
+    started = await w.take(node, turns=12)
+    assert len(started) == PUMP_URLS
+    node.wake()
+    await node._pump()
+    # Redis is asked for the time once a second of the real clock: on a busy machine that may be now.
+    node._client._crawl_clock._ask_ms += 10**9
+    return node, started
+
+
+async def trips(node: Node) -> int:
+    """Pump once; the round trips that it took."""
+    before = node._client.round_trips
+    await node._pump()
+    return node._client.round_trips - before
+
+
+def test_batch_of_ended_urls_is_worth_a_round_trip(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """One fewer waits for the rest; all are told in one."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node, started = await begun(w)
+            for held in started[1:]:
+                w.end(node, held)
+            assert await node._pump() == PUMP_BUSY_S
+            assert await trips(node) == 0
+            assert node.handout.held.unacknowledged == PUMP_URLS - 1
+            w.end(node, started[0])
+            assert await trips(node) == 1
+            assert (node.handout.held.unacknowledged, node.pages) == (0, PUMP_URLS)
+
+    asyncio.run(scenario())
+
+
+def test_one_ended_url_waits_no_longer_than_the_patience(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """And then is told alone."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node, started = await begun(w)
+            w.end(node, started[0])
+            w.clock.advance(PUMP_PATIENCE_MS - 1)
+            assert await trips(node) == 0
+            w.clock.advance(1)
+            assert await trips(node) == 1
+            assert node.handout.held.unacknowledged == 0
+            assert await trips(node) == 0
+
+    asyncio.run(scenario())
+
+
+def test_hungry_engine_is_not_kept_waiting(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Once for each time it asks for more in vain; links that wait go along."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node, started = await begun(w)
+            w.end(node, started[0])
+            node.offer(queued("http://new.example/")[0])
+            assert await trips(node) == 0
+            frontier = new_scheduler(tmp_path)
+            frontier.node, frontier._spider = node, Spider("hungry")
+            assert frontier.next_request() is None
+            assert await trips(node) == 2
+            assert (node.outbox.waiting, node.handout.held.unacknowledged) == (0, 0)
+            assert await trips(node) == 0
+
+    asyncio.run(scenario())
+
+
+def test_engine_with_work_does_not_wake_the_pump(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """While something is buffered, handing it out is all that happens."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node, started = await begun(w)
+            for held in started[:2]:
+                held.stage = type(held.stage).WAITING
+                node.handout.admit(held)
+            frontier = new_scheduler(tmp_path)
+            frontier.node, frontier._spider = node, Spider("busy")
+            assert isinstance(frontier.next_request(), Request)
+            assert await trips(node) == 0
+
+    asyncio.run(scenario())
+
+
+# --- what must not be noted before it is safe
+
+
+class Unstorable:
+    """What msgpack cannot hold."""
+
+
+@pytest.mark.parametrize("fields", [{"meta": {"x": Unstorable()}}, {"cb_kwargs": {"x": Unstorable()}}])
+def test_links_refused_once_can_be_offered_later(
+    tmp_path: Path, crawl_name: str, redis_url: str, fields: dict[str, Any]
+) -> None:
+    """A batch that cannot be stored fails before any of its URLs counts as offered lately."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path)
+            frontier.node = node = await w.joined()
+            urls = [f"http://a.example/{n}" for n in range(5)]
+            with pytest.raises(RequestNotStorableError):
+                frontier.offer_links(Links(urls, **fields), urls, 1)
+            assert (node.outbox.offered, node.outbox.dropped_recent) == (0, 0)
+            assert frontier.offer_links(Links(urls), urls, 1) == 5
+            assert frontier.offer_links(Links(urls), urls, 1) == 0
+            assert (node.outbox.offered, node.outbox.dropped_recent) == (5, 5)
+
+    asyncio.run(scenario())
+
+
+class NamedSpider(Spider):
+    name = "named"
+
+    def parse_feed(self, response: Any) -> None:
+        """Names a callback."""
+
+
+@pytest.mark.parametrize("field_name", ["callback", "errback"])
+def test_links_to_a_method_that_the_spider_lacks_are_refused(
+    tmp_path: Path, crawl_name: str, redis_url: str, field_name: str
+) -> None:
+    """A name with a slip of the pen in it, or another object's method: said now, not with the first page."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path)
+            frontier.node = node = await w.joined()
+            frontier._spider = NamedSpider()
+            urls = ["http://a.example/1"]
+            bad: tuple[Any, ...] = ("parse_fed", "name", w.web.__call__)
+            for method in bad:
+                with pytest.raises(RequestNotStorableError, match=f"{field_name} is ") as caught:
+                    frontier.offer_links(Links(urls, **{field_name: method}), urls, 1)
+                assert f"{field_name}=self." in str(caught.value)
+            assert node.outbox.offered == 0
+            methods: tuple[Any, ...] = ("parse_feed", frontier._spider.parse_feed)
+            for good in methods:
+                assert frontier.offer_links(Links(urls, **{field_name: good}), urls, 1) == (good == "parse_feed")
+
+    asyncio.run(scenario())
+
+
+def test_request_refused_once_can_be_queued_later(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """As with links."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path)
+            frontier.node, frontier._spider = await w.joined(), Spider("test")
+            url = "http://a.example/"
+            answers = [frontier.enqueue_request(Request(url, meta=meta)) for meta in ({"x": Unstorable()}, {}, {})]
+            assert answers == [False, True, False]
+
+    asyncio.run(scenario())

@@ -1,0 +1,425 @@
+"""A partition as its owner drives it: when it steps, what it tells Redis, and what opening brings in line."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.redisdb.scripts import Claim, Identity
+from bigcrawl.scheduler.owner.due_heap import DueLine
+from bigcrawl.scheduler.owner.owned_partition import OwnedPartition, pack_keys, unpack_keys
+from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
+from bigcrawl.scheduler.records.outcomes import pack_outcome
+from bigcrawl.scheduler.records.queued_url import encode_batch
+from tests.unit.scheduler.world import connected, queued
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+HOT = 64
+LOSS_MS = 60_000
+_generations = itertools.count(1)
+
+
+class Owner:
+    """One owner of partition 0, and the owners that come after it."""
+
+    def __init__(self, directory: Path, crawl: str, client: RedisClient) -> None:
+        self.directory = directory
+        self.client = client
+        self.keys = PartitionKeys(crawl, 0)
+        self.batches = 0
+
+    async def claim(self) -> Claim:
+        call = scripts.claim_partition(
+            self.keys,
+            node="n",
+            token="",
+            lease_ms=60_000,
+            epoch_min=Partition.last_epoch(self.directory),
+            dead_token="",
+            deadline_ms=0,
+            delay_ms=0,
+            generation=next(_generations),
+        )
+        [claim] = await self.client.run([call])
+        assert isinstance(claim, Claim)
+        return claim
+
+    async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
+        claim = await self.claim()
+        disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
+        who = Identity("n", claim.epoch, claim.generation)
+        mine = OwnedPartition(self.keys, who, disk, HOT, 1, DueLine(), LOSS_MS)
+        await mine.bring_up(self.client, claim)
+        return mine
+
+    async def send(self, *urls: QueuedUrl) -> None:
+        self.batches += 1
+        session, number = self.batches, 1  # whatever Redis remembers of the one before
+        await self.client.run([scripts.append_batch(self.keys, "n", session, number, encode_batch(urls), len(urls))])
+
+    async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
+        """One step, committed and not yet told."""
+        [reply] = await self.client.commands([mine.inbox_command(entries_max)])
+        inbox = mine.parse_inbox(reply)
+        step = mine.fold(inbox, mine.room, dict(mine.hot))
+        return mine.after_step(step, len(inbox), now_ms=0)
+
+    async def step(self, mine: OwnedPartition) -> None:
+        await self.client.run(await self.fold(mine))
+        mine.admitted = mine.disk.batch_number
+
+    async def queued(self) -> int:
+        [view] = await self.client.run([scripts.look_partition(self.keys)])
+        return view.count("hot")
+
+
+@asynccontextmanager
+async def owner(tmp_path: Path, crawl: str, redis_url: str) -> AsyncIterator[Owner]:
+    async with connected(redis_url) as client:
+        yield Owner(tmp_path, crawl, client)
+
+
+def urls_of(host: str, count: int) -> list[QueuedUrl]:
+    return queued(*(f"http://{host}/{i}" for i in range(count)))
+
+
+def test_step_admits_what_the_inbox_brings_and_says_so(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Inbox in, admit batch out, counts published; then nothing is left to do."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            assert mine.wants_step(now_ms=0, step_ms=0), "what waits in the inbox of a partition just won is unknown"
+            await o.send(*urls_of("a.example", 3), *urls_of("a.example", 3))
+            await o.step(mine)
+            [view] = await o.client.run([scripts.look_partition(o.keys)])
+            counts = {name: view.count(name) for name in ("hot", "seen", "duplicates", "folded_urls", "waiting")}
+            assert counts == {"hot": 3, "seen": 3, "duplicates": 3, "folded_urls": 6, "waiting": 0}
+            assert mine.hot == {"a.example": 3}
+            assert not mine.wants_step(now_ms=10_000, step_ms=0)
+
+    asyncio.run(scenario())
+
+
+def test_committed_batch_that_redis_never_got_is_admitted_by_the_next_owner(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Killed between commit and admission: nothing is lost, nothing comes twice."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(*urls_of("a.example", 5))
+            calls = await o.fold(mine)
+            assert calls
+            assert await o.queued() == 0
+            again = await o.open()
+            assert await o.queued() == 5
+            assert again.hot == {"a.example": 5}
+            await o.open()
+            assert await o.queued() == 5
+
+    asyncio.run(scenario())
+
+
+def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An older copy of the directory: what Redis admitted since is folded as admitted."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path / "p", crawl_name, redis_url) as o:
+            mine = await o.open()
+            mine.make_durable(0)
+            await o.send(*urls_of("a.example", 5))
+            await o.step(mine)
+            for file in (tmp_path / "p").rglob("*"):
+                if file.is_file():
+                    file.unlink()
+            fresh = await o.open()
+            assert fresh.disk.batch_number == 1
+            fresh.inbox_moved = True
+            await o.step(fresh)
+            assert await o.queued() == 5
+
+    asyncio.run(scenario())
+
+
+def test_files_older_than_all_that_redis_remembers_cost_repeats_and_are_told(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A manifest behind Redis whose difference is not known: numbers go on above, and the partition works."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            await o.open()
+            await o.client.command("HSET", o.keys.state, "admitted", "3")
+            mine = await o.open()
+            assert "up to 3000 URLs are fetched again" in caplog.text
+            await o.send(*urls_of("a.example", 5))
+            await o.step(mine)
+            assert (mine.disk.batch_number, await o.queued()) == (4, 5)
+            assert mine.disk.admitted >= 3_005
+
+    asyncio.run(scenario())
+
+
+async def rewound(o: Owner) -> None:
+    """A Redis that has forgotten all of the partition but who owned it."""
+    owner_, keys = (
+        await o.client.command("HGETALL", o.keys.owner),
+        await o.client.command("KEYS", o.keys.owner[:-5] + "*"),
+    )
+    await o.client.command("DEL", *keys)
+    await o.client.command("HSET", o.keys.owner, *owner_)
+
+
+async def aged(o: Owner, mine: OwnedPartition, monkeypatch: pytest.MonkeyPatch, *rounds_ms: int) -> None:
+    """Durable points at these times, each behind a step, in logs that are begun anew each time."""
+    monkeypatch.setattr("bigcrawl.scheduler.partition.manifest_log.LOG_BYTES_MAX", 0)
+    for at, now_ms in enumerate(rounds_ms):
+        await o.send(*urls_of(f"h{at}.example", 4))
+        await o.step(mine)
+        mine.disk._log._first_bytes = 0
+        mine.make_durable(now_ms)
+        await o.client.run([mine.publish()])
+
+
+async def state_of(o: Owner, field: str) -> int:
+    return int(await o.client.command("HGET", o.keys.state, field) or 0)
+
+
+def test_redis_that_forgot_no_more_than_is_kept_gets_all_again(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it lost of the last BIGCRAWL_REDIS_LOSS_SECONDS is offered again, but for what has ended."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await aged(o, mine, monkeypatch, 0, 10_000, 20_000, 30_000, 40_000, 50_000)
+            outcome = pack_outcome(urls_of("h1.example", 1)[0].key, "status:200", 0)
+            await o.client.command("XADD", o.keys.inbox, "*", "o", outcome)
+            await o.step(mine)
+            await rewound(o)
+            again = await o.open()
+            assert await o.queued() == 6 * 4 - 1
+            assert again.hot == {"h0.example": 4, "h1.example": 3} | {f"h{i}.example": 4 for i in range(2, 6)}
+            assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (23, 0)
+            await o.send(*urls_of("late.example", 3))
+            await o.step(again)
+            assert await o.queued() == 6 * 4 - 1 + 3
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_more_than_is_kept_goes_on_and_forgotten_urls_are_new_again(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is gone is said and counted; whoever links to it brings it back; what is kept comes back by itself."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await aged(o, mine, monkeypatch, 0, 20_000, 90_000, 100_000, 110_000)
+            await rewound(o)
+            again = await o.open()
+            assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (12, 8)
+            assert "gone with it are 8 URLs" in caplog.text
+            assert await o.queued() == 12
+            await o.step(again)
+            await o.send(*urls_of("h0.example", 4), *urls_of("h2.example", 4))
+            await o.step(again)
+            assert await o.queued() == 12 + 4, "h0 is new again, h2 is not"
+            last = await o.open()
+            assert (last.disk.batch_number, await o.queued()) == (6, 16)
+
+    asyncio.run(scenario())
+
+
+def test_redis_that_forgot_what_nobody_remembers_goes_on(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten times beyond what is kept not even keys are left: the crawl goes on with what there is."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await aged(o, mine, monkeypatch, 0, 700_000, 710_000, 720_000)
+            await rewound(o)
+            again = await o.open()
+            assert "and those of 1 older batches" in caplog.text
+            assert await o.queued() == 12
+            assert again.admitted == 4
+
+    asyncio.run(scenario())
+
+
+def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Entries leave Redis one durable round late, when what they admitted has been persisted there."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(*urls_of("a.example", 3))
+            await o.step(mine)
+            lengths = []
+            for now_ms in (0, 10_000, 20_000):
+                mine.make_durable(now_ms)
+                await o.client.run([mine.publish()])
+                lengths.append(await o.client.command("XLEN", o.keys.inbox))
+            assert lengths == [1, 0, 0]
+            assert not mine.wants_durable(now_ms=60_000, durable_ms=10_000)
+
+    asyncio.run(scenario())
+
+
+def test_partition_of_full_hosts_does_not_step_until_one_has_room(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """URLs wait on disk for full hosts only: no step, and no word to Redis, before one of them has ended."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open(host_hot_max=2)
+            await o.send(*urls_of("a.example", 9))
+            while mine.wants_step(now_ms=0, step_ms=0):
+                calls = await o.fold(mine)
+                await o.client.run(calls)
+            assert calls == []
+            assert (mine.disk.waiting, mine.hot_urls) == (7, 2)
+            mine.note_ended("a.example")
+            assert mine.wants_step(now_ms=0, step_ms=0)
+            mine.inbox_moved = False
+            await o.step(mine)
+            assert mine.disk.waiting == 6
+
+    asyncio.run(scenario())
+
+
+def test_inbox_longer_than_a_step_is_read_on(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A step reads no more than it was allowed to, and asks for the rest."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            for url in urls_of("a.example", 5):
+                await o.send(url)
+            seen = []
+            while mine.inbox_moved:
+                await o.client.run(await o.fold(mine, entries_max=2))
+                seen.append(mine.disk.seen)
+            assert seen == [2, 4, 5]
+
+    asyncio.run(scenario())
+
+
+def test_inbox_noticed_during_a_step_that_did_not_read_stays_noticed(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A step that only refills hosts says nothing about the inbox."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.step(mine)
+            step = mine.fold([], mine.room, {})
+            mine.inbox_moved = True
+            mine.after_step(step, 0, 0)
+            assert mine.inbox_moved
+
+    asyncio.run(scenario())
+
+
+def test_hot_urls_bound_the_room(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """No more is admitted than the partition's share of the hot set; ended URLs make room."""
+
+    async def scenario() -> None:
+        async with owner(tmp_path, crawl_name, redis_url) as o:
+            mine = await o.open()
+            await o.send(*(url for i in range(10) for url in urls_of(f"h{i}.example", 10)))
+            await o.step(mine)
+            while mine.room and mine.disk.waiting:
+                mine.inbox_moved = True
+                await o.step(mine)
+            assert (mine.hot_urls, mine.room, mine.disk.waiting) == (HOT, 0, 36)
+            mine.note_ended("h0.example")
+            mine.note_ended("nobody.example")
+            assert mine.room == 1
+
+    asyncio.run(scenario())
+
+
+def test_keys_survive_packing() -> None:
+    """Eight bytes a key, little-endian, whatever the key."""
+    keys = [0, 1, 1 << 63, (1 << 64) - 1]
+    assert unpack_keys(pack_keys(keys)) == keys
+    assert unpack_keys(b"") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "rest_ms"),
+    [
+        ({"inbox_moved": True, "hot_urls": HOT}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2 + 1}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 499}, 30_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 500}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1, "starved": True}, 20),
+        ({"inbox_moved": True, "hot_urls": HOT // 8, "starved": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT, "starved": True}, 30_000),
+        ({"waiting": 1, "hot_urls": HOT // 2}, 1_000),
+        ({"waiting": 1, "hot_urls": 0, "starved": True}, 20),
+        ({"waiting": 1, "hot_urls": 5, "_stalled_at": 6}, 1_000),
+        ({"inbox_moved": True, "hot_urls": 5, "_stalled_at": 5}, 1_000),
+        ({"waiting": 1, "hot_urls": 5, "_stalled_at": 5}, None),
+        ({"waiting": 1, "hot_urls": HOT // 2 + 1}, None),
+        ({"waiting": 0, "hot_urls": 0, "starved": True}, None),
+        ({"inbox_moved": True, "hot_urls": 0, "starved": True, "step_ms": 5}, 5),
+        ({"inbox_moved": True, "hot_urls": HOT // 2, "step_ms": 500}, 500),
+        ({"waiting": 1, "hot_urls": HOT // 2, "_extra_divisor": 4}, 1_000),
+        ({"waiting": 1, "hot_urls": HOT // 8 + 1, "_extra_divisor": 4, "_has_only_extra": True}, None),
+        ({"waiting": 1, "hot_urls": HOT // 8, "_extra_divisor": 4, "_has_only_extra": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 8, "_extra_divisor": 2, "_has_only_extra": True}, 1_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2, "_extra_divisor": 2, "_has_only_extra": True}, 2_000),
+        ({"inbox_moved": True, "hot_urls": HOT // 2 + 1, "_extra_divisor": 2, "_has_only_extra": True}, 30_000),
+    ],
+)
+def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str, Any], rest_ms: int | None) -> None:
+    """Keys gather while the hot set is well filled, a second when it runs low, hardly when the node starves."""
+    disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
+    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
+    mine.inbox_moved = False
+    mine.stepped_ms = 7_000
+    options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
+    for name, value in state.items():
+        setattr(mine, name, value)
+    asked = range(7_000, 7_000 + 30_001)
+    due = [
+        now_ms for now_ms in (*asked[:1_002], *asked[1_999:2_001], *asked[-2:]) if mine.wants_step(now_ms, **options)
+    ]
+    assert due[:1] == ([] if rest_ms is None else [7_000 + rest_ms])
+
+
+def test_more_room_for_extra_urls_ends_a_stall(tmp_path: Path) -> None:
+    """What a step found nothing to do with may have room now; not when there is less of it."""
+    disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
+    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
+    mine._stalled_at, mine.hot_urls = 5, 5
+    assert (mine.room, mine.extra_room) == (HOT - 5, HOT - 5)
+    mine.note_extra_divisor(4)
+    assert (mine.room, mine.extra_room, mine._stalled_at) == (HOT - 5, HOT // 4 - 5, 5)
+    mine.note_extra_divisor(2)
+    assert mine.extra_room == HOT // 2 - 5
+    assert mine._stalled_at is None
