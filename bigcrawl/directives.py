@@ -1,13 +1,12 @@
-"""What a page asks of robots, beside robots.txt: `X-Robots-Tag` headers and robots meta elements.
+"""A page's directives to robots, besides robots.txt: `X-Robots-Tag` headers and robots meta elements.
 
-    X-Robots-Tag: noindex, nofollow              to every robot
-    X-Robots-Tag: otherbot: nofollow, noarchive  to that robot alone
-    <meta name="robots" content="none">          to every robot; `none` is noindex and nofollow
-    <meta name="examplebot" content="nofollow">  to the robot of that product token
+    X-Robots-Tag: noindex, nofollow              to all robots
+    X-Robots-Tag: otherbot: nofollow, noarchive  to this robot only
+    <meta name="robots" content="none">          to all robots; `none` means noindex and nofollow
+    <meta name="examplebot" content="nofollow">  to the robot with this product token
 
-What is asked of every robot and what is asked of us add up; nothing takes a wish back. Words that are unknown, that
-allow (`all`, `follow`), or that limit what is shown (`max-snippet:20`, a date after which a page is gone) mean nothing
-here.
+Directives to all robots and directives to us add up; none cancels another. Unknown words are ignored, and so are words
+that allow (`all`, `follow`) or limit display (`max-snippet:20`, `unavailable_after`).
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ _split = re.compile(r"[\s,;]+").split
 _is_token = re.compile(r"[a-z0-9_-]+").fullmatch
 
 
-def is_wish(content: str) -> bool:
-    """Whether the content of a meta element has a word that means something here."""
+def is_directive(content: str) -> bool:
+    """Whether the content of a meta element holds one of `WORDS`, or `none`."""
     return any(True for _ in _words(content))
 
 
-def wishes(agent: str, headers: Iterable[bytes], metas: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """Return what a page asks of us, of `WORDS`.
+def directives_for(agent: str, headers: Iterable[bytes], metas: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Return the directives in `WORDS` that a page addresses to us.
 
     Args:
-        agent: our product token, in lower case.
+        agent: our product token, lower case.
         headers: the values of all X-Robots-Tag headers.
-        metas: name and content of meta elements, of any name.
+        metas: (name, content) of meta elements, whatever their name.
     """
     found = set(_in_headers(agent, tuple(headers))) if headers else set()
     for name, content in metas:
@@ -49,7 +48,7 @@ def wishes(agent: str, headers: Iterable[bytes], metas: Iterable[tuple[str, str]
     return frozenset(found)
 
 
-@lru_cache(256)  # most sites that have such a header have the same with every page
+@lru_cache(256)  # sites that send this header mostly send the same one with every page
 def _in_headers(agent: str, headers: tuple[bytes, ...]) -> frozenset[str]:
     found: set[str] = set()
     for header in headers:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
-from bigcrawl.directives import NOFOLLOW, is_wish, wishes
+from bigcrawl.directives import NOFOLLOW, directives_for, is_directive
 from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.markup import attributes_of
@@ -261,7 +261,7 @@ def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -
     What X-Robots-Tag, or a meta element for one robot by its name, asks for is not known here.
     """
     found = read_page(page, tags=tags)
-    return [] if NOFOLLOW in wishes("", (), found.metas) else found.urls
+    return [] if NOFOLLOW in directives_for("", (), found.metas) else found.urls
 
 
 def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> PageLinks:
@@ -354,7 +354,7 @@ class _Found:
         if tag != "meta":
             return attributes.get(LINK_ATTRIBUTES[tag])
         name, content = attributes.get("name", "").lower(), attributes.get("content", "")
-        if name and name not in _NO_ROBOTS and len(self.metas) < METAS_MAX and is_wish(content):
+        if name and name not in _NO_ROBOTS and len(self.metas) < METAS_MAX and is_directive(content):
             self.metas.append((name, content))
         is_refresh = self._reads_meta and attributes.get("http-equiv", "").lower() == "refresh"
         return refresh_target(content) if is_refresh else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.crawl.survey import FinishCheck
@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every host that is snoozed or retired")
 
 
-def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Forget the failures of hosts, named by themselves or by any URL of theirs; a crawl that had ended goes on.
 
     A host that has not failed is left as it is, and makes the exit status 1.
@@ -39,7 +39,7 @@ def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
     with server_of(config) as server:
         awake, well = asyncio.run(_awaken_all(config, server) if opts.all else _awaken(config, server, words))
     lines = [f"awakened: {host}" for host in awake] + [f"{host} has not failed" for host in well]
-    return Answer({"awakened": awake, "well": well}, "\n".join(lines), 1 if well else 0)
+    return Result({"awakened": awake, "well": well}, "\n".join(lines), 1 if well else 0)
 
 
 async def _awaken(config: Config, server: str, words: Sequence[str]) -> tuple[list[str], list[str]]:

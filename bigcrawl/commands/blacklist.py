@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
@@ -29,7 +29,7 @@ _WHERE = "scrapy frontier blacklist"
 _VERBS = ("add", "remove", "list")
 
 
-def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Tell the blacklist, and change it if asked to; removing what is not on it makes the exit status 1.
 
     Raises:
@@ -42,7 +42,7 @@ def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
     entries = parse_entries(written, _WHERE)
     with server_of(config) as server:
         data = asyncio.run(_blacklist(config, server, verb, entries))
-    return Answer(data, blacklist_text(data), 1 if data["unknown"] else 0)
+    return Result(data, blacklist_text(data), 1 if data["unknown"] else 0)
 
 
 async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[str]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--unset", action="store_true", help="take its rule away, that of the settings too")
 
 
-def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Tell how much of a site passes, and what limits it; change the rule set by hand if options ask for it.
 
     Raises:
@@ -70,7 +70,7 @@ def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
     changes = parse_rule(wanted, "scrapy frontier budget").written()
     with server_of(config) as server:
         data = asyncio.run(_budget(config, server, name, None if unset else changes))
-    return Answer(data, budget_text(data))
+    return Result(data, budget_text(data))
 
 
 async def _budget(config: Config, server: str, name: str, changes: dict[str, int] | None) -> dict[str, Any]:

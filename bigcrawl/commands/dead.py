@@ -7,8 +7,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
@@ -40,7 +40,7 @@ def add_verbs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--drop", action="store_true", help="take them off the list; their URLs stay unfetched")
 
 
-def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """List dead letters, all or those of some URLs; queue them once more, or drop them.
 
     A URL that is no dead letter makes the exit status 1.
@@ -64,7 +64,7 @@ def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answ
         "done": "retry" if opts.retry else "drop" if opts.drop else "",
         "no_dead_letters": others,
     }
-    return Answer(data, "\n".join(lines) or "there are no dead letters", 1 if others else 0)
+    return Result(data, "\n".join(lines) or "there are no dead letters", 1 if others else 0)
 
 
 async def _dead(

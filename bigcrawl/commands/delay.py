@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--unset", action="store_true", help="take its rule away, that of the settings too")
 
 
-def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Tell the delays of a host or a pay-level domain; change the rule set by hand if options ask for it.
 
     Raises:
@@ -58,7 +58,7 @@ def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Ans
     changes = parse_delay(wanted, _WHERE).written()
     with server_of(config) as server:
         data = asyncio.run(_delay(config, server, name, None if unset else changes))
-    return Answer(data, delay_text(data))
+    return Result(data, delay_text(data))
 
 
 async def _delay(config: Config, server: str, name: str, changes: dict[str, float] | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
 
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask whether the crawl shall be deleted")
 
 
-def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Delete the crawl that the words name.
 
     Raises:
@@ -37,7 +37,7 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
     if not any(deleted):
         raise ConfigError(f"{crawl.crawl_dir} is not there: no crawl {crawl.name!r}; see BIGCRAWL_STATE_DIR")
     text = f"deleted crawl {crawl.name}: {where}; WARC files and feeds stay"
-    return Answer({"crawl": crawl.name, **deleted._asdict()}, text)
+    return Result({"crawl": crawl.name, **deleted._asdict()}, text)
 
 
 def _is_confirmed(question: str) -> bool:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.blacklist import entries_of
+from bigcrawl.commands.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
 from bigcrawl.commands.opened_crawl import opened, server_of
-from bigcrawl.commands.whereabouts import find_hot, look_at_deaths, look_at_host, look_at_partition, trace_inbox
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import Rules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from bigcrawl.commands.locate import HostState, Hot, InboxTrace
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
-    from bigcrawl.commands.whereabouts import HostStanding, Hot, InboxTrace
     from bigcrawl.config import Config, TrapConfig
     from bigcrawl.redisdb.scripts import PartitionView
     from bigcrawl.scheduler.partition.reader import UrlOnDisk
@@ -51,7 +51,7 @@ class Found(NamedTuple):
     hot: Hot | None
     trace: InboxTrace
     disk: UrlOnDisk | None
-    host: HostStanding
+    host: HostState
     suspicion: Suspicion | None = None
     letter: DeadLetter | None = None
 
@@ -89,7 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--find-page", action="store_true", help=text)
 
 
-def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Tell all that the crawl knows of a URL.
 
     Raises:
@@ -102,7 +102,7 @@ def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> A
         data = asyncio.run(_explain(config, url, words[0]))
     if getattr(opts, "find_page", False):
         data["page"] = _page(config, data)
-    return Answer(data, explanation_text(data))
+    return Result(data, explanation_text(data))
 
 
 async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
@@ -160,12 +160,12 @@ async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
 
     Cost: some round trips, its inbox, and the few blocks of files that hold its key.
     """
-    view = await look_at_partition(crawl, place)
+    view = await read_partition_view(crawl, place)
     hot = await find_hot(crawl, place)
     trace = await trace_inbox(crawl, place, view.state.get("folded", "0-0"))
     disk = read_partition(crawl.directory(place.partition), place.key, place.pld_key)
-    suspicion, letter = await look_at_deaths(crawl, place, hot)
-    return Found(place, view, hot, trace, disk, await look_at_host(crawl, place), suspicion, letter)
+    suspicion, letter = await read_deaths(crawl, place, hot)
+    return Found(place, view, hot, trace, disk, await read_host(crawl, place), suspicion, letter)
 
 
 def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 
 if TYPE_CHECKING:
-    from bigcrawl.commands.answer import Answer
+    from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
 
@@ -73,7 +73,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "URL...",
         1,
         URLS_MAX,
-        "again.forget",
+        "requeue.forget",
         "let URLs count as never seen",
         ("http://a.example/page",),
     ),
@@ -81,7 +81,7 @@ ACTIONS: Final[dict[str, Action]] = {
         "URL...",
         1,
         URLS_MAX,
-        "again.retry",
+        "requeue.retry",
         "queue URLs that ended once more",
         ("http://a.example/page http://a.example/other",),
     ),
@@ -197,16 +197,16 @@ class Command(ScrapyCommand):
             if getattr(opts, "help", False):
                 print(parser_of(args[0]).format_help() if args else overview(), end="")
                 return
-            answer = _answer(self, args, opts)
+            result = _result_of(self, args, opts)
         except BigcrawlError as error:
             print(f"bigcrawl: {error}", file=sys.stderr)
             self.exitcode = 2 if isinstance(error, _CommandLineError) else 1
             return
-        print(json.dumps(answer.data, indent=2) if opts.json else answer.text)
-        self.exitcode = answer.status
+        print(json.dumps(result.data, indent=2) if opts.json else result.text)
+        self.exitcode = result.status
 
 
-def _answer(command: Command, args: list[str], opts: argparse.Namespace) -> Answer:
+def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> Result:
     if not args:
         raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `scrapy frontier -h` tells more")
     parser, action = parser_of(args[0]), ACTIONS[args[0]]
@@ -219,8 +219,8 @@ def _answer(command: Command, args: list[str], opts: argparse.Namespace) -> Answ
         settings.set("BIGCRAWL_CRAWL", opts.words[0], "cmdline")
     elif settings.get("BIGCRAWL_CRAWL") is None:
         settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(settings)), "command")
-    answer: Answer = load_object(f"bigcrawl.commands.{action.run}")(read_config(settings), opts.words, opts)
-    return answer
+    result: Result = load_object(f"bigcrawl.commands.{action.run}")(read_config(settings), opts.words, opts)
+    return result
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:

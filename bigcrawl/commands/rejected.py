@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.partition.rejected import rejected_entries
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.rejected import Rejected
 
 
-def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """List rejected entries; take those in again that can be read by now, or drop all.
 
     The exit status is 1 while there are any.
@@ -44,7 +44,7 @@ def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> 
         "rejected": [{"path": str(entry.path), "problem": entry.problem} for entry in entries if entry not in acted],
         "done": [str(entry.path) for entry in acted],
     }
-    return Answer(data, "\n".join(lines) or "there are no rejected entries", int(len(acted) < len(entries)))
+    return Result(data, "\n".join(lines) or "there are no rejected entries", int(len(acted) < len(entries)))
 
 
 async def _act(config: Config, server: str, entries: Sequence[Rejected], *, retry: bool) -> None:

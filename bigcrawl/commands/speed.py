@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unset", action="store_true", help="the settings' speed again")
 
 
-def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Tell the speed that is in force; set another plan if one is given.
 
     Raises:
@@ -45,7 +45,7 @@ def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Ans
     parse_speed(text, config.pace.time_zone, _WHERE)
     with server_of(config) as server:
         data = asyncio.run(_speed(config, server, text, unset=unset))
-    return Answer(data, speed_text(data))
+    return Result(data, speed_text(data))
 
 
 async def _speed(config: Config, server: str, text: str, *, unset: bool) -> dict[str, Any]:

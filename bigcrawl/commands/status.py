@@ -9,8 +9,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.redisdb.replies import scores_of
 from bigcrawl.scheduler.crawl.survey import survey
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.survey import Survey
 
 
-def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Say how the crawl stands; the exit status is 1 when inbox entries could not be read.
 
     Raises:
@@ -33,7 +33,7 @@ def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
     """
     with server_of(config) as server:
         found = asyncio.run(read_status(config, server))
-    return Answer(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
+    return Result(found, status_text(found), 1 if found["rejected"]["entries"] else 0)
 
 
 async def read_status(config: Config, server: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.answer import Answer
+from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.partition.rejected import rejected_entries
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 
-def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
+def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Read all files of the crawl and say which are damaged; the exit status is 1 if any are.
 
     Raises:
@@ -26,7 +26,7 @@ def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> An
     """
     damaged = list(damage_of(config))
     text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
-    return Answer({"damaged": damaged}, text, 1 if damaged else 0)
+    return Result({"damaged": damaged}, text, 1 if damaged else 0)
 
 
 def damage_of(config: Config) -> Iterator[str]:

@@ -24,9 +24,9 @@ from twisted.internet.defer import Deferred
 
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.signalling import Signalling
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, note_proxy
+from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -43,7 +43,7 @@ class Downloader(ScrapyDownloader):
         self._crawler = crawler
         self._signalling = Signalling(crawler)
         self._chain = MiddlewareChain(self.middleware)
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
         self._redirects_max = crawler.settings.getint("REDIRECT_MAX_TIMES")
         self._frontier: Frontier | None = None
         self.handlers: Any = LimitedHandlers(crawler, self.handlers)
@@ -77,7 +77,7 @@ class Downloader(ScrapyDownloader):
         except IgnoreRequest:
             # Scrapy's middlewares refuse one redirect too many, and do not count it.
             if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.was_answered(request):
-                self._tally.inc_value("bigcrawl/limits/redirects")
+                self._stats_buffer.inc_value("bigcrawl/limits/redirects")
             raise
         if isinstance(result, Response):
             frontier.note_received(request, result)

@@ -35,11 +35,11 @@ from bigcrawl.downloads.resolution import address_of
 from bigcrawl.downloads.reuse import Reuse
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.politeness import addresses
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, is_crawling
 from bigcrawl.scheduler.gates.doors import UNIDENTIFIED
+from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -94,7 +94,7 @@ class HttpDownloadHandler:
         config = read_config(settings)
         self._limits = config.limits
         self._is_nameless = not config.politeness.contact
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
         self._reuse = Reuse(self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit)
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
@@ -163,7 +163,7 @@ class HttpDownloadHandler:
         return self._limits.truncates and (frontier is None or frontier.is_handed_out(request))
 
     def _count_limit(self, reason: str) -> None:
-        self._tally.inc_value(f"bigcrawl/limits/{reason}")
+        self._stats_buffer.inc_value(f"bigcrawl/limits/{reason}")
 
     async def _through_scrapy(self, request: Request) -> Response:
         if self._scrapys is None:

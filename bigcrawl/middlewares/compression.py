@@ -18,8 +18,8 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.adapter.registry import frontier_of
+from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -50,7 +50,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         super().__init__(crawler=crawler)
         self._crawler = crawler
         self._limits = read_config(crawler.settings).limits
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -72,20 +72,20 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             unpacked: Request | Response = super().process_response(request, response)
         except IgnoreRequest as error:
             if not isinstance(error, BodyRefusedError):
-                self._tally.inc_value("bigcrawl/limits/decompressed-size")
+                self._stats_buffer.inc_value("bigcrawl/limits/decompressed-size")
             frontier = frontier_of(self._crawler)
             if frontier is not None:
                 frontier.note_too_large(request)
             raise
         except Exception as error:
-            self._tally.inc_value("bigcrawl/limits/packing")
+            self._stats_buffer.inc_value("bigcrawl/limits/packing")
             raise IgnoreRequest(f"a body is not packed as its Content-Encoding says: {error}") from error
         return unpacked
 
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:
         packed, _ = self._split_encodings(content_encoding)
         if len(packed) > self._limits.encodings_max:
-            self._tally.inc_value("bigcrawl/limits/encodings")
+            self._stats_buffer.inc_value("bigcrawl/limits/encodings")
             raise BodyRefusedError(f"a body is packed {len(packed)} times, which is more than BIGCRAWL_ENCODINGS_MAX")
         bound = max(FREE_BYTES, len(body) * self._limits.decompression_ratio_max)
         if 0 < max_size <= bound:
@@ -93,7 +93,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         try:
             return super()._handle_encoding(body, content_encoding, bound)
         except _DecompressionMaxSizeExceeded as error:
-            self._tally.inc_value("bigcrawl/limits/decompression-ratio")
+            self._stats_buffer.inc_value("bigcrawl/limits/decompression-ratio")
             message = f"a body of {len(body)} bytes grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times"
             raise BodyRefusedError(message) from error
 

@@ -19,11 +19,11 @@ from scrapy.exceptions import CloseSpider
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.links import Links, PageLimits, set_page_limits
-from bigcrawl.middlewares.page_wishes import PageWishes
+from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.scheduler.adapter.registry import frontier_of, storage_of
+from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, canonicalize, host_of, join
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LinksMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
         config = read_config(crawler.settings)
         self._url_bytes_max = config.frontier.url_bytes_max
         set_page_limits(
@@ -116,34 +116,34 @@ class LinksMiddleware:
             async for output in result:
                 yield output
             return
-        wishes = PageWishes(self._agent, response)
+        directives = PageDirectives(self._agent, response)
         frontier.note_running(response.request)
         async for output in result:
             await frontier.wait_for_room()
             if isinstance(output, Links):
-                await self._offer(frontier, self._followed(output, wishes), response)
-            elif self._obeys_nofollow and isinstance(output, Request) and wishes.closes(output):
+                await self._offer(frontier, self._followed(output, directives), response)
+            elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
                 self._count("nofollow")
             else:
                 if isinstance(output, Request):
                     frontier.note_found(output, response.url)
                 yield output
             frontier.note_running(response.request)
-        if wishes.is_noteworthy and response.request is not None:
+        if directives.is_noteworthy and response.request is not None:
             storage = storage_of(self._crawler)
             if storage is not None:
-                storage.note_page(response.request, wishes.fields())
+                storage.note_page(response.request, directives.fields())
 
-    def _followed(self, links: Links, wishes: PageWishes) -> Links:
+    def _followed(self, links: Links, directives: PageDirectives) -> Links:
         """A batch without what its page asks not to follow, or with all of it where that is not obeyed."""
-        wishes.note(links)
+        directives.note(links)
         if not self._obeys_nofollow:
             return replace(links, urls=[*links.urls, *links.nofollow]) if links.nofollow else links
-        if wishes.closes_all:
-            self._tally.inc_value("bigcrawl/dropped/nofollow", len(links.urls) + len(links.nofollow))
+        if directives.closes_all:
+            self._stats_buffer.inc_value("bigcrawl/dropped/nofollow", len(links.urls) + len(links.nofollow))
             return replace(links, urls=[])
         if links.nofollow:
-            self._tally.inc_value("bigcrawl/dropped/nofollow", len(links.nofollow))
+            self._stats_buffer.inc_value("bigcrawl/dropped/nofollow", len(links.nofollow))
         return links
 
     async def _sitemaps_found(self, robots_url: str, urls: list[str]) -> None:
@@ -151,7 +151,7 @@ class LinksMiddleware:
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return
-        self._tally.inc_value("bigcrawl/sitemaps/found", len(urls))
+        self._stats_buffer.inc_value("bigcrawl/sitemaps/found", len(urls))
         try:
             async for output in _outputs(getattr(self._spider, SITEMAPS_METHOD)(urls, robots_url)):
                 if isinstance(output, Links):
@@ -174,26 +174,26 @@ class LinksMiddleware:
             self._count_left_out(links.left_out)
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
         if self._depth_max and depth > self._depth_max:
-            self._tally.inc_value("bigcrawl/dropped/depth", len(links.urls))
+            self._stats_buffer.inc_value("bigcrawl/dropped/depth", len(links.urls))
             return
-        self._tally.inc_value("bigcrawl/links/found", len(links.urls))
+        self._stats_buffer.inc_value("bigcrawl/links/found", len(links.urls))
         page = "" if response is None else response.url
         for portion in _portions(links):
             if portion is not links:
                 await asyncio.sleep(0)
                 await frontier.wait_for_room()
             offered = frontier.offer_links(portion, self._canonical(portion), depth, page)
-            self._tally.inc_value("bigcrawl/links/sent", offered)
+            self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
 
     def _count_left_out(self, left_out: LeftOut) -> None:
         if left_out.too_long:
-            self._tally.inc_value("bigcrawl/dropped/url-too-long", left_out.too_long)
+            self._stats_buffer.inc_value("bigcrawl/dropped/url-too-long", left_out.too_long)
         if left_out.is_cut:
-            self._tally.inc_value("bigcrawl/limits/page-bytes")
+            self._stats_buffer.inc_value("bigcrawl/limits/page-bytes")
         if left_out.has_more_links:
-            self._tally.inc_value("bigcrawl/limits/page-links")
+            self._stats_buffer.inc_value("bigcrawl/limits/page-links")
         if left_out.has_longer_links:
-            self._tally.inc_value("bigcrawl/limits/page-link-bytes")
+            self._stats_buffer.inc_value("bigcrawl/limits/page-link-bytes")
 
     def _canonical(self, links: Links) -> Iterable[str]:
         """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
@@ -240,7 +240,7 @@ class LinksMiddleware:
             return None
 
     def _count(self, reason: str) -> None:
-        self._tally.inc_value(f"bigcrawl/dropped/{reason}")
+        self._stats_buffer.inc_value(f"bigcrawl/dropped/{reason}")
 
 
 def _portions(links: Links) -> Iterator[Links]:

@@ -25,12 +25,12 @@ from scrapy.utils.misc import load_object
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.middlewares.alone import canonical_of, claim_place, throttle_of
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.url.canonical import UrlError, authority_of, host_of, join
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class RobotsMiddleware:
         # Found again in whatever other middlewares make of the request, and nobody else's to set.
         self._mark = object()
         self._fetch = RobotsFetch(crawler, {_MARK: self._mark})
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
         self._asked: dict[str, asyncio.Task[KeptRules]] = {}
         self._kept_min_ms = policy.robots_kept_min_ms
         self._has_queue = has_polite_queue(crawler)
@@ -91,7 +91,7 @@ class RobotsMiddleware:
         try:
             canonical = canonical_of(request.url)
         except UrlError as error:
-            self._tally.inc_value("bigcrawl/alone/unreadable")
+            self._stats_buffer.inc_value("bigcrawl/alone/unreadable")
             raise ForbiddenByRobotsError(f"nobody can be asked: {error}") from error
         if canonical is None:
             return None
@@ -104,7 +104,7 @@ class RobotsMiddleware:
             return None
         if known.is_unreachable:
             return self._put_off(request, host_of(canonical), known)
-        self._tally.inc_value("bigcrawl/alone/forbidden")
+        self._stats_buffer.inc_value("bigcrawl/alone/forbidden")
         raise ForbiddenByRobotsError(f"{request.url} is forbidden by robots.txt")
 
     async def _learned(self, authority: str) -> KeptRules:
@@ -136,7 +136,7 @@ class RobotsMiddleware:
         return fetched
 
     async def _fetched(self, url: str) -> Fetched:
-        self._tally.inc_value("bigcrawl/alone/robots_fetched")
+        self._stats_buffer.inc_value("bigcrawl/alone/robots_fetched")
         return await self._fetch(url)
 
     def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
@@ -145,9 +145,9 @@ class RobotsMiddleware:
         can_wait = self._has_queue and known.is_asked_again_soon and request.callback is not NO_CALLBACK
         if throttle is not None and can_wait:
             throttle.rest_until(host, known.expires_ms)
-            self._tally.inc_value("bigcrawl/alone/put_off")
+            self._stats_buffer.inc_value("bigcrawl/alone/put_off")
             return request.replace(dont_filter=True)
-        self._tally.inc_value("bigcrawl/alone/unreachable")
+        self._stats_buffer.inc_value("bigcrawl/alone/unreachable")
         raise ForbiddenByRobotsError(f"{request.url} is not fetched: its robots.txt is out of reach")
 
     def _tell_delay(self, host: str, known: KeptRules) -> None:

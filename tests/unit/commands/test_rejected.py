@@ -16,20 +16,20 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.node import node as node_module
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION, encode_batch
-from tests.unit.commands.test_again import explained as explained_now
+from tests.unit.commands.test_requeue import explained as explained_now
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.commands.answer import Answer
+    from bigcrawl.commands.result import Result
     from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
 URLS = ["http://a.example/1", "http://a.example/2"]
 
 
-async def run(w: World, *, retry: bool = False, drop: bool = False) -> Answer:
+async def run(w: World, *, retry: bool = False, drop: bool = False) -> Result:
     """The command, as another process: in a thread, with a loop of its own."""
     return await asyncio.to_thread(rejected, w.config, (), argparse.Namespace(retry=retry, drop=drop))
 

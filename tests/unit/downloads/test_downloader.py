@@ -130,7 +130,7 @@ def test_one_redirect_too_many_is_counted(tmp_path: Path, earlier: int, counted:
             else:
                 assert isinstance(await crawl.fetch(request), Request)
             assert held.outcome == "status:302"
-            crawl.downloader._tally.tell()
+            crawl.downloader._stats_buffer.flush()
             assert crawl.crawler.stats is not None
             assert crawl.crawler.stats.get_value("bigcrawl/limits/redirects") == counted
 

@@ -47,7 +47,7 @@ def unpack(body: bytes, encoding: str, crawler: Crawler, **meta: Any) -> Respons
     try:
         answer = middleware.process_response(request, packed)
     finally:
-        middleware._tally.tell()
+        middleware._stats_buffer.flush()
     assert isinstance(answer, Response)
     return answer
 

@@ -1,8 +1,8 @@
-"""Where a URL waits in Redis, and how its host stands there: read, never changed.
+"""Locate a URL and its host in Redis, without changing anything.
 
-A URL moves on while it is looked for, from inbox to disk to back queue to taken to ended. It is looked for against
-that order, the inbox last, because what has left the queues since has its outcome there; whoever asks sees the
-URL as it stood a moment ago.
+While the search runs, a URL may move on from inbox to disk to back queue to taken to ended. The search goes through
+these places in reverse, with the inbox last: a URL that left the queues meanwhile has its outcome in the inbox. The
+result is the URL's state a moment ago.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import PartitionView
     from bigcrawl.scheduler.records.member import Member
 
-QUEUE_URLS_MAX = 100_000  # of a back queue that are looked through: far more than BIGCRAWL_HOST_HOT_URLS lets in
-INBOX_ENTRIES_MAX = 20_000  # of an inbox: what gathers in minutes without an owner
+QUEUE_URLS_MAX = 100_000  # of a back queue that are searched; far more than BIGCRAWL_HOST_HOT_URLS admits
+INBOX_ENTRIES_MAX = 20_000  # of an inbox that are searched; minutes of input without an owner
 _AT_ONCE = 500
 
 
 class Hot(NamedTuple):
-    """A URL in Redis beyond its inbox.
+    """A URL that is hot: in a back queue, or taken.
 
     Attributes:
-        is_taken: by the partition's owner; else it is in its host's back queue.
-        ahead: URLs of the host that come before it.
-        attempts: tries that failed so far.
+        is_taken: the partition's owner has taken it; otherwise it is in its host's back queue.
+        ahead: URLs of the host in front of it.
+        attempts: failed tries so far.
         seq: its sequence number in the partition.
-        body: what else is known of it.
+        body: the rest of its record.
     """
 
     is_taken: bool
@@ -50,17 +50,17 @@ class Hot(NamedTuple):
     body: bytes = b""
 
 
-class HostStanding(NamedTuple):
-    """A host in Redis.
+class HostState(NamedTuple):
+    """A host's state in Redis.
 
     Attributes:
         queued: URLs in its back queue.
-        busy: URLs of it that are taken.
-        next_ms: from when it may be asked, server clock; 0: it never was.
-        rules: the field of the host record with the robots rules of the URL's authority; None when Redis has none.
-        failures: of the host in a row, whichever URL it was.
-        why: the last of them.
-        failed_ms: when that was, server clock.
+        busy: its URLs that are taken.
+        next_ms: its next fetch time, server clock; 0: it was never fetched.
+        rules: robots rules of the URL's authority, as stored in the host record; None: not in Redis.
+        failures: consecutive failures of the host, whatever the URL.
+        why: reason of the last failure.
+        failed_ms: time of the last failure, server clock.
     """
 
     queued: int
@@ -73,20 +73,20 @@ class HostStanding(NamedTuple):
 
     @property
     def is_retired(self) -> bool:
-        """Whether it has failed so often that it is asked no more."""
+        """Whether it failed so often that it is no longer fetched."""
         return self.next_ms >= RETIRED_MS
 
 
 @dataclass
 class InboxTrace:
-    """What an inbox says of one URL behind the last entry that was merged.
+    """What the unmerged part of an inbox holds about one URL.
 
     Attributes:
-        offers: how often it was offered.
-        ends: (entry id, value of the table `ends`) of its outcomes, in order.
-        forgets: ids of the entries that want it forgotten.
-        is_whole: whether all of the inbox was looked through.
-        body: what else is known of the URL, of its last offer; empty: it was not offered.
+        offers: ids of the entries that offer it.
+        ends: (entry id, value in the table `ends`) of its outcomes, in order.
+        forgets: ids of the entries that forget it.
+        is_whole: whether the whole inbox was searched.
+        body: body of the URL in its last offer; empty: it was not offered.
     """
 
     offers: list[str] = field(default_factory=list)
@@ -96,15 +96,15 @@ class InboxTrace:
     body: bytes = b""
 
 
-async def look_at_partition(crawl: OpenedCrawl, place: Place) -> PartitionView:
-    """How the URL's partition stands."""
+async def read_partition_view(crawl: OpenedCrawl, place: Place) -> PartitionView:
+    """Return the state of the URL's partition."""
     [view] = await crawl.client.run([scripts.look_partition(crawl.keys(place.partition))])
     seen: PartitionView = view
     return seen
 
 
-async def look_at_host(crawl: OpenedCrawl, place: Place) -> HostStanding:
-    """How the URL's host stands."""
+async def read_host(crawl: OpenedCrawl, place: Place) -> HostState:
+    """Return the state of the URL's host."""
     keys = crawl.keys(place.partition)
     record = keys.host + place.host
     queued, busy, ready_ms, next_ms, rules, left_ms, health = await crawl.client.commands(
@@ -120,7 +120,7 @@ async def look_at_host(crawl: OpenedCrawl, place: Place) -> HostStanding:
     )
     due_ms = max(int(float(ready_ms or 0)), int(float(next_ms or 0)))
     failures, why, failed_ms = health
-    return HostStanding(
+    return HostState(
         int(queued),
         int(busy or 0),
         due_ms,
@@ -132,7 +132,7 @@ async def look_at_host(crawl: OpenedCrawl, place: Place) -> HostStanding:
 
 
 async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
-    """The URL among those taken of its partition, or in its host's back queue; None when it is in neither."""
+    """Find the URL among the taken URLs of its partition or in its host's back queue; None: in neither."""
     keys = crawl.keys(place.partition)
     for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
         host, _, _, member = record.split(b"\n", 3)
@@ -152,10 +152,8 @@ async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
     return None
 
 
-async def look_at_deaths(
-    crawl: OpenedCrawl, place: Place, hot: Hot | None
-) -> tuple[Suspicion | None, DeadLetter | None]:
-    """What is known of deaths at which the URL was in process, and its letter if it is a dead one."""
+async def read_deaths(crawl: OpenedCrawl, place: Place, hot: Hot | None) -> tuple[Suspicion | None, DeadLetter | None]:
+    """Return the deaths recorded for the URL, and its dead letter if it has one."""
     keys = crawl.keys(place.partition)
     [letter] = await crawl.client.commands([("HGET", keys.dead, place.key)])
     deaths = await crawl.client.command("HGET", keys.deaths, hot.seq) if hot is not None else None
@@ -163,7 +161,7 @@ async def look_at_deaths(
 
 
 async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTrace:
-    """What the inbox says of the URL behind the entry `folded`."""
+    """Search the inbox for the URL, after the entry `folded`."""
     trace = InboxTrace()
     inbox, last, looked = crawl.keys(place.partition).inbox, folded, 0
     while looked < INBOX_ENTRIES_MAX:
@@ -179,7 +177,7 @@ async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTra
 
 
 def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], key: int) -> None:
-    """Read one entry; what cannot be read is the owner's to set aside."""
+    """Read one entry. Unreadable ones are skipped; the owner sets them aside."""
     try:
         if key in unpack_keys(fields.get(b"f", b"")):
             trace.forgets.append(entry_id)
@@ -196,7 +194,7 @@ def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], ke
 
 
 def _member_of(member: bytes, key: int) -> Member | None:
-    """A member read, if it is the URL of that key."""
+    """Unpack a member; None if it is not the URL with this key."""
     try:
         fields = unpack_member(member)
     except (ValueError, TypeError, BigcrawlError):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from scrapy import Spider, signals
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.extensions import tally as tally_module
-from bigcrawl.extensions.tally import Tally
+from bigcrawl import stats_buffer
+from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:
     import pytest
@@ -25,27 +25,27 @@ def told(crawler: Crawler, key: str) -> int:
 def test_counts_reach_the_stats_once_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """At once for the first, then not before a second has gone; nothing is counted twice."""
     now = [100.0]
-    monkeypatch.setattr(tally_module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stats_buffer, "monotonic", lambda: now[0])
     crawler = get_crawler(Spider)
-    tally = Tally(crawler)
-    tally.inc_value(KEY)
+    buffer = StatsBuffer(crawler)
+    buffer.inc_value(KEY)
     assert told(crawler, KEY) == 1
-    tally.inc_value(KEY, 4)
-    tally.inc_value(OTHER, 7)
+    buffer.inc_value(KEY, 4)
+    buffer.inc_value(OTHER, 7)
     now[0] += 0.9
-    tally.inc_value(KEY)
+    buffer.inc_value(KEY)
     assert (told(crawler, KEY), told(crawler, OTHER)) == (1, 0)
     now[0] += 0.1
-    tally.inc_value(KEY)
+    buffer.inc_value(KEY)
     assert (told(crawler, KEY), told(crawler, OTHER)) == (7, 7)
 
 
 def test_stats_are_complete_when_the_spider_has_closed() -> None:
-    """What is still waiting is handed on with the spider's end; two tallies of one key add up."""
+    """What is still waiting is handed on with the spider's end; two buffers of one key add up."""
     crawler = get_crawler(Spider)
-    first, second = Tally(crawler), Tally(crawler)
-    for tally in first, second, first, second:
-        tally.inc_value(KEY, 10)
+    first, second = StatsBuffer(crawler), StatsBuffer(crawler)
+    for buffer in first, second, first, second:
+        buffer.inc_value(KEY, 10)
     crawler.signals.send_catch_log(signals.spider_closed)
     assert told(crawler, KEY) == 40
 
@@ -53,8 +53,8 @@ def test_stats_are_complete_when_the_spider_has_closed() -> None:
 def test_a_count_of_nothing_makes_the_key_known() -> None:
     """As with Scrapy's own method: a crawl without links says that it found none."""
     crawler = get_crawler(Spider)
-    tally = Tally(crawler)
-    tally.inc_value(KEY, 0)
-    tally.tell()
+    buffer = StatsBuffer(crawler)
+    buffer.inc_value(KEY, 0)
+    buffer.flush()
     assert crawler.stats is not None
     assert crawler.stats.get_value(KEY) == 0

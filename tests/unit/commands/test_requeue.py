@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.again import forget, retry
 from bigcrawl.commands.explain import _explain
+from bigcrawl.commands.requeue import forget, retry
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.url.canonical import UrlError
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bigcrawl.commands.answer import Answer
+    from bigcrawl.commands.result import Result
     from bigcrawl.scheduler.node.node import Node
     from tests.unit.scheduler.world import World
 
 ENDED, WAITING, UNKNOWN = "http://a.example/ended", "http://b.example/waits", "http://c.example/unknown"
 
 
-async def run(act: Callable[..., Answer], w: World, *urls: str) -> Answer:
+async def run(act: Callable[..., Result], w: World, *urls: str) -> Result:
     """The command, as another process: in a thread, with a loop of its own."""
     return await asyncio.to_thread(act, w.config, urls, argparse.Namespace())
 
@@ -134,7 +134,7 @@ def test_forgotten_url_is_new_to_whoever_links_to_it(tmp_path: Path, crawl_name:
 
 
 @pytest.mark.parametrize("act", [forget, retry])
-def test_finished_crawl_goes_on(tmp_path: Path, crawl_name: str, redis_url: str, act: Callable[..., Answer]) -> None:
+def test_finished_crawl_goes_on(tmp_path: Path, crawl_name: str, redis_url: str, act: Callable[..., Result]) -> None:
     """The word that it is finished is taken back, or the next start would believe it."""
 
     async def scenario() -> None:
@@ -154,7 +154,7 @@ def test_finished_crawl_goes_on(tmp_path: Path, crawl_name: str, redis_url: str,
 
 @pytest.mark.parametrize("act", [forget, retry])
 def test_what_is_no_url_changes_nothing(
-    tmp_path: Path, crawl_name: str, redis_url: str, act: Callable[..., Answer]
+    tmp_path: Path, crawl_name: str, redis_url: str, act: Callable[..., Result]
 ) -> None:
     """One wrong word among right ones: an error, and no inbox has grown."""
 

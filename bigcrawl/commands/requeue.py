@@ -1,7 +1,7 @@
-"""What `scrapy frontier forget` and `scrapy frontier retry` do: URLs that ended may be met, or fetched, once more.
+"""`scrapy frontier forget` and `scrapy frontier retry`: let URLs that ended be discovered, or fetched, again.
 
-Both only put a word into the partitions' inboxes, where it waits for the next step of their owner, or for the
-next start of the crawl. The word that the crawl is finished is taken back.
+Both only append entries to the partitions' inboxes. The owner reads them in its next step, or at the next start of
+the crawl. If the crawl was marked finished, the mark is removed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.answer import Answer
 from bigcrawl.commands.awaken import awaken_hosts
 from bigcrawl.commands.dead import unbury
 from bigcrawl.commands.explain import look_up, where, where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
 from bigcrawl.links import Links
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.config import Config
 
-BATCH_URLS_MAX = 2_000  # as a node's outbox
+BATCH_URLS_MAX = 2_000  # as in a node's outbox
 
 
-def forget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Let URLs count as never seen and never ended: whoever links to them queues them again.
+def forget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Forget that URLs were seen or ended: the next link to one queues it again.
 
     Raises:
-        UrlError: one of the words is no URL; nothing was forgotten.
-        ConfigError: there is no such crawl.
-        TransientStoreError: Redis does not answer; all or some may have been told.
+        UrlError: an argument is not a URL; nothing was forgotten.
+        ConfigError: the crawl does not exist.
+        TransientStoreError: Redis does not answer; some or all of the URLs may have been forgotten.
     """
     with server_of(config) as server:
         urls = asyncio.run(_forget(config, server, words))
     lines = [f"to be forgotten: {url}" for url in urls]
-    return Answer({"forgotten": urls}, "\n".join(lines))
+    return Result({"forgotten": urls}, "\n".join(lines))
 
 
 async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str]:
@@ -54,19 +54,20 @@ async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str
             keys = pack_keys([place.key for place in there])
             await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "f", keys)
             await unbury(crawl, {partition: [place.key for place in there]})
-        await _take_back_finished(crawl)
+        await _unmark_finished(crawl)
     return [place.url for place in places]
 
 
-def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Answer:
-    """Queue URLs that ended once more, as links of no page, for the spider's `parse`; unknown ones as new ones.
+def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Queue URLs that ended again, for the spider's `parse` and without a referring page; queue unknown URLs as new.
 
-    One that has not ended is left where it is, and makes the exit status 1, but that a retired host is awakened for it.
+    A URL that has not ended stays where it is and makes the exit status 1. If its host is retired, the host is
+    awakened instead.
 
     Raises:
-        UrlError: one of the words is no URL; nothing was queued.
-        ConfigError: there is no such crawl.
-        TransientStoreError: Redis does not answer; all or some may have been queued.
+        UrlError: an argument is not a URL; nothing was queued.
+        ConfigError: the crawl does not exist.
+        TransientStoreError: Redis does not answer; some or all of the URLs may have been queued.
         CorruptionError: a partition's files are damaged.
     """
     with server_of(config) as server:
@@ -75,7 +76,7 @@ def retry(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Ans
     lines += [f"queued, never met before: {url}" for url in data["new"]]
     lines += [f"its host is awakened: {url}" for url in data["awakened"]]
     lines += [f"not queued again: {text}" for text in data["refused"]]
-    return Answer({**data}, "\n".join(lines), 1 if data["refused"] else 0)
+    return Result({**data}, "\n".join(lines), 1 if data["refused"] else 0)
 
 
 async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str, list[str]]:
@@ -89,7 +90,7 @@ async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str,
         awake = await awaken_hosts(crawl, {place.host: place.partition for place in retired})
         await _queue(crawl, again, new)
         if again or new:
-            await _take_back_finished(crawl)
+            await _unmark_finished(crawl)
     queued = {*again, *new}
     awakened = [place for place in retired if place.host in awake and place not in queued]
     refused = [
@@ -100,7 +101,7 @@ async def _retry(config: Config, server: str, words: Sequence[str]) -> dict[str,
 
 
 async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place]) -> None:
-    """Send the URLs; that they are queued again is told before, so that no later end of theirs is covered by it."""
+    """Send the URLs, after a record that they are queued again: sent later, it could hide how the new try ended."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in _by_partition(again).items():
         outcomes = pack_outcomes((place.key, AGAIN, 0) for place in there)
@@ -116,7 +117,7 @@ async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place
         await unbury(crawl, {partition: [place.key for place in there]})
 
 
-async def _take_back_finished(crawl: OpenedCrawl) -> None:
+async def _unmark_finished(crawl: OpenedCrawl) -> None:
     await FinishCheck(crawl.client, crawl.config.crawl.name, crawl.partitions).take_back()
 
 
