@@ -252,7 +252,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or _node_name()),
         redis_url=value["BIGCRAWL_REDIS_URL"] or None,
         state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
-        warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).absolute() if value["BIGCRAWL_WARC_DIR"] else None,
+        warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
         warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
         partitions=value["BIGCRAWL_PARTITIONS"],

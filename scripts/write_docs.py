@@ -64,7 +64,7 @@ def with_sections(page: str, wanted: dict[str, str], is_ours: re.Pattern[str], w
     """The page with these sections in this order, each with its written part and the prose it had.
 
     Args:
-        page: as it is; what stands before the first heading and the sections it has beside these stay.
+        page: as it is; its opening stays in front, other sections stay in front or go to the end, as they stood.
         wanted: heading with its marks, to the part that is written; a group's comes behind its prose.
         is_ours: headings that may only be there if they are wanted.
         written: finds what was written before, and is not prose.
@@ -74,16 +74,20 @@ def with_sections(page: str, wanted: dict[str, str], is_ours: re.Pattern[str], w
     """
     start, *parts = re.split(r"^(?=###? )", page, flags=re.MULTILINE)
     prose, others = dict.fromkeys(wanted, ""), []
+    has_begun = False
     for part in parts:
         heading, _, text = part.partition("\n")
+        has_begun = has_begun or heading in wanted
         if heading in wanted and prose[heading]:
             raise PageError(f"{heading!r} has two sections: make one of them")
         if heading in wanted:
             prose[heading] = written.sub("", text).strip()
         elif is_ours.match(heading):
             raise PageError(f"{heading!r} is not in the table: rename its section, or remove it")
-        else:
+        elif has_begun:
             others.append(part)
+        else:
+            start += part
     sections = []
     for heading, part in wanted.items():
         texts = [prose[heading], part] if heading.startswith("## ") else [part, prose[heading]]

@@ -22,6 +22,7 @@ from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 from twisted.internet.defer import Deferred
 
+from bigcrawl.config import read_config
 from bigcrawl.downloads.middleware import MiddlewareChain
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError
@@ -102,7 +103,7 @@ class LimitedHandlers:
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
         self._handlers = handlers
-        self._deadline_s = crawler.settings.getfloat("BIGCRAWL_FETCH_DEADLINE", 180)
+        self._deadline_s = read_config(crawler.settings).politeness.fetch_deadline_ms / 1000
         self._running: dict[asyncio.Task[Any], Request] = {}
         self._given_up: set[asyncio.Task[Any]] = set()
         self._aborted = False

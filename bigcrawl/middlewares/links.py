@@ -63,8 +63,8 @@ class LinksMiddleware:
             )
         )
         self._depth_max = crawler.settings.getint("DEPTH_LIMIT")
-        self._obeys_nofollow = crawler.settings.get("BIGCRAWL_NOFOLLOW", "obey") != "follow"
-        self._agent = agent_token(crawler.settings.get("USER_AGENT") or "bigcrawl")
+        self._obeys_nofollow = config.politeness.obey_nofollow
+        self._agent = agent_token(config.politeness.agent)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -55,12 +55,6 @@ logger = logging.getLogger(__name__)
 LOOK_MS = 500
 """How often a request that waits looks whether the crawl is being stopped."""
 
-FAILURES_MAX = 8
-"""So many failures in a row retire a host where BIGCRAWL_HOST_FAILURES_MAX is not set: half an hour, not a day.
-
-The frontier keeps a retired host's URLs and ends without them; here the crawl has to wait for them.
-"""
-
 
 class HostRetiredError(IgnoreRequest):
     """A request ends unfetched, because its host failed too often in a row."""
@@ -80,8 +74,8 @@ class ThrottleMiddleware:
     def __init__(self, crawler: Crawler, policy: PolitenessConfig, clock: Clock | None = None) -> None:
         self._crawler = crawler
         self._clock = clock or SystemClock()
-        is_set = crawler.settings.get("BIGCRAWL_HOST_FAILURES_MAX") is not None
-        self._failures_max = policy.host_failures_max if is_set else FAILURES_MAX
+        self._agent = policy.agent
+        self._failures_max = policy.host_failures_max
         self._rests = HostRests(
             DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms),
             connections=policy.host_connections,
@@ -161,7 +155,7 @@ class ThrottleMiddleware:
         """Take the Crawl-delay from what Scrapy's own robots middleware has read."""
         host = host_of_url(request.url)
         if host is not None:
-            seconds = robotparser.crawl_delay(self._crawler.settings.get("USER_AGENT") or "*")
+            seconds = robotparser.crawl_delay(self._agent)
             self.ask_delay(host, None if seconds is None else round(float(seconds) * 1000))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:

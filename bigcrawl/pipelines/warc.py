@@ -26,10 +26,8 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from collections import deque
 from functools import lru_cache
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -55,15 +53,16 @@ from bigcrawl.warc.segments import WarcWriter
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ipaddress import IPv4Address, IPv6Address
+    from pathlib import Path
     from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Response
-    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
     from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +97,7 @@ class WarcPipeline:
         self._clock = clock or SystemClock()
         self._retry_seconds = retry_seconds
         self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
-        self._writer = _writer(crawler.settings, directory, self._clock, self._disk)
+        self._writer = _writer(read_config(crawler.settings), directory, self._clock, self._disk)
         self._unwritten: deque[Exchange | Note] = deque()
         self._unsafe: deque[Exchange | Note] = deque()  # written; kept until a sync has confirmed it
         self._is_hanging = False
@@ -111,13 +110,13 @@ class WarcPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        directory = crawler.settings.get("BIGCRAWL_WARC_DIR")
-        if not directory:
+        config = read_config(crawler.settings).crawl
+        # Without the add-on, which sets a default, pages are stored only where a project asks for it.
+        if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
-        read_config(crawler.settings)
         if storage_of(crawler) is not None:
             raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
-        pipeline = cls(crawler, usable_directory(Path(directory).expanduser()))
+        pipeline = cls(crawler, usable_directory(config.warc_dir))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline)
         return pipeline
@@ -354,17 +353,16 @@ def _spelled(address: IPv4Address | IPv6Address) -> str:
     return str(address)
 
 
-def _writer(settings: BaseSettings, directory: Path, clock: Clock, disk: GroupCommit) -> WarcWriter:
-    files = OsFiles(read_config(settings).crawl.warc_mode)
-    crawl = settings.get("BIGCRAWL_CRAWL") or "crawl"
-    node = settings.get("BIGCRAWL_NODE") or f"{socket.gethostname()}-{os.getpid()}"
+def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit) -> WarcWriter:
+    crawl, node = config.crawl.name, config.crawl.node
     info = {
         "software": f"bigcrawl/{__version__} Scrapy/{scrapy.__version__}",
         "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "isPartOf": str(crawl),
-        "http-header-user-agent": str(settings.get("USER_AGENT")),
+        "isPartOf": crawl,
+        "http-header-user-agent": config.politeness.agent,
     }
-    return WarcWriter(directory, str(crawl), str(node), info=info, clock=clock, files=files, seal_in=disk.submit)
+    files = OsFiles(config.crawl.warc_mode)
+    return WarcWriter(directory, crawl, node, info=info, clock=clock, files=files, seal_in=disk.submit)
 
 
 def usable_directory(directory: Path) -> Path:

@@ -46,9 +46,15 @@ def test_facts_are_written_anew_and_prose_stays() -> None:
     wanted = {"### BIG_A": "Default 2.", "### BIG_B": "Default 3."}
     once = with_sections(page, wanted, OURS, FACTS)
     assert once == (
-        "# T\n\nIntro.\n\n### BIG_A\n\nDefault 2.\n\nProse of A.\n\n### BIG_B\n\nDefault 3.\n\n## Own\n\nBy hand.\n"
+        "# T\n\nIntro.\n\n## Own\n\nBy hand.\n\n### BIG_A\n\nDefault 2.\n\nProse of A.\n\n### BIG_B\n\nDefault 3.\n"
     )
     assert with_sections(once, wanted, OURS, FACTS) == once
+
+
+def test_a_group_of_settings_has_one_table() -> None:
+    """Each group has its table once, and so has the page's opening: an old one is not kept as if written by hand."""
+    groups = [row for row in TABLE if isinstance(row, str)]
+    assert len(re.findall(r"^\| setting \| default \| meaning \|", settings_text(), re.MULTILINE)) == len(groups) + 1
 
 
 def test_a_section_that_is_there_twice_is_told() -> None:
