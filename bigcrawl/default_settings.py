@@ -1,11 +1,12 @@
 """THE table of BIGCRAWL_* settings; `make docs` writes `docs/settings.md` from it.
 
-To add one: put a row into the group of its component (groups stand in the order in which a URL meets
-them), with type, unit, bounds and a meaning that a user can act on; read it in `config.py`; run `make docs`,
-and say on the page, below its heading, when to change it. `fixed` settings are stored in the crawl record: a
-different value stops the start. So does one of an `alike` setting, where a live node of the crawl has another:
-it breaks a promise unless all nodes keep it. Settings are seconds, as Scrapy's are; the code inside uses integer
-milliseconds.
+To add one, put a row into the group of its component, with type, unit, bounds and a meaning that a user can act on.
+Groups follow the order in which a URL meets them. Read the setting in `config.py`, run `make docs`, and say on the page
+when to change it. Nothing else reads BIGCRAWL_* settings.
+
+A `fixed` setting is stored in the crawl record; a node with another value does not start. An `alike` setting must be
+the same on all live nodes, because one node with another value breaks a promise; such a node does not start either.
+Times are seconds, as in Scrapy; the code uses integer milliseconds.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row: `default` None means unset; `low` and `high` are inclusive; `choices` closes a str.
+    """One setting. `default` None means unset; `low` and `high` are inclusive; `choices` lists all values of a str.
 
-    A dict is a table of tables of text, numbers and the like, in JSON where it comes as text; a list is one of texts,
-    in JSON or with commas between them where it comes as text; with `has_file`, that text is the name of a file.
+    A dict maps names to tables of limits; text is read as JSON. A list holds strings; text is read as JSON or as items
+    separated by commas, or, with `has_file`, as the name of a file.
     """
 
     name: str
@@ -34,46 +35,47 @@ class Setting:
     has_file: bool = False
 
 
-# A text opens a group; it is the group's title on the page.
+# A string is the title of the group that follows.
 TABLE: tuple[Setting | str, ...] = (
     "The crawl and where its state lives",
     Setting(
         "BIGCRAWL_CRAWL",
         "crawl",
         str,
-        "Name of the crawl; several crawls share one Redis. Letters, digits, . _ -",
+        "Name of the crawl. Several crawls can share one Redis. Letters, digits, . _ -",
     ),
     Setting(
         "BIGCRAWL_REDIS_URL",
         None,
         str,
-        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey. Unset: an embedded server with its "
-        "data in the state directory.",
+        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey. Unset: bigcrawl starts an embedded server "
+        "with its data in the state directory.",
     ),
     Setting(
         "BIGCRAWL_STATE_DIR",
         "state",
         str,
-        "Directory of seen sets and queues, shared by all nodes of the crawl that run on this machine or mount it.",
+        "Directory of seen sets and queues, shared by all nodes of the crawl.",
     ),
     Setting(
         "BIGCRAWL_WARC_DIR",
         "warc",
         str,
-        "Directory that pages are stored in as WARC files; an empty string stores none.",
+        "Directory for WARC files. An empty string stores no pages.",
     ),
     Setting(
         "BIGCRAWL_WARC_MODE",
         "600",
         str,
-        "Who may read WARC files, as chmod has it: 600 the owner alone, 640 the group too, 644 everybody.",
+        "Permissions of WARC files, as in chmod: 600 for the owner only, 640 for the group too, 644 for everybody.",
         choices=("600", "640", "644"),
     ),
     Setting(
         "BIGCRAWL_WARC_SYNC_SECONDS",
         0.1,
         float,
-        "How often pages are forced to the disk, many at a time, before they count as fetched. 0: when a file is full.",
+        "Time between two syncs of the pages written so far. A page counts as fetched once it is synced. 0: sync "
+        "only when a file is full.",
         "s",
         low=0,
         high=60,
@@ -83,7 +85,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PARTITIONS",
         256,
         int,
-        "Slices of all pay-level domains; one node owns each at a time. At least twice the nodes you will ever run.",
+        "Number of slices that pay-level domains are divided into. Each is owned by one node at a time. Use at "
+        "least twice the nodes you will ever run.",
         low=1,
         high=65_536,
         fixed=True,
@@ -92,7 +95,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PRIVATE_SUFFIXES",
         False,
         bool,
-        "Count private suffixes (github.io, blogspot.com) as public ones, so that each customer is a pay-level domain.",
+        "Treat private suffixes (github.io, blogspot.com) as public suffixes, so that each customer is a pay-level "
+        "domain.",
         fixed=True,
     ),
     Setting(
@@ -106,24 +110,24 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_FRESH",
         False,
         bool,
-        "Begin the crawl anew: what an earlier run knew is deleted at the start. Pages and feeds stay.",
+        "Start the crawl over: delete its state at the start. Pages and feeds stay.",
     ),
     Setting(
         "BIGCRAWL_MAX_PAGES",
         0,
         int,
-        "Pages after which the whole crawl stops, resumes counted; raise it and resume to go on. 0: no limit.",
+        "Pages after which the whole crawl stops, earlier runs included. Raise it to go on. 0: no limit.",
         unit="pages",
         low=0,
     ),
-    "Discovered, sent, merged",
+    "From discovery to the seen check",
     Setting("BIGCRAWL_URL_BYTES_MAX", 8192, int, "Longer URLs are dropped and counted.", "bytes", 64, 65_536),
     Setting(
         "BIGCRAWL_OUTBOX_URLS_MAX",
         200_000,
         int,
-        "URLs a node keeps that Redis has not taken yet, URLs in the inboxes of its partitions that are not merged "
-        "yet, and URLs it sent to any inbox that are not; with so many of either, spiders wait and nothing is fetched.",
+        "Limit on discovered URLs that Redis has not accepted yet, that wait in this node's inboxes, or that this "
+        "node sent and no owner has merged. At the limit spiders wait and fetching stops.",
         "URLs",
         1_000,
         10_000_000,
@@ -132,7 +136,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_STEP_SECONDS",
         20.0,
         float,
-        "Longest time discovered URLs wait for their seen check while their partition has other work.",
+        "Longest time a discovered URL waits for its seen check while its partition has other work.",
         "s",
         0.05,
         60,
@@ -141,7 +145,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DURABLE_SECONDS",
         10.0,
         float,
-        "How often a partition's files are forced to the disk, and what they made needless is deleted.",
+        "Time between two syncs of a partition's files. Files that are no longer needed are deleted then.",
         "s",
         0.5,
         600,
@@ -150,8 +154,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_REDIS_LOSS_SECONDS",
         60.0,
         float,
-        "How much of its past Redis may lose, in a fail-over for instance, without costing a URL: so long the URLs "
-        "that it was given are kept on disk too.",
+        "How many seconds of writes Redis may lose, for instance in a failover, without losing a URL. URLs sent to "
+        "Redis are kept on disk that long.",
         "s",
         2,
         3_600,
@@ -161,15 +165,15 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BUDGET_POLICY",
         "star",
         str,
-        "How many URLs of a pay-level domain pass in a turn: star, fixed, proportional, inverse, popular-only, none, "
-        "or the import path of a policy of your own.",
+        "How many URLs of a pay-level domain pass per turn: star, fixed, proportional, inverse, popular-only, "
+        "none, or the import path of your own policy.",
         alike=True,
     ),
     Setting(
         "BIGCRAWL_BUDGET",
         10,
         int,
-        "URLs that pass in a turn of a pay-level domain that nothing is known of.",
+        "Budget of a pay-level domain without a rank: URLs that pass per turn.",
         "URLs",
         1,
         1_000_000,
@@ -179,7 +183,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BUDGET_TOP",
         10_000,
         int,
-        "Ranks with more than BIGCRAWL_BUDGET, at most: the pay-level domains that most others point to.",
+        "Number of top-ranked pay-level domains (those with the most others linking to them) that may get more "
+        "than BIGCRAWL_BUDGET.",
         "ranks",
         1,
         100_000_000,
@@ -189,7 +194,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BUDGET_MAX",
         10_000,
         int,
-        "URLs that pass in a turn of the first in rank.",
+        "Budget of the top-ranked pay-level domain: URLs that pass per turn.",
         "URLs",
         1,
         1_000_000,
@@ -199,7 +204,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BUDGET_RULES",
         None,
         dict,
-        "Limits set by hand for hosts, pay-level domains and patterns: budget, pages, bytes, depth.",
+        "Limits set by hand for hosts, pay-level domains and URL patterns: budget, pages, bytes, depth.",
         alike=True,
     ),
     "Traps",
@@ -207,13 +212,13 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAPS",
         True,
         bool,
-        "Lower the budget of a pay-level domain most of whose newest URLs look like those of a trap.",
+        "Lower the budget of pay-level domains that look like crawler traps.",
     ),
     Setting(
         "BIGCRAWL_TRAP_SHARE",
         0.5,
         float,
-        "Share of such URLs, among 256 new ones of a domain, from which on it is taken for a trap.",
+        "A domain is taken for a trap when at least this share of its latest 256 new URLs is trap-shaped.",
         "of 1",
         0.01,
         1,
@@ -222,7 +227,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAP_SAME_SHARE",
         0.5,
         float,
-        "Share of pages that have the content of others, among 64 of a domain, from which on it is taken for a trap.",
+        "A domain is taken for a trap when at least this share of 64 fetched pages duplicates another page.",
         "of 1",
         0.01,
         1,
@@ -231,17 +236,17 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAP_DIVISOR",
         5,
         int,
-        "What the budget of such a domain is divided by; it does not fall below 1.",
+        "Divides the budget of a trap domain, which stays at least 1.",
         "times",
         1,
         1_000_000,
     ),
-    Setting("BIGCRAWL_TRAP_URL_BYTES", 400, int, "A longer URL looks like a trap's.", "bytes", 32, 65_536),
+    Setting("BIGCRAWL_TRAP_URL_BYTES", 400, int, "Longer URLs are trap-shaped.", "bytes", 32, 65_536),
     Setting(
         "BIGCRAWL_TRAP_REPEATS",
         3,
         int,
-        "A URL looks like a trap's that has a segment of its path so many times.",
+        "A URL is trap-shaped if a path segment occurs at least this often.",
         "times",
         2,
         1_000,
@@ -250,7 +255,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAP_SEGMENTS",
         12,
         int,
-        "A URL looks like a trap's that has more segments in its path.",
+        "A URL is trap-shaped if its path has more segments.",
         "segments",
         1,
         1_000,
@@ -259,7 +264,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAP_HOPS",
         50,
         int,
-        "A URL looks like a trap's that is farther from its start URL.",
+        "A URL is trap-shaped if it is more hops from its start URL.",
         "hops",
         1,
         1_000_000,
@@ -268,7 +273,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAP_PARAMETERS",
         4,
         int,
-        "A URL looks like a trap's that has so many parameters in its query.",
+        "A URL is trap-shaped if its query has at least this many parameters.",
         "parameters",
         1,
         1_000,
@@ -277,7 +282,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_TRAP_WILDCARD_HOSTS",
         200,
         int,
-        "When so many hosts of a domain have been looked up, and DNS has an address for a made-up one, it is a trap.",
+        "After this many hosts of a domain have been looked up, DNS is asked for a made-up one. If that resolves, "
+        "the domain is taken for a trap.",
         "hosts",
         2,
         1_000_000,
@@ -287,7 +293,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOT_URLS",
         50_000,
         int,
-        "URLs of the whole crawl that wait in Redis, 160 to 1,060 bytes each; the others wait on disk.",
+        "URLs of the whole crawl held in Redis, 160 to 1,060 bytes each. The others wait on disk.",
         "URLs",
         1_000,
         100_000_000,
@@ -296,7 +302,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOST_HOT_URLS",
         200,
         int,
-        "URLs of one host that wait in Redis; the others are parked on disk.",
+        "URLs of one host held in Redis. The others are parked on disk.",
         "URLs",
         1,
         100_000,
@@ -305,7 +311,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PRIORITY_BIAS",
         2,
         int,
-        "A priority level has so many times as much of what is fetched as the one below it, while both have URLs.",
+        "While two adjacent priority levels both have URLs, the higher one gets this many times as many fetches.",
         "times",
         1,
         1_000,
@@ -314,8 +320,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOST_RECORDS",
         100_000,
         int,
-        "Hosts whose robots rules and next allowed time stay in Redis, about 330 bytes each; a forgotten host's "
-        "robots.txt is fetched again before its next page.",
+        "Hosts whose robots rules and next fetch time stay in Redis, about 330 bytes each. A host without a record "
+        "has its rules read from disk.",
         "hosts",
         1_000,
         100_000_000,
@@ -324,7 +330,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_ROBOTS_BYTES",
         64 << 20,
         int,
-        "Robots rules of all hosts together that stay in Redis, packed; those of hosts beyond are on disk alone.",
+        "Memory for robots rules in Redis, all hosts together, compressed. Rules beyond that are kept on disk only.",
         "bytes",
         1 << 20,
         1 << 33,
@@ -334,7 +340,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOST_DELAY",
         1.0,
         float,
-        "Pause between the end of one fetch of a host and the start of the next.",
+        "Pause between the end of a fetch from a host and the start of the next.",
         "s",
         0,
         86_400,
@@ -344,7 +350,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOST_DELAY_MIN",
         0.0,
         float,
-        "What the host delay is scaled down to as the budget grows, Crawl-delay kept. 0: it is not scaled.",
+        "Lower bound of the host delay, which shrinks as the domain's budget grows. Crawl-delay still applies. 0: "
+        "no scaling.",
         "s",
         0,
         86_400,
@@ -354,7 +361,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOST_CONNECTIONS",
         1,
         int,
-        "Connections to one host at a time, over all nodes. Above 1 the host delay is kept between starts.",
+        "Concurrent connections to one host, over all nodes. Above 1, the host delay runs from start to start.",
         "connections",
         1,
         64,
@@ -364,7 +371,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_SERVER_DELAY",
         0.5,
         float,
-        "Pause between the starts of two fetches from one IP address, over all nodes and crawls on the Redis.",
+        "Pause between the starts of two fetches from one IP address, over all nodes and all crawls on the Redis.",
         "s",
         0,
         86_400,
@@ -374,7 +381,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_SERVER_DELAY_MIN",
         0.0,
         float,
-        "What the server delay is scaled down to as the mean budget of a server's hosts grows. 0: it is not scaled.",
+        "Lower bound of the server delay, which shrinks as the mean budget of the server's domains grows. 0: no "
+        "scaling.",
         "s",
         0,
         86_400,
@@ -384,7 +392,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PLD_DELAY",
         0.0,
         float,
-        "Pause between the starts of two fetches from one pay-level domain, over all its hosts and all nodes. 0: none.",
+        "Pause between the starts of two fetches from one pay-level domain, over all its hosts and all nodes. 0: "
+        "no pause.",
         "s",
         0,
         86_400,
@@ -394,14 +403,14 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_GROUP",
         None,
         str,
-        "Import path of a function (host, URL) -> text or None: URLs of one group keep BIGCRAWL_GROUP_DELAY.",
+        "Import path of a function (host, URL) -> group name or None. Fetches of one group keep BIGCRAWL_GROUP_DELAY.",
         alike=True,
     ),
     Setting(
         "BIGCRAWL_GROUP_DELAY",
         1.0,
         float,
-        "Pause between the starts of two fetches from one group, over all nodes.",
+        "Pause between the starts of two fetches of one group, over all nodes.",
         "s",
         0,
         86_400,
@@ -418,7 +427,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_CRAWL_DELAY_MAX",
         60.0,
         float,
-        "Cap on the Crawl-delay that a robots.txt asks for.",
+        "Cap on the Crawl-delay of a robots.txt.",
         "s",
         0,
         86_400,
@@ -428,7 +437,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DOWNLOAD_FACTOR",
         0.0,
         float,
-        "Host delay as a multiple of the last download time, where that is more (Mercator used 10).",
+        "Host delay as a multiple of the last download time, where that is longer (Mercator used 10). 0: off.",
         "times",
         0,
         1_000,
@@ -438,8 +447,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_SLOW_SECONDS",
         10.0,
         float,
-        "A download that takes longer is slow: its host rests ten times what it took beyond, ten minutes at most, and "
-        "slow hosts together have a quarter of a node's fetches. 0: none is slow.",
+        "A download that takes longer is slow. Its host then rests for ten times the excess, at most ten minutes. "
+        "Slow hosts share a quarter of a node's fetches. 0: off.",
         "s",
         0,
         3_600,
@@ -448,8 +457,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BACKOFF",
         10.0,
         float,
-        "How long a host rests after a 429, a 503, or no answer; four times as long with each further failure in a "
-        "row, and lengthened by up to a half at random.",
+        "Rest of a host after a 429, a 503 or no answer. Each further failure in a row multiplies it by four. Up "
+        "to half is added at random.",
         "s",
         0,
         86_400,
@@ -458,7 +467,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BACKOFF_MAX",
         43_200.0,
         float,
-        "Where that growth stops.",
+        "Upper bound of that rest.",
         "s",
         0,
         86_400,
@@ -467,7 +476,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_RETRY_AFTER_MAX",
         3_600.0,
         float,
-        "Cap on the Retry-After that a 429 or 503 asks for. 0: it is not looked at.",
+        "Cap on the Retry-After of a 429 or 503. 0: Retry-After is ignored.",
         "s",
         0,
         864_000,
@@ -476,8 +485,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HOST_FAILURES_MAX",
         8,
         int,
-        "Failures in a row after which a host is retired, most of a day by default: its URLs are kept, and the crawl "
-        "does not wait for them. 0: none is.",
+        "Failures in a row after which a host is retired, most of a day with the defaults. Its URLs are kept, and "
+        "the crawl does not wait for them. 0: never.",
         "failures",
         0,
         1_000_000,
@@ -486,8 +495,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_LAST_FAILURES_MAX",
         4,
         int,
-        "The same while nothing is left but hosts that fail, so that a crawl ends some minutes after its last page, "
-        "not a day. 0: as ever.",
+        "The same while only failing hosts are left, so that a crawl ends minutes after its last page, not a day. "
+        "0: no difference.",
         "failures",
         0,
         1_000_000,
@@ -496,7 +505,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_BLACKLIST",
         None,
         list,
-        "Hosts, pay-level domains, patterns and ranges of addresses that are not fetched: a list, or a file of them.",
+        "Hosts, pay-level domains, URL patterns and address ranges that are not fetched: a list, or a file.",
         has_file=True,
         alike=True,
     ),
@@ -504,21 +513,21 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_SPEED",
         "",
         str,
-        "Pages and bytes a second of the whole crawl, by time of day and weekday; empty: no limit.",
+        "Limits on pages and bytes per second of the whole crawl, by time of day and weekday. Empty: no limit.",
         alike=True,
     ),
     Setting(
         "BIGCRAWL_TIME_ZONE",
         "UTC",
         str,
-        "The time zone that times of day are of, a name such as Europe/Berlin.",
+        "Time zone of the times in BIGCRAWL_SPEED, a name such as Europe/Berlin.",
         alike=True,
     ),
     Setting(
         "BIGCRAWL_ROBOTS",
         "obey",
         str,
-        "robots.txt is obeyed unless this says, in full, ignore-i-own-these-hosts.",
+        "robots.txt is obeyed unless this is the whole phrase ignore-i-own-these-hosts.",
         choices=("obey", "ignore-i-own-these-hosts"),
         alike=True,
     ),
@@ -526,7 +535,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_ROBOTS_KEPT_MIN",
         3_600.0,
         float,
-        "How long a robots.txt is kept at least, whatever its Cache-Control says; without one it is a day.",
+        "Shortest time a robots.txt is cached, whatever its Cache-Control. Without Cache-Control it is cached for "
+        "a day.",
         "s",
         0,
         86_400,
@@ -535,7 +545,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_NOFOLLOW",
         "obey",
         str,
-        "Links that a page marks nofollow, by rel, robots meta element or X-Robots-Tag: left out, or followed.",
+        "Whether links marked nofollow (by rel, robots meta element or X-Robots-Tag) are dropped or followed.",
         choices=("obey", "follow"),
         alike=True,
     ),
@@ -543,17 +553,17 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES",
         False,
         bool,
-        "Fetch from loopback, private, link-local and metadata addresses; for tests and intranets.",
+        "Fetch from loopback, private, link-local and cloud metadata addresses. For tests and intranets.",
         alike=True,
     ),
     Setting(
         "BIGCRAWL_ALLOW_ADDRESSES",
         [],
         list,
-        "Addresses and networks to fetch from although they are closed otherwise, such as 10.1.0.0/16.",
+        "Addresses and networks to fetch from although they are not public, such as 10.1.0.0/16.",
         alike=True,
     ),
-    "Names",
+    "DNS",
     Setting(
         "BIGCRAWL_DNS",
         "here",
@@ -565,22 +575,23 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DNS_SERVERS",
         [],
         list,
-        "Name servers to ask: addresses, with a port where it is not 53. Empty: those of /etc/resolv.conf.",
+        "Addresses of the name servers to ask, with the port if it is not 53. Empty: those of /etc/resolv.conf.",
     ),
     Setting(
         "BIGCRAWL_DNS_FAMILIES",
         "ipv4-first",
         str,
-        "Which addresses of a host to use; the other family is asked for only where the first has none.",
+        "Which addresses of a host to use. With -first, the other family is asked for only if the first has no "
+        "address.",
         choices=("ipv4-first", "ipv6-first", "ipv4", "ipv6"),
     ),
-    Setting("BIGCRAWL_DNS_TIMEOUT", 10.0, float, "How long a look-up may take, all its tries together.", "s", 0.1, 120),
+    Setting("BIGCRAWL_DNS_TIMEOUT", 10.0, float, "Time limit of a look-up, all tries together.", "s", 0.1, 120),
     Setting("BIGCRAWL_DNS_TRIES", 4, int, "How often a look-up asks each name server.", "tries", 1, 10),
     Setting(
         "BIGCRAWL_DNS_TTL_MIN",
         60.0,
         float,
-        "Answers are kept for at least that long, whatever their TTL.",
+        "Shortest time an answer is cached, whatever its TTL.",
         "s",
         0,
         86_400,
@@ -589,7 +600,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DNS_TTL_MAX",
         86_400.0,
         float,
-        "Answers are kept for at most that long, whatever their TTL.",
+        "Longest time an answer is cached, whatever its TTL.",
         "s",
         1,
         604_800,
@@ -598,7 +609,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DNS_NEGATIVE_TTL",
         300.0,
         float,
-        "How long a name that does not exist, or has no address, is not asked for again.",
+        "How long a name without an address, or that does not exist, is cached as such.",
         "s",
         1,
         86_400,
@@ -607,7 +618,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DNS_SHARED",
         50_000,
         int,
-        "Answers of name servers that nodes share in Redis, some 170 bytes each; 0: each node asks for itself.",
+        "DNS answers that nodes share in Redis, some 170 bytes each. 0: no sharing.",
         "answers",
         0,
         10_000_000,
@@ -616,8 +627,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DNS_PLD_NAMES",
         300,
         int,
-        "New names of one pay-level domain that are looked up a minute, times its budget over BIGCRAWL_BUDGET; the "
-        "others wait. 0: no bound.",
+        "New names of one pay-level domain looked up per minute, scaled by its budget over BIGCRAWL_BUDGET. Others "
+        "wait. 0: no limit.",
         "names",
         0,
         1_000_000,
@@ -627,16 +638,16 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_CONTACT",
         None,
         str,
-        "A web page or mail address by which whoever is crawled can reach you. Unset: the one in USER_AGENT. Without "
-        "either, no public address is fetched from.",
+        "A web page or mail address where site owners can reach you. Unset: the one in USER_AGENT. Without either, "
+        "nothing is fetched from public addresses.",
     ),
     "Fetching",
     Setting(
         "BIGCRAWL_FETCHES_MIN",
         4,
         int,
-        "Pages that a node fetches at a time at least, where a crowded link or CPU makes all answers take longer; "
-        "CONCURRENT_REQUESTS without a crowd. 0: always that many.",
+        "Lower bound of a node's concurrent fetches when a congested link or CPU slows all answers. Otherwise it "
+        "runs CONCURRENT_REQUESTS. 0: never fewer than that.",
         "fetches",
         0,
         100_000,
@@ -645,7 +656,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_IN_PROCESS_MAX",
         0,
         int,
-        "URLs a node may hold taken and not acknowledged: what a kill repeats. 0: three times CONCURRENT_REQUESTS.",
+        "URLs a node may hold that are taken and not acknowledged. This many may be fetched again after a kill. 0: "
+        "three times CONCURRENT_REQUESTS.",
         "URLs",
         0,
         100_000,
@@ -654,7 +666,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_FETCH_DEADLINE",
         300.0,
         float,
-        "Hard end of a fetch, whatever the server does. A host whose node died is left alone that long.",
+        "Hard time limit of a fetch. A host whose node died rests this long.",
         "s",
         1,
         86_400,
@@ -664,24 +676,24 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_STOP_GRACE",
         4.0,
         float,
-        "How long running fetches may end by themselves after a stop signal; then they are given up and requeued.",
+        "Time that running fetches get to end after a stop signal. The rest are aborted and requeued.",
         "s",
         0,
         3_600,
     ),
-    "Limits of an answer",  # how large and how long it may be is Scrapy's DOWNLOAD_MAXSIZE and DOWNLOAD_TIMEOUT
+    "Limits of an answer",  # besides Scrapy's DOWNLOAD_MAXSIZE and DOWNLOAD_TIMEOUT
     Setting(
         "BIGCRAWL_TRUNCATE",
         True,
         bool,
-        "An answer that grows beyond DOWNLOAD_MAXSIZE or lasts beyond DOWNLOAD_TIMEOUT is kept as far as it came, and "
-        "marked in its flags and its WARC record; false: it fails.",
+        "Keep what has arrived of an answer that exceeds DOWNLOAD_MAXSIZE or DOWNLOAD_TIMEOUT, marked as truncated "
+        "in its flags and WARC record. False: the fetch fails.",
     ),
     Setting(
         "BIGCRAWL_HEADER_BYTES_MAX",
         65_536,
         int,
-        "Bytes of an answer's headers, interim answers and trailers counted in; beyond them the fetch fails.",
+        "Bytes of an answer's headers, including interim answers and trailers. Beyond that the fetch fails.",
         "bytes",
         1_024,
         300_000,
@@ -690,7 +702,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_HEADERS_MAX",
         500,
         int,
-        "Header lines of an answer; beyond them the fetch fails.",
+        "Header lines of an answer. Beyond that the fetch fails.",
         "lines",
         8,
         5_000,
@@ -699,8 +711,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DECOMPRESSION_RATIO_MAX",
         250,
         int,
-        "Times that a body may grow when it is unpacked, once it is larger than a MiB; beyond that it is a bomb and no "
-        "spider sees it.",
+        "How many times a body may grow when decompressed, above 1 MiB. A larger one is treated as a decompression "
+        "bomb and not passed to the spider.",
         "times",
         2,
         1_000_000,
@@ -709,7 +721,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_ENCODINGS_MAX",
         2,
         int,
-        "Content encodings of one body, packed into each other, that are unpacked; a body with more is refused.",
+        "Nested content encodings of a body that are decoded. A body with more is refused.",
         "encodings",
         1,
         10,
@@ -718,7 +730,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PAGE_BYTES_MAX",
         4 << 20,
         int,
-        "Bytes of a page, unpacked, that are read for its links; the page itself is kept whole.",
+        "Bytes of a decompressed page that are scanned for links. The page itself is kept whole.",
         "bytes",
         65_536,
         64 << 20,
@@ -727,7 +739,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PAGE_LINKS_MAX",
         20_000,
         int,
-        "Links that are read of a page, each time it names one; those behind them are left out.",
+        "Links extracted from a page, duplicates included. Later ones are dropped.",
         "links",
         100,
         1_000_000,
@@ -736,8 +748,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PAGE_LINK_BYTES_MAX",
         2 << 20,
         int,
-        "Bytes of all URLs that are read of a page, each absolute and as often as the page names it; those behind them "
-        "are left out.",
+        "Bytes of all absolute URLs extracted from a page, duplicates included. Later ones are dropped.",
         "bytes",
         65_536,
         64 << 20,
@@ -746,7 +757,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_CONNECTION_REQUESTS_MAX",
         1_000,
         int,
-        "Requests that one connection is used for; then it is closed.",
+        "Requests sent over one connection before it is closed.",
         "requests",
         1,
         1_000_000,
@@ -755,7 +766,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_CONNECTION_AGE_MAX",
         600.0,
         float,
-        "How long a connection is used for new requests.",
+        "Age at which a connection is used for no more requests.",
         "s",
         1,
         86_400,
@@ -765,8 +776,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_LEASE_SECONDS",
         30.0,
         float,
-        "How long after its last sign of life a node still owns its partitions. Raise it when short pauses of a "
-        "machine cost it its partitions; lower it when takeover after a node's death is too slow.",
+        "How long a node owns its partitions after its last sign of life. Raise it if short pauses of a machine "
+        "cost it its partitions. Lower it if takeover after a node's death is too slow.",
         "s",
         2,
         3_600,
@@ -776,8 +787,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_START_WAIT",
         60.0,
         float,
-        "How long a node that starts waits for a Redis that does not answer, loads or cannot write, or for room on the "
-        "disk, before it gives up with exit status 1; 0: not at all.",
+        "How long a starting node waits for Redis or for disk space before it gives up with exit status 1. 0: not "
+        "at all.",
         "s",
         0,
         86_400,
@@ -786,8 +797,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_DEATHS_MAX",
         3,
         int,
-        "Deaths of nodes after which a URL that was in process at all of them, with its page there, and alone at the "
-        "last, is a dead letter: it ends unfetched. Twice as many where it was still being fetched.",
+        "Node deaths after which a URL becomes a dead letter and ends unfetched, if it was in process at each, had "
+        "its page, and was alone at the last. Twice as many if its page had not arrived.",
         "deaths",
         2,
         1_000,
@@ -796,8 +807,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_STANDSTILL_SECONDS",
         20.0,
         float,
-        "How long the event loop may stand still, in a callback that does not end for instance, before the watchdog "
-        "logs where and ends the process. 0: for ever.",
+        "How long the event loop may be blocked, for instance by an endless callback, before the watchdog logs the "
+        "stack and ends the process. 0: no limit.",
         "s",
         0,
         86_400,
@@ -806,7 +817,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PROGRESS_SECONDS",
         10.0,
         float,
-        "Time between two lines of progress in the log; 0: none.",
+        "Time between two progress lines in the log. 0: none.",
         "s",
         0,
         3_600,
@@ -816,7 +827,7 @@ TABLE: tuple[Setting | str, ...] = (
 SETTINGS: tuple[Setting, ...] = tuple(row for row in TABLE if isinstance(row, Setting))
 BY_NAME: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
-# The first ones to look at: who asks, where things are, how fast and how far. They open the page.
+# The ten that most crawls touch: who crawls, where things are, how far and how fast. They open the page.
 MATTER_MOST = (
     "BIGCRAWL_CONTACT",
     "BIGCRAWL_CRAWL",
@@ -825,7 +836,7 @@ MATTER_MOST = (
     "BIGCRAWL_REDIS_URL",
     "BIGCRAWL_MAX_PAGES",
     "BIGCRAWL_HOST_DELAY",
-    "BIGCRAWL_SERVER_DELAY",
+    "BIGCRAWL_SPEED",
+    "BIGCRAWL_BLACKLIST",
     "BIGCRAWL_BUDGET_POLICY",
-    "BIGCRAWL_HOT_URLS",
 )
