@@ -1,16 +1,16 @@
-"""THE table of what bigcrawl counts; the code is checked against it, and `make docs` writes `docs/stats.md` from it.
+"""THE table of what bigcrawl counts. Tests compare the code with it, and `make docs` writes `docs/stats.md` from it.
 
-Two kinds of places hold counts:
+Counts are held in two places:
 
-    SCRAPY_STATS     keys of Scrapy's stats collector: what this process did in this run
-    CRAWL_COUNTERS   fields of the partitions' `state` in Redis, summed up by `scrapy frontier status`, the
-                     progress line and the summary: what the whole crawl has done, over all nodes and resumes
+    SCRAPY_STATS     keys of Scrapy's stats collector: this process, this run
+    CRAWL_COUNTERS   fields of the partitions' `state` in Redis: the whole crawl, all nodes and runs. `scrapy frontier
+                     status`, the progress line and the summary show their sums
 
-To add one: put a row here, in the order in which a URL meets the code, with its unit and a meaning that names
-what is counted and what is not; then count; then run `make docs`. A `{placeholder}` in a key
-stands for the values that the row lists; an empty list means that they cannot be listed (`{code}`).
+To add one, put a row here, in the order in which a URL meets the code, with its unit and a meaning that says what is
+counted and what is not. Count it, then run `make docs`. A `{placeholder}` in a key stands for the values that the row
+lists; if the row lists none, they cannot be enumerated (`{code}`).
 
-Kinds: `counter` only grows; `gauge` is a state that comes and goes; `mark` is no quantity at all.
+Kinds: a `counter` only grows; a `gauge` goes up and down; a `mark` is not a quantity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One row; `set_by` is the module below `bigcrawl/`, or the script, that counts."""
+    """One row. `set_by` names the module below `bigcrawl/`, or the Lua script, that counts."""
 
     key: str
     kind: str
@@ -31,7 +31,7 @@ class Stat:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key once for each value of its placeholder; the key itself when there are none to list."""
+        """The key with each listed value in place of the placeholder; the key itself if no values are listed."""
         if not self.values:
             return (self.key,)
         start, end = self.key.index("{"), self.key.index("}") + 1
@@ -44,49 +44,52 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/links/found",
         "counter",
         "URLs",
-        "URLs that came in `Links` batches.",
+        "URLs received in `Links` batches.",
         "middlewares/links.py",
     ),
     Stat(
         "bigcrawl/links/sent",
         "counter",
         "URLs",
-        "Those of them that were sent on to the seen check; the others were dropped, or sent lately already.",
+        "URLs of `Links` batches sent to the seen check. The others were dropped, or had been sent recently.",
         "middlewares/links.py",
     ),
     Stat(
         "bigcrawl/dropped/{reason}",
         "counter",
         "URLs",
-        "URLs that never reached the frontier.",
+        "URLs dropped before they reached the frontier.",
         "middlewares/links.py, middlewares/redirects.py, scheduler/scheduler.py",
         (
-            ("depth", "a batch of links deeper than Scrapy's DEPTH_LIMIT"),
-            ("url", "a link that is no http or https URL, or cannot be joined with its base"),
+            ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
+            ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
             ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
             ("offsite", "a link outside the spider's `allowed_domains`"),
-            ("nofollow", "a link that its page asks not to follow, by rel, a robots meta element or X-Robots-Tag"),
-            ("redirect", "a redirect, or a page's refresh, to what is no web address: not followed, the answer stays"),
-            ("url-scheme", "a request for another scheme than http and https"),
-            ("url-syntax", "a request whose host or port cannot be read"),
+            ("nofollow", "a link that its page marks nofollow, by rel, robots meta element or X-Robots-Tag"),
+            (
+                "redirect",
+                "a redirect or meta refresh to something that is not a web address: not followed, the answer is kept",
+            ),
+            ("url-scheme", "a request with a scheme other than http and https"),
+            ("url-syntax", "a request with an unreadable host or port"),
             ("url-empty-host", "a request for a URL without a host"),
-            ("not-storable", "a request that holds what cannot be stored; the log names the key, once each"),
-            ("error", "a request on which bigcrawl itself failed; the log has the traceback"),
+            ("not-storable", "a request with a value that cannot be stored; the log names each such key once"),
+            ("error", "a request on which bigcrawl raised an error; the log has the traceback"),
         ),
     ),
     Stat(
         "bigcrawl/traps/{kind}",
         "counter",
         "URLs",
-        "URLs sent to the seen check that have the shape of a trap's; each under all kinds it is of.",
+        "Trap-shaped URLs sent to the seen check; each counts under all its kinds.",
         "scheduler/scheduler.py",
         (
             ("long", "longer than BIGCRAWL_TRAP_URL_BYTES"),
-            ("repeats", "a segment of the path BIGCRAWL_TRAP_REPEATS times"),
+            ("repeats", "a path segment that occurs at least BIGCRAWL_TRAP_REPEATS times"),
             ("deep", "more segments than BIGCRAWL_TRAP_SEGMENTS, or more hops than BIGCRAWL_TRAP_HOPS"),
-            ("session", "the id of a session"),
-            ("calendar", "a page of a calendar"),
-            ("parameters", "BIGCRAWL_TRAP_PARAMETERS parameters, or more"),
+            ("session", "a session id"),
+            ("calendar", "a calendar page"),
+            ("parameters", "at least BIGCRAWL_TRAP_PARAMETERS query parameters"),
         ),
     ),
     # --- fetched
@@ -94,29 +97,32 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/fetches/limit",
         "gauge",
         "fetches",
-        "Pages that this node fetches at a time at most, those that hang not counted; it falls in a crowd.",
+        "Limit on this node's concurrent fetches, hanging ones not counted. It falls when the link is congested.",
         "scheduler/scheduler.py",
     ),
     Stat(
         "bigcrawl/limits/{reason}",
         "counter",
         "answers",
-        "Answers that met a limit: cut, refused or failed; and connections that were closed for one.",
+        "Answers that met a limit (truncated, refused or failed), and connections closed at one.",
         "downloads/reception.py, downloads/reuse.py, downloads/downloader.py, middlewares/compression.py, "
         "middlewares/links.py",
         (
-            ("size", "larger than DOWNLOAD_MAXSIZE as it comes off the wire: cut, or failed without BIGCRAWL_TRUNCATE"),
-            ("time", "longer than DOWNLOAD_TIMEOUT: cut where a part of the body had come, else failed"),
+            ("size", "larger than DOWNLOAD_MAXSIZE as transferred: truncated, or failed without BIGCRAWL_TRUNCATE"),
+            ("time", "longer than DOWNLOAD_TIMEOUT: truncated if part of the body had arrived, else failed"),
             ("header-bytes", "more than BIGCRAWL_HEADER_BYTES_MAX: failed"),
-            ("headers", "more lines than BIGCRAWL_HEADERS_MAX: failed"),
-            ("redirects", "one redirect more than REDIRECT_MAX_TIMES: not followed"),
-            ("decompressed-size", "larger than DOWNLOAD_MAXSIZE when it is unpacked: refused"),
-            ("decompression-ratio", "grows more than BIGCRAWL_DECOMPRESSION_RATIO_MAX times: refused"),
-            ("encodings", "packed more often than BIGCRAWL_ENCODINGS_MAX: refused"),
-            ("page-bytes", "a page larger than BIGCRAWL_PAGE_BYTES_MAX: no links are read behind that"),
-            ("page-links", "a page with more than BIGCRAWL_PAGE_LINKS_MAX links: the others are left out"),
-            ("page-link-bytes", "a page with more than BIGCRAWL_PAGE_LINK_BYTES_MAX of URLs: the others are left out"),
-            ("packing", "not packed as its Content-Encoding says: no spider sees it"),
+            ("headers", "more header lines than BIGCRAWL_HEADERS_MAX: failed"),
+            ("redirects", "more redirects than REDIRECT_MAX_TIMES: not followed"),
+            ("decompressed-size", "larger than DOWNLOAD_MAXSIZE when decompressed: refused"),
+            ("decompression-ratio", "grows by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX when decompressed: refused"),
+            ("encodings", "more content encodings than BIGCRAWL_ENCODINGS_MAX: refused"),
+            ("page-bytes", "a page larger than BIGCRAWL_PAGE_BYTES_MAX: links beyond that are not read"),
+            ("page-links", "a page with more links than BIGCRAWL_PAGE_LINKS_MAX: the rest are dropped"),
+            (
+                "page-link-bytes",
+                "a page with more bytes of URLs than BIGCRAWL_PAGE_LINK_BYTES_MAX: the rest are dropped",
+            ),
+            ("packing", "not encoded as its Content-Encoding says: the spider does not see it"),
             ("connection-requests", "a connection closed after BIGCRAWL_CONNECTION_REQUESTS_MAX requests"),
             ("connection-age", "a connection not used again after BIGCRAWL_CONNECTION_AGE_MAX"),
         ),
@@ -125,7 +131,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/sitemaps/found",
         "counter",
         "URLs",
-        "Sitemaps that robots.txt files named, told to a spider that has `parse_sitemap_urls`.",
+        "Sitemaps named by robots.txt files and passed to the spider's `parse_sitemap_urls`.",
         "middlewares/links.py",
     ),
     # --- stored
@@ -133,7 +139,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/warc/records",
         "counter",
         "records",
-        "WARC records written: two an exchange, one a file, one a page with something to note.",
+        "WARC records written: two per exchange, one per file, one per page with metadata.",
         "pipelines/warc.py",
     ),
     Stat(
@@ -147,21 +153,21 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/warc/write_errors",
         "counter",
         "errors",
-        "Writes that failed; while the disk is full one a second, each tried again.",
+        "Failed writes. Each is retried; on a full disk that is one a second.",
         "pipelines/warc.py",
     ),
     Stat(
         "bigcrawl/warc/recovered_files",
         "counter",
         "files",
-        "Files of killed writers that were closed at the start.",
+        "Files left open by killed processes and closed at the start.",
         "pipelines/warc.py",
     ),
     Stat(
         "bigcrawl/warc/cut_bytes",
         "counter",
         "bytes",
-        "What was cut off their ends: torn records.",
+        "Bytes of incomplete records cut off the ends of those files.",
         "pipelines/warc.py",
     ),
     # --- without the frontier
@@ -169,7 +175,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/alone/robots_fetched",
         "counter",
         "fetches",
-        "robots.txt files asked for without the frontier, redirects counted too.",
+        "Requests for robots.txt without the frontier, redirects included.",
         "middlewares/robots.py",
     ),
     Stat(
@@ -183,28 +189,28 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "bigcrawl/alone/unreachable",
         "counter",
         "requests",
-        "Requests that ended because their robots.txt was out of reach.",
+        "Requests that ended because their robots.txt could not be fetched.",
         "middlewares/robots.py",
     ),
     Stat(
         "bigcrawl/alone/put_off",
         "counter",
         "requests",
-        "Requests that went back to the scheduler until their robots.txt is asked for again.",
+        "Requests returned to the scheduler until their robots.txt is fetched again.",
         "middlewares/robots.py",
     ),
     Stat(
         "bigcrawl/alone/unreadable",
         "counter",
         "requests",
-        "Requests for a URL whose host or port cannot be read, so that nobody can be asked.",
+        "Requests with an unreadable host or port, for which no robots.txt can be fetched.",
         "middlewares/robots.py",
     ),
     Stat(
         "bigcrawl/alone/back_off",
         "counter",
         "failures",
-        "429, 503 and failed connections, each of which made its host rest longer.",
+        "Failures that made their host rest longer: 429, 503 and failed connections.",
         "middlewares/throttle.py",
     ),
     Stat(
@@ -222,7 +228,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "appended",
         "counter",
         "batches",
-        "Batches that the inbox took.",
+        "Batches appended to inboxes.",
         "append_batch.lua, park_urls.lua, set_aside_urls.lua",
     ),
     Stat(
@@ -241,7 +247,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
     ),
     Stat("folded_urls", "counter", "URLs", "URLs read from the inbox by committed steps.", "trim_partition.lua"),
     Stat("seen", "gauge", "URLs", "Keys in URLSeen: distinct URLs of the crawl.", "trim_partition.lua"),
-    Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen.", "trim_partition.lua"),
+    Stat("duplicates", "counter", "URLs", "URLs dropped because they had been seen before.", "trim_partition.lua"),
     Stat(
         "rejected",
         "gauge",
@@ -263,46 +269,45 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "withheld",
         "gauge",
         "URLs",
-        "URLs on disk beside those: no budget lets them go, the blacklist covers them, they are seeds at a closed "
-        "address, or their host is retired. "
-        "Not waited for.",
+        "Further URLs on disk, which the crawl does not wait for: their budget is 0, the blacklist covers them, they "
+        "are seeds at a closed address, or their host is retired.",
         "trim_partition.lua, awaken_host.lua",
     ),
     Stat(
         "damaged",
         "mark",
         "0 or 1",
-        "1 while the partition is set apart because a file of it is damaged; the sum is how many are.",
+        "1 while the partition is set apart because one of its files is damaged.",
         "trim_partition.lua",
     ),
-    Stat("admitted", "counter", "batches", "Number of the last admit batch that Redis took.", "admit_urls.lua"),
+    Stat("admitted", "counter", "batches", "Number of the last admit batch stored in Redis.", "admit_urls.lua"),
     Stat(
         "readmitted",
         "counter",
         "URLs",
-        "URLs offered to Redis again when a partition was opened: it had forgotten them, or never heard of them.",
+        "URLs sent to Redis again when a partition was opened, because Redis had lost or never received them.",
         "note_rewind.lua",
     ),
     Stat(
         "lost",
         "counter",
         "URLs",
-        "URLs that Redis lost later than BIGCRAWL_REDIS_LOSS_SECONDS provides for; fetched when a page links to them.",
+        "URLs lost because Redis lost more than BIGCRAWL_REDIS_LOSS_SECONDS. A new link to one queues it again.",
         "note_rewind.lua",
     ),
-    Stat("committed", "mark", "0 or 1", "1 once the partition has admitted anything.", "admit_urls.lua"),
+    Stat("committed", "mark", "0 or 1", "1 once the partition has admitted any URL.", "admit_urls.lua"),
     Stat(
         "hot",
         "gauge",
         "URLs",
-        "URLs in back queues, taken ones not counted.",
+        "URLs in back queues, not counting taken ones.",
         "admit_urls.lua, exchange_urls.lua, drop_urls.lua, claim_partition.lua, reconcile_partition.lua, park_urls.lua",
     ),
     Stat(
         "snoozes",
         "mark",
         "changes",
-        "Counts changes of the hosts that are snoozed for a minute or more, or retired; the owner watches it.",
+        "Version of the set of snoozed and retired hosts. The owner watches it.",
         "exchange_urls.lua, retire_hosts.lua, awaken_host.lua",
     ),
     # --- fetched and ended
@@ -310,15 +315,14 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "robots",
         "counter",
         "fetches",
-        "robots.txt files asked for, redirects not counted.",
+        "Requests for robots.txt, not counting redirects.",
         "scheduler/gates/gatekeeper.py",
     ),
     Stat(
         "put_off",
         "counter",
         "URLs",
-        "Times that a URL of a failing host, or one that failed before, was given back untried, because the node is "
-        "behind with others.",
+        "Times a URL that had failed, or of a failing host, was requeued untried because the node was behind.",
         "scheduler/handout/handout.py",
     ),
     Stat(
@@ -335,13 +339,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs that ended without an answer, after their retries.",
         "scheduler/adapter/fetch_errors.py",
         (
-            ("dns", "the name did not resolve any more when the connection was made"),
-            ("timeout", "DOWNLOAD_TIMEOUT or BIGCRAWL_FETCH_DEADLINE"),
+            ("dns", "the name did not resolve when the connection was made"),
+            ("timeout", "exceeded DOWNLOAD_TIMEOUT or BIGCRAWL_FETCH_DEADLINE"),
             ("refused", "the server refused the connection"),
-            ("dataloss", "the body broke off"),
+            ("dataloss", "the body was incomplete"),
             ("too-large", "over DOWNLOAD_MAXSIZE, or stopped by a component"),
-            ("connection", "lost, reset, TLS, or any other failure to download"),
-            ("other", "an exception that is none of Scrapy's"),
+            ("connection", "connection lost or reset, TLS, or another download failure"),
+            ("other", "another exception"),
         ),
     ),
     Stat(
@@ -355,49 +359,49 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
             ("forbidden", "robots.txt forbids it"),
             (
                 "unreachable",
-                "robots.txt was out of reach time and again while its host answered at another scheme or port",
+                "robots.txt could not be fetched repeatedly, while its host answered on another scheme or port",
             ),
-            ("unresolved", "DNS says that the host does not exist"),
-            ("refused-address", "an address that BIGCRAWL_ALLOW_PRIVATE_ADDRESSES guards"),
-            ("undecodable", "the spider has no such callback any more, or the stored request is damaged"),
+            ("unresolved", "the host does not exist in DNS"),
+            ("refused-address", "its address is closed; see BIGCRAWL_ALLOW_PRIVATE_ADDRESSES"),
+            ("undecodable", "the spider no longer has the callback, or the stored request is damaged"),
             ("scheme", "no download handler for it"),
             ("ignored", "a downloader middleware refused it"),
-            ("poison", "it was in process at too many deaths of nodes: it is a dead letter"),
+            ("poison", "it was in process at too many node deaths: a dead letter"),
         ),
     ),
     Stat(
         "retried:{outcome}",
         "counter",
         "tries",
-        "Tries that were repeated, by what they had ended in: `retried:status:503`, `retried:error:timeout`.",
+        "Tries that were repeated, by outcome: `retried:status:503`, `retried:error:timeout`.",
         "scheduler/handout/handout.py",
     ),
     Stat(
         "set_aside",
         "counter",
         "URLs",
-        "Times that a URL which was about to be fetched went back to disk, because the blacklist covers it.",
+        "Times a URL about to be fetched went back to disk because the blacklist covers it.",
         "set_aside_urls.lua",
     ),
     Stat(
         "dead",
         "gauge",
         "URLs",
-        "Dead letters that are kept: URLs that kill or hang their node, neither queued again nor dropped by hand.",
+        "Dead letters: URLs that kill or hang their node and were neither requeued nor dropped by hand.",
         "bury_url.lua, unbury_urls.lua",
     ),
     Stat(
         "ended",
         "counter",
         "URLs",
-        "URLs acknowledged, however they ended.",
+        "URLs that ended and were acknowledged, whatever their outcome.",
         "exchange_urls.lua, drop_urls.lua, reconcile_partition.lua",
     ),
     Stat(
         "bytes",
         "counter",
         "bytes",
-        "Bodies of answers as they came off the wire, those of repeated tries too.",
+        "Bytes of bodies as transferred, repeated tries included.",
         "exchange_urls.lua",
     ),
 )
