@@ -169,7 +169,7 @@ def test_numbers_that_pages_repeat_are_the_codes() -> None:
     glossary = text_of(DOCS / "glossary.md")
     [hang] = re.findall(r"^\| hang \| .*", glossary, re.MULTILINE)
     for said in (hang, *re.findall(r"A fetch that has no answer.*", text_of(DOCS / "crowds.md"))):
-        assert f"{words[fetch_limit.HANGING_MS]}, or three times the typical time where that is longer" in said
-    assert f"WARC files: without one for {words[warc.HANGING_MS]}" in hang
+        assert f"{words[fetch_limit.HANGING_MS]}, or three times the typical time if that is longer" in said
+    assert f"WARC files: no answer for {words[warc.HANGING_MS]}" in hang
     web = Web(7, hosts=40, pages_per_host=40)
     assert f"40 pages each, {len(web.expected(8080, web.seeds(8080))):,} URLs" in text_of(DOCS / "simweb.md")
