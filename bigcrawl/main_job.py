@@ -1,7 +1,7 @@
-"""`make crawl`: the main job in one command, `python -m bigcrawl.main_job --seeds ... -- <scrapy arguments>`.
+"""`make crawl`: a whole crawl in one command, `python -m bigcrawl.main_job --seeds ... -- <scrapy arguments>`.
 
-With seeds it crawls those; without, a small web that it serves itself on the loopback range, and holds the
-server's log to the known answer. The crawl's name derives from the seeds, so the same command resumes it.
+With seeds it crawls those. Without, it serves a small web on loopback addresses, crawls it, and compares the server's
+log with the known answer. The crawl's name is derived from the seeds, so the same command resumes it.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 STATE = Path("state")
 WARC = Path("warc")
 SIMWEB_NAME = "simweb"
-WEB = STATE / "simweb-web"  # the small web's own: what it serves, and its log
+WEB = STATE / "simweb-web"  # the small web's own files and its log
 SIMWEB_SETTINGS = {
     "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": "1",
     "BIGCRAWL_HOST_DELAY": "0.25",
-    "BIGCRAWL_SERVER_DELAY": "0",  # there, each host has an address of its own
+    "BIGCRAWL_SERVER_DELAY": "0",  # each host of the small web has its own address
     "BIGCRAWL_PROGRESS_SECONDS": "5",
 }
 SIMWEB_DELAY_S = 0.25
 
 
 def main() -> int:
-    """Run the main job; the exit status is scrapy's, or 1 when the checker found faults."""
+    """Run the crawl; the exit status is scrapy's, or 1 if the checker found faults."""
     parser = argparse.ArgumentParser(prog="make crawl")
-    parser.add_argument("--seeds", default="", help="URLs, or a file of them; none: a small web of its own")
-    parser.add_argument("--contact", default="", help="a web page or mail address of yours; servers are told")
-    parser.add_argument("--fresh", action="store_true", help="begin the crawl anew: its state is removed")
+    parser.add_argument("--seeds", default="", help="URLs, or a file of them; default: a small web served locally")
+    parser.add_argument("--contact", default="", help="your web page or mail address, sent to servers")
+    parser.add_argument("--fresh", action="store_true", help="start the crawl over: delete its state")
     parser.add_argument("arguments", nargs="*", help="passed on to scrapy")
     options = parser.parse_args()
     try:
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def crawl_name(seeds: str) -> str:
-    """The crawl's name: the same for the same seeds, also when a seeds file is edited."""
+    """Return the crawl's name: the same for the same seeds, even after a seeds file is edited."""
     words = sorted(seeds.split()) if "://" in seeds else [str(Path(seeds).expanduser().absolute())]
     return "seeds-" + hashlib.sha256("\n".join(words).encode()).hexdigest()[:10]
 
@@ -79,14 +79,14 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
     with _served(directory, log):
         seeds = directory / "seeds.txt"
         text = _simweb("seeds", "--state", str(directory))
-        if not seeds.exists() or seeds.read_text() != text:  # a file written anew is a new set of seeds
+        if not seeds.exists() or seeds.read_text() != text:  # rewriting the file would make it a new set of seeds
             seeds.write_text(text)
         status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments, fresh=fresh)
     return status or _check(directory, log)
 
 
 def _forget_web() -> None:
-    """Remove the small web's log with the rest of it, unless somebody is crawling it."""
+    """Delete the small web with its log, unless a crawl of it is running."""
     if not EmbeddedServer((STATE / SIMWEB_NAME / "redis").absolute()).stop_if_unused():
         raise ConfigError(f"crawl {SIMWEB_NAME} is running: stop it before FRESH=1")
     shutil.rmtree(WEB, ignore_errors=True)
@@ -94,10 +94,10 @@ def _forget_web() -> None:
 
 @contextlib.contextmanager
 def _served(directory: Path, log: Path) -> Iterator[None]:
-    """The small web, for as long as the crawl runs, on the port it had before."""
+    """Serve the small web while the crawl runs, on the same port as before."""
     command = [sys.executable, "-m", "bigcrawl.simweb", "serve", "--state", str(directory), "--log", str(log)]
     command += ["--with-parent", str(os.getpid())]
-    # A session of its own: Ctrl-C is for the crawl, which still has answers to wait for.
+    # A session of its own: Ctrl-C must reach only the crawl, which still waits for answers.
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert server.stdout is not None
     ready = server.stdout.readline()
@@ -113,7 +113,7 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
 
 
 def _check(directory: Path, log: Path) -> int:
-    """Hold the access log to the known answer; a crawl that was stopped may miss pages, and nothing else."""
+    """Compare the access log with the known answer; a crawl that was stopped may only miss pages."""
     is_finished, may_repeat = asyncio.run(_asked(SIMWEB_NAME))
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
     arguments += ["--repeats", str(may_repeat)]
@@ -125,9 +125,9 @@ def _check(directory: Path, log: Path) -> int:
 
 
 async def _asked(name: str) -> tuple[bool, int]:
-    """Whether a crawl came to its end, and how many URLs its nodes had in process that died.
+    """Return whether a crawl is finished, and how many URLs were in process in nodes that died.
 
-    Its embedded server is started for the question.
+    Its embedded server is started for the query.
     """
     server = EmbeddedServer((STATE / name / "redis").absolute())
     client = RedisClient(server.start())
@@ -145,7 +145,7 @@ def _simweb(*arguments: str) -> str:
 
 
 def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str], *, fresh: bool) -> int:
-    """Run `scrapy crawl broad`; Ctrl-C reaches it as it reaches us, and we wait for its clean end."""
+    """Run `scrapy crawl broad`. Ctrl-C reaches it as well as us, and we wait for its clean end."""
     chosen = {"BIGCRAWL_CRAWL": name, "BIGCRAWL_STATE_DIR": str(STATE.absolute()), **settings}
     chosen["BIGCRAWL_WARC_DIR"] = str((WARC / name).absolute())
     if fresh:
@@ -163,7 +163,7 @@ def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str
             continue
     if status < 0:
         print(f"bigcrawl: the crawl was killed by signal {-status}; the same command goes on", file=sys.stderr)
-        return 128 - status  # as a shell has it
+        return 128 - status  # as in a shell
     return status
 
 

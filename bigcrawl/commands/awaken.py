@@ -1,4 +1,4 @@
-"""What `scrapy frontier awaken HOST... | --all` does: hosts that were given up, or rest for long, are asked again."""
+"""`scrapy frontier awaken HOST... | --all`: fetch again from hosts that are retired or snoozed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Forget the failures of hosts, named by themselves or by any URL of theirs; a crawl that had ended goes on.
+    """Clear the failures of hosts, given by name or by any URL; a finished crawl goes on at the next start.
 
-    A host that has not failed is left as it is, and makes the exit status 1.
+    A host that has not failed is left alone and makes the exit status 1.
 
     Raises:
         UrlError: one of the words is neither; nothing was changed.
@@ -57,7 +57,7 @@ async def _awaken_all(config: Config, server: str) -> tuple[list[str], list[str]
 
 
 async def awaken_hosts(crawl: OpenedCrawl, hosts: Mapping[str, int]) -> list[str]:
-    """Awaken hosts, given with their partitions; returns those that had failed."""
+    """Awaken hosts, given with their partitions; return those that had failed."""
     calls = [scripts.awaken_host(crawl.keys(partition), host) for host, partition in hosts.items()]
     had_failed = await crawl.client.run(calls)
     awake = [host for host, failed in zip(hosts, had_failed, strict=True) if failed]

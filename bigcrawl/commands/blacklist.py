@@ -1,7 +1,7 @@
-"""What `scrapy frontier blacklist add|remove|list` does: where the crawl must not go, changed while it runs.
+"""`scrapy frontier blacklist add|remove|list`: change the blacklist while the crawl runs.
 
-An entry is a host, a PLD, `*.` and a name, `re:` and a pattern, an address or a range of them. It is in force on every
-node within a second; what it covers is withheld on disk, and comes back when it is removed.
+An entry is a host, a PLD, `*.` and a name, `re:` and a pattern, an address or an address range. It is in force on every
+node within a second. URLs it covers are withheld on disk, and come back when it is removed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERBS = ("add", "remove", "list")
 
 
 def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Tell the blacklist, and change it if asked to; removing what is not on it makes the exit status 1.
+    """Add to or remove from the blacklist, and list it; removing an unknown entry makes the exit status 1.
 
     Raises:
         ConfigError: no such crawl, or an entry that is none; nothing was changed.
@@ -63,14 +63,14 @@ async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[
 
 
 async def entries_of(crawl: OpenedCrawl) -> frozenset[str]:
-    """The entries in force, as the given settings and Redis have them."""
+    """Return the entries in force, from the given settings and Redis."""
     of_settings = parse_entries(crawl.config.pace.blacklist)
     live = dict(pairs_of(await crawl.client.command("HGETALL", CrawlKeys(crawl.config.crawl.name).blacklist)))
     return in_force(of_settings, live)[0]
 
 
 async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: frozenset[str], *, add: bool) -> None:
-    """Change entries, and tell the nodes afterwards; a crawl that is finished may have something to do again."""
+    """Change entries, then notify the nodes; a finished crawl may have URLs to fetch again."""
     keys = CrawlKeys(crawl.config.crawl.name)
     rows: list[tuple[str | bytes, ...]] = []
     for entry in sorted(entries):
@@ -84,7 +84,7 @@ async def _write(crawl: OpenedCrawl, entries: frozenset[str], of_settings: froze
 
 
 def blacklist_text(data: dict[str, Any]) -> str:
-    """The answer for a person."""
+    """Return the result as text."""
     lines = [f"added: {entry}" for entry in data["added"]]
     lines += [f"removed: {entry}" for entry in data["removed"]]
     lines += [f"not on the blacklist: {entry}" for entry in data["unknown"]]

@@ -1,7 +1,7 @@
-"""What `scrapy frontier budget NAME` does: the budget of a PLD and how it comes about; or its rule, set by hand.
+"""`scrapy frontier budget NAME`: show a PLD's budget and its reasons, or change the rule of a name.
 
-A name is what a rule may be for: a PLD, a host, `*.` and a name, `re:` and a pattern. A rule set here is the
-crawl's own: it stands in Redis, replaces the settings' rule of that name, and is in force within a minute.
+A name is a PLD, a host, `*.` and a name, or `re:` and a pattern. A rule set here is stored in Redis, replaces the
+settings' rule of that name, and is in force within a minute.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Rules(NamedTuple):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that set or take away a rule."""
+    """Add the options that set or remove a rule."""
     add = parser.add_argument
-    add("--urls", type=int, metavar="N", help="URLs of it that pass in a turn; 0 holds them all")
-    add("--pages", type=int, metavar="N", help="URLs of it that pass in all")
-    add("--bytes", type=int, metavar="N", help="bytes of its bodies that are fetched in all")
+    add("--urls", type=int, metavar="N", help="URLs that pass per turn; 0 withholds all")
+    add("--pages", type=int, metavar="N", help="URLs that pass in total")
+    add("--bytes", type=int, metavar="N", help="bytes of bodies that are fetched in total")
     add("--depth", type=int, metavar="N", help="hops from a start URL")
-    add("--unset", action="store_true", help="take its rule away, that of the settings too")
+    add("--unset", action="store_true", help="remove its rule, that of the settings too")
 
 
 def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Tell how much of a site passes, and what limits it; change the rule set by hand if options ask for it.
+    """Show how much of a site passes and what limits it; with options, change the rule set by hand.
 
     Raises:
         ConfigError: no such crawl, no such name, or a value that is no limit.
@@ -131,7 +131,7 @@ async def _read(crawl: OpenedCrawl, name: str, rules: Rules) -> dict[str, Any]:
 
 
 def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> str | None:
-    """What a PLD's budget is divided by, and why; None when it is not."""
+    """Return what a PLD's budget is divided by, and why; None if it is not lowered."""
     if disk is None or disk.trap is None or not disk.trap.is_caught or not traps.share:
         return None
     return f"divided by {traps.divisor}, unless it is set by hand: {standing_text(disk.trap)}"
@@ -146,7 +146,7 @@ def _written(rules: Mapping[str, Rule], name: str) -> dict[str, int] | None:
 
 
 def budget_text(data: dict[str, Any]) -> str:
-    """The answer for a person."""
+    """Return the result as text."""
     rows = {}
     if "pld" in data:
         rows["in-degree"] = _in_degree_text(data)

@@ -1,4 +1,4 @@
-"""What `scrapy frontier dead [--retry | --drop] [URL... | --all]` does: URLs that kill or hang whoever fetches them."""
+"""`scrapy frontier dead [--retry | --drop] [URL... | --all]`: URLs that kill or hang their node."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ Letters = dict[int, list[DeadLetter]]  # by partition
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which dead letters, and what becomes of them."""
+    """Add the options that choose dead letters and an action."""
     parser.add_argument("--all", action="store_true", help="every dead letter")
     add_verbs(parser)
 
 
 def add_verbs(parser: argparse.ArgumentParser) -> None:
-    """Add what may be done with dead letters, and with rejected entries."""
+    """Add the actions for dead letters and for rejected entries."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--retry", action="store_true", help="queue dead letters, take in rejected entries once more")
-    group.add_argument("--drop", action="store_true", help="take them off the list; their URLs stay unfetched")
+    group.add_argument("--retry", action="store_true", help="queue dead letters again, or read rejected entries again")
+    group.add_argument("--drop", action="store_true", help="remove them from the list; their URLs stay unfetched")
 
 
 def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List dead letters, all or those of some URLs; queue them once more, or drop them.
+    """List dead letters, all or those of some URLs; queue them again, or drop them.
 
-    A URL that is no dead letter makes the exit status 1.
+    A URL that is not a dead letter makes the exit status 1.
 
     Raises:
         UrlError: one of the words is no URL; nothing was changed.
@@ -89,7 +89,7 @@ async def _dead(
 
 
 async def read_letters(crawl: OpenedCrawl, partitions: set[int] | range) -> Letters:
-    """All dead letters of some partitions."""
+    """Return all dead letters of some partitions."""
     rows = await crawl.client.commands([("HGETALL", crawl.keys(partition).dead) for partition in partitions])
     return {
         partition: [unpack_letter(int(key), data) for key, data in pairs_of(row)]
@@ -99,12 +99,12 @@ async def read_letters(crawl: OpenedCrawl, partitions: set[int] | range) -> Lett
 
 
 async def unbury(crawl: OpenedCrawl, keys: dict[int, list[int]]) -> None:
-    """Take the letters of some URLs, by partition, off the list, if they are on it."""
+    """Remove the letters of some URLs, by partition, from the list, if they are on it."""
     await crawl.client.run([scripts.unbury_urls(crawl.keys(p), there) for p, there in keys.items() if there])
 
 
 async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
-    """Queue the requests as they were; that they are is told before, so that it covers no later end of theirs."""
+    """Queue the original requests, after a record of that: sent later, it could hide how the new try ended."""
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in letters.items():
         if there:

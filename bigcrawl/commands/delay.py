@@ -1,6 +1,7 @@
-"""What `scrapy frontier delay NAME` does: the delays set by hand for a host or a pay-level domain, and others for it.
+"""`scrapy frontier delay NAME`: show and change the delays set by hand for a host or a pay-level domain.
 
-A rule set here stands in Redis, replaces the settings' rule of that name, and is in force everywhere within a second.
+A rule set here is stored in Redis, replaces the settings' rule of that name, and is in force on all nodes within a
+second.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ _WHERE = "scrapy frontier delay"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that set or take away a rule."""
+    """Add the options that set or remove a rule."""
     add = parser.add_argument
-    add("--delay", type=float, metavar="S", help="seconds that each host of it rests")
+    add("--delay", type=float, metavar="S", help="seconds that each of its hosts rests")
     add("--pld-delay", type=float, metavar="S", help="seconds between starts in the whole pay-level domain")
-    add("--unset", action="store_true", help="take its rule away, that of the settings too")
+    add("--unset", action="store_true", help="remove its rule, that of the settings too")
 
 
 def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Tell the delays of a host or a pay-level domain; change the rule set by hand if options ask for it.
+    """Show the delays of a host or a pay-level domain; with options, change the rule set by hand.
 
     Raises:
         ConfigError: no such crawl, no such name, or a value that is no delay.
@@ -99,7 +100,7 @@ async def _set(crawl: OpenedCrawl, name: str, rule: DelayRule | None) -> None:
 
 
 def delay_text(data: dict[str, Any]) -> str:
-    """The answer for a person."""
+    """Return the result as text."""
     rows = {"rule": _text(data["rule"]), "settings": _text(data["rule_of_settings"])}
     if "delay" in data:
         rows["in force"] = f"a host rests {data['delay']:g} s, {data['pld_delay']:g} s between starts in the PLD"

@@ -1,4 +1,4 @@
-"""What `scrapy frontier delete CRAWL [--yes]` does: a crawl is as if it had never been; its pages and feeds stay."""
+"""`scrapy frontier delete CRAWL [--yes]`: delete a crawl's state; its pages and feeds stay."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option that answers the question beforehand."""
-    parser.add_argument("--yes", action="store_true", help="do not ask whether the crawl shall be deleted")
+    """Add the option that skips the question."""
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Delete the crawl that the words name.
+    """Delete the named crawl; its pages and feeds stay.
 
     Raises:
         ConfigError: there is no such crawl, nodes of it are alive, or nobody said yes; nothing was deleted.

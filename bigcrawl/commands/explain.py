@@ -1,7 +1,6 @@
-"""What `scrapy frontier explain URL` does: all that the crawl knows of one URL.
+"""`scrapy frontier explain URL`: everything that the crawl knows about one URL.
 
-It is put together from Redis and from the partition's files as they are committed; neither is changed, and
-nothing is fetched.
+It is read from Redis and from the partition's committed files. Nothing is changed or fetched.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """All that was read of a URL, before anything is said of it."""
+    """Everything that was read about a URL."""
 
     place: Place
     view: PartitionView
@@ -57,7 +56,7 @@ class Found(NamedTuple):
 
     @property
     def last_end(self) -> Outcome | None:
-        """Its outcome, merged or still in the inbox; None when it has none, or is to be forgotten."""
+        """Its outcome, merged or still in the inbox; None if it has none or will be forgotten."""
         ends = [(self.disk.inbox_id, self.disk.end)] if self.disk and self.disk.end is not None else []
         ends += [end for end in self.trace.ends if self._is_unmerged(end[0])]
         if not ends or self._is_forgotten_after(ends[-1][0]):
@@ -66,14 +65,14 @@ class Found(NamedTuple):
 
     @property
     def is_seen(self) -> bool | None:
-        """Whether its key is in URLSeen; None when the files are not here."""
+        """Whether its key is in URLSeen; None if the files are not here."""
         if self.disk is None:
             return None
         return self.disk.is_seen and not self._is_forgotten_after(self.disk.inbox_id)
 
     @property
     def is_offered(self) -> bool:
-        """Whether it was offered, and the partition has not merged that yet."""
+        """Whether an offer of it is not merged yet."""
         return any(self._is_unmerged(entry_id) for entry_id in self.trace.offers)
 
     def _is_unmerged(self, entry_id: str) -> bool:
@@ -85,15 +84,15 @@ class Found(NamedTuple):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the option that reads WARC files."""
-    text = "look for its page in the WARC files written since: seconds a GiB"
+    text = "look for its page in the WARC files written since then; takes seconds per GiB"
     parser.add_argument("--find-page", action="store_true", help=text)
 
 
 def explain(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Tell all that the crawl knows of a URL.
+    """Show everything that the crawl knows about a URL.
 
     Raises:
-        UrlError: it is none.
+        UrlError: the argument is not a URL.
         ConfigError: there is no such crawl.
         TransientStoreError: Redis does not answer.
         CorruptionError: the partition's files are damaged.
@@ -118,7 +117,7 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
 
 
 async def _addresses(crawl: OpenedCrawl, place: Place) -> Sequence[str]:
-    """The addresses of the URL's host, as far as nodes have told: of a name as long as DNS said that they hold."""
+    """Return the addresses of the URL's host, if it is a literal or nodes have a valid DNS answer for it."""
     literal = place.host.strip("[]")
     cells = crawl.config.dns.shared_answers
     if not cells or literal.replace(".", "").isdigit() or ":" in literal:
@@ -130,7 +129,7 @@ async def _addresses(crawl: OpenedCrawl, place: Place) -> Sequence[str]:
 
 
 def _page(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
-    """Where the page of a URL that was answered lies, and what its records say; None when it is not there."""
+    """Locate the page of an answered URL in the WARC files, with the data of its records; None if not found."""
     outcome = data["outcome"]
     if config.crawl.warc_dir is None or outcome is None or not outcome["name"].startswith("status:"):
         return None
@@ -156,7 +155,7 @@ def _page(config: Config, data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
-    """Read all that is known of a URL.
+    """Read everything that is known about a URL.
 
     Cost: some round trips, its inbox, and the few blocks of files that hold its key.
     """
@@ -169,7 +168,7 @@ async def look_up(crawl: OpenedCrawl, place: Place) -> Found:
 
 
 def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
-    """What is to be said of a URL, for programs; its shape by the settings of whoever asks."""
+    """Return what is known about a URL, for programs; its shape by the caller's settings."""
     place, view, end = found.place, found.view, found.last_end
     depth, referrer = _origin(found)
     rules = _rules(found.host.rules)
@@ -210,7 +209,7 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
 
 
 def _origin(found: Found) -> tuple[int | None, str | None]:
-    """How many links lead to the URL, and from which page it was found; of one that waits in Redis, or its inbox."""
+    """Return depth and referring page of a URL that waits in Redis or in its inbox."""
     body = found.hot.body if found.hot is not None else found.trace.body if found.is_offered else b""
     try:
         return look_at_origin(body) if body else (None, None)
@@ -219,21 +218,21 @@ def _origin(found: Found) -> tuple[int | None, str | None]:
 
 
 def _deaths(found: Found) -> int:
-    """At how many deaths of nodes the URL was in process, as long as that is remembered."""
+    """Return at how many node deaths the URL was in process, while that is recorded."""
     if found.letter is not None:
         return found.letter.deaths
     return found.suspicion.deaths if found.suspicion is not None else 0
 
 
 def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> dict[str, Any] | None:
-    """How the URL's PLD stands as a trap, if it ever looked like one and traps are on."""
+    """Return the trap statistics of the URL's PLD, if it ever looked like a trap and traps are on."""
     if disk is None or disk.trap is None or not traps.share:
         return None
     return {**disk.trap._asdict(), "budget_divided_by": traps.divisor if disk.trap.is_caught else 1}
 
 
 def where(found: Found) -> str:
-    """Where the URL is: `taken`, `queued`, `inbox`, `disk`, `ended`, `nowhere` or, without the files, `unknown`."""
+    """Return where the URL is: `taken`, `queued`, `inbox`, `disk`, `ended`, `nowhere`; without files `unknown`."""
     end = found.last_end
     if found.hot is not None:
         return "taken" if found.hot.is_taken else "queued"
@@ -253,7 +252,7 @@ def _due_in_s(found: Found) -> float | None:
 
 
 def _host_state(found: Found) -> str:
-    """`retired`, `snoozed` while a failure keeps it waiting, `failing` when it may be asked again, else `well`."""
+    """Return `retired`, `snoozed` while it rests after a failure, `failing` once it is due again, else `well`."""
     if found.host.is_retired:
         return "retired"
     if not found.host.failures:
@@ -295,12 +294,12 @@ _WHERE = {
 
 
 def where_text(state: str) -> str:
-    """What `where` returned, in words."""
+    """Describe a result of `where`."""
     return _WHERE[state]
 
 
 def explanation_text(data: dict[str, Any]) -> str:
-    """The explanation for a person."""
+    """Return the explanation as text."""
     rows = {
         "key": f"{data['key']}, in partition {data['partition']} of {data['partitions']}, {_owner(data)}",
         "host": f"{data['host']}, of {data['pld']}{_in_degree(data)}",
@@ -368,7 +367,7 @@ def _deaths_text(data: dict[str, Any]) -> str:
 
 
 def _turn_text(data: dict[str, Any]) -> str:
-    """What is known without reading the queues: how far its PLD has come."""
+    """Describe how far its PLD has come, which is known without reading the queues."""
     if data["pld_over_budget"]:
         return "; its PLD has more URLs than its budget lets go for now"
     if data["pld_turn"] is None or data["pld_turn"] < data["turn"]:
@@ -377,7 +376,7 @@ def _turn_text(data: dict[str, Any]) -> str:
 
 
 def _trap_text(data: dict[str, Any]) -> str:
-    """What the URL's shape is, and what the shapes of its PLD's URLs have done."""
+    """Describe the URL's shape, and whether its PLD is taken for a trap."""
     shape = f"it looks like one's itself: {', '.join(data['shape'])}; " if data["shape"] else ""
     trap = data["trap"]
     if trap is None or not (trap["urls"] or trap["is_caught"]):

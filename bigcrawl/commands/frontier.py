@@ -1,13 +1,13 @@
-"""`scrapy frontier ACTION`: questions to a crawl from outside, and changes by hand; nothing stops for them.
+"""`scrapy frontier ACTION`: inspect and change a crawl from outside, without interrupting it.
 
-To add an action: a row in `ACTIONS`, a module beside this one, a section in docs/operations.md; `make docs` tells it
-by the first line of its function's docstring. An action fetches nothing. What it cannot do is one line on the error
-output, with what and remedy, and exit status 1; a command line that cannot be read is a line and exit status 2.
+To add an action, add a row to `ACTIONS`, a module beside this one, and a section in docs/operations.md. `make docs`
+describes it by the first line of its function's docstring. An action fetches nothing. If it fails, it prints one line
+with problem and remedy to standard error and exits with status 1; a wrong command line exits with status 2.
 
-Scrapy's parser sees the options of all commands alone; what it leaves over, an action's own parser reads.
+Scrapy's parser reads the options common to all actions; an action's own parser reads the rest.
 
-Every `scrapy` command of a machine that has bigcrawl imports this module, to list it: an action's module is imported
-when it is run.
+Every `scrapy` command on a machine with bigcrawl imports this module to list it. Therefore an action's module is
+imported only when it runs.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 
-URLS_MAX = 10_000  # at once; a shell sends no more words
+URLS_MAX = 10_000  # per call; more do not fit in a command line
 
 
 class Action(NamedTuple):
-    """One thing that can be asked for.
+    """One action.
 
     Attributes:
-        words: what stands behind its name, for the usage line.
-        least: how many words there must be.
-        most: how many there may be.
-        run: does it: a function below `bigcrawl.commands`, of configuration, words and options.
+        words: its arguments, for the usage line.
+        least: minimum number of arguments.
+        most: maximum number of arguments.
+        run: the function below `bigcrawl.commands` that runs it, given configuration, arguments and options.
         about: what it does, in a line.
-        examples: words behind its name.
-        options: adds its options to a parser: a function below `bigcrawl.commands`; empty: it has none.
-        names_crawl: whether its first word is the crawl's name.
+        examples: arguments of example calls.
+        options: a function below `bigcrawl.commands` that adds its options to a parser; empty: it has none.
+        names_crawl: whether its first argument is the crawl's name.
     """
 
     words: str
@@ -58,14 +58,14 @@ class Action(NamedTuple):
 
 
 ACTIONS: Final[dict[str, Action]] = {
-    "status": Action("", 0, 0, "status.status", "how the crawl stands, running or not", ("", "--json")),
-    "verify": Action("", 0, 0, "verify.verify", "which of the crawl's files are damaged", ("",)),
+    "status": Action("", 0, 0, "status.status", "show the state of the crawl, running or not", ("", "--json")),
+    "verify": Action("", 0, 0, "verify.verify", "list damaged files of the crawl", ("",)),
     "explain": Action(
         "URL",
         1,
         1,
         "explain.explain",
-        "what became of a URL, or where it waits",
+        "show what became of a URL, or where it waits",
         ("http://a.example/page", "--find-page http://a.example/page"),
         "explain.add_options",
     ),
@@ -74,7 +74,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
         URLS_MAX,
         "requeue.forget",
-        "let URLs count as never seen",
+        "make URLs count as never seen",
         ("http://a.example/page",),
     ),
     "retry": Action(
@@ -82,7 +82,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
         URLS_MAX,
         "requeue.retry",
-        "queue URLs that ended once more",
+        "queue URLs that ended again",
         ("http://a.example/page http://a.example/other",),
     ),
     "awaken": Action(
@@ -90,7 +90,7 @@ ACTIONS: Final[dict[str, Action]] = {
         0,
         URLS_MAX,
         "awaken.awaken",
-        "ask hosts again that failed too often",
+        "fetch again from hosts that failed too often",
         ("www.example.com", "--all"),
         "awaken.add_options",
     ),
@@ -99,7 +99,7 @@ ACTIONS: Final[dict[str, Action]] = {
         0,
         0,
         "rejected.rejected",
-        "inbox entries that could not be read: list, take in again, drop",
+        "inbox entries that could not be read: list, read again, drop",
         ("", "--retry", "--drop"),
         "dead.add_verbs",
     ),
@@ -117,7 +117,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
         1,
         "budget.budget",
-        "how much of a site passes; set limits by hand",
+        "show how much of a site passes; set limits by hand",
         ("example.com", "example.com --urls 100 --depth 5", '"re:/print/" --urls 0', "example.com --unset"),
         "budget.add_options",
     ),
@@ -126,7 +126,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
         URLS_MAX,
         "blacklist.blacklist",
-        "where the crawl must not go",
+        "show and change the blacklist",
         ("list", 'add example.com "re:/cgi-bin/" 203.0.113.0/24', "remove example.com"),
     ),
     "delay": Action(
@@ -134,7 +134,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
         1,
         "delay.delay",
-        "how long hosts rest; set delays by hand",
+        "show how long hosts rest; set delays by hand",
         ("www.example.com", "example.org --delay 2 --pld-delay 0.5", "example.org --unset"),
         "delay.add_options",
     ),
@@ -143,7 +143,7 @@ ACTIONS: Final[dict[str, Action]] = {
         1,
         1,
         "delete.delete",
-        "make a crawl as if it had never been; pages and feeds stay",
+        "delete a crawl's state; pages and feeds stay",
         ("mycrawl", "mycrawl --yes"),
         "delete.add_options",
         names_crawl=True,
@@ -153,7 +153,7 @@ ACTIONS: Final[dict[str, Action]] = {
         0,
         50,
         "speed.speed",
-        "how fast the whole crawl may go",
+        "show and set the speed of the whole crawl",
         ("", '"80/s 08:00-18:00; 180/s"', "0/s", "--unset"),
         "speed.add_options",
     ),
@@ -161,28 +161,28 @@ ACTIONS: Final[dict[str, Action]] = {
 
 
 class _CommandLineError(BigcrawlError):
-    """The words cannot be read; the message says what would be right."""
+    """The command line is wrong; the message says what would be right."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reads the words behind an action's name."""
+    """Parses an action's arguments and options."""
 
     def error(self, message: str) -> NoReturn:
         raise _CommandLineError(f"{message}; `{self.prog} -h` shows how")
 
 
 class Command(ScrapyCommand):
-    """Questions to a crawl from outside."""
+    """Inspects and changes a crawl from outside."""
 
     requires_project = True
-    requires_crawler_process = False  # it would make an event loop that nobody runs or closes
+    requires_crawler_process = False  # it would create an event loop that is never run or closed
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
 
     def syntax(self) -> str:
         return "ACTION [WORDS] [--json] [-s NAME=VALUE]"
 
     def short_desc(self) -> str:
-        return "Ask a bigcrawl frontier how it stands, and what became of a URL"
+        return "Show the state of a bigcrawl frontier, and what became of a URL"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -190,7 +190,7 @@ class Command(ScrapyCommand):
         parser.add_argument("-h", "--help", action="store_true", help="show what an action does, and how it is called")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the answer; without one, a line that says why, and exit status 1, or 2 for a wrong command line."""
+        """Print the result; on failure print one line, and exit with status 1, or 2 for a wrong command line."""
         assert self.settings is not None
         configure_logging(self.settings)
         try:
@@ -224,7 +224,7 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of an action's own words and options, which is its help as well.
+    """Return the parser of an action's own arguments and options, which also prints its help.
 
     Raises:
         BigcrawlError: there is no such action.
@@ -244,7 +244,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         add_help=False,
     )
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    # Scrapy's parser has read these; they stand here for the help.
+    # Scrapy's parser has already read these; they are here for the help text.
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object")
     parser.add_argument("-s", metavar="NAME=VALUE", default=argparse.SUPPRESS, help="a setting, as the crawl has it")
     if action.options:
@@ -253,26 +253,26 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def overview() -> str:
-    """All actions, a line each."""
+    """Return a help text with all actions, a line each."""
     width = max(map(len, ACTIONS))
     return "\n".join(
         [
             "usage: scrapy frontier ACTION [WORDS] [options]",
             "",
-            "Asks a crawl how it stands and changes it by hand, while it runs or not; nothing stops for that.",
+            "Inspects and changes a crawl, whether it runs or not, without interrupting it.",
             "",
             *(f"  {name:<{width}}  {action.about}" for name, action in ACTIONS.items()),
             "",
-            "`scrapy frontier ACTION -h` has options and examples. Options of all: --json for programs, and",
-            "-s NAME=VALUE for a setting of the crawl: BIGCRAWL_CRAWL= its name, where there are several.",
-            "Exit status: 0; 1 for what could not be done, or is damaged or unknown; 2 for a wrong command line.",
+            "`scrapy frontier ACTION -h` has options and examples. Options of all actions: --json for programs, and",
+            "-s NAME=VALUE for a setting of the crawl, such as BIGCRAWL_CRAWL=name if there are several.",
+            "Exit status: 0; 1 if the action failed or found damage; 2 for a wrong command line.",
             "",
         ]
     )
 
 
 def only_crawl(config: Config) -> str:
-    """The name of the crawl whose state is here: a crawl that was given none has its spider's.
+    """Return the name of the crawl whose state is here; by default a crawl has its spider's name.
 
     Raises:
         ConfigError: there are several; or none, and no Redis that may know one.

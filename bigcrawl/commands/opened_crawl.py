@@ -1,6 +1,6 @@
-"""A crawl as the commands meet it: its Redis, and where in it a URL belongs.
+"""A crawl opened by a command: its Redis, and where a URL belongs in it.
 
-Nothing of the crawl is claimed and none of its URLs is fetched: a command is no node.
+A command is not a node: it claims no partition and fetches no URL.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class OpenedCrawl:
-    """A crawl, its Redis open; `async with opened(config)` makes one."""
+    """A crawl and a connection to its Redis; made by `async with opened(config)`."""
 
     def __init__(
         self, config: Config, client: RedisClient, partitions: int, suffixes: PublicSuffixes, url_keys: Keys
@@ -58,7 +58,7 @@ class OpenedCrawl:
 
     @classmethod
     async def of(cls, config: Config, client: RedisClient) -> Self:
-        """Read what fixes the crawl's keys and places.
+        """Read the crawl record.
 
         Raises:
             ConfigError: the Redis does not know the crawl, or another version of bigcrawl began it.
@@ -75,7 +75,7 @@ class OpenedCrawl:
         return cls(config, client, int(partitions), suffixes, keys_of(seed, name))
 
     def place_of(self, url: str) -> Place:
-        """Where a URL, in any spelling, belongs.
+        """Return where a URL, in any spelling, belongs.
 
         Raises:
             UrlError: it is no http or https URL.
@@ -89,21 +89,21 @@ class OpenedCrawl:
         return Place(canonical, makes.of_url(canonical), host, authority_of(canonical), pld, pld_key, partition)
 
     def keys(self, partition: int) -> PartitionKeys:
-        """The Redis keys of a partition."""
+        """Return the Redis keys of a partition."""
         return partition_keys(self.config.crawl.name, partition)
 
     def directory(self, partition: int) -> Path:
-        """The directory of a partition."""
+        """Return the directory of a partition."""
         return self.config.crawl.crawl_dir / f"p{partition:04d}"
 
 
 def crawls_here(config: Config) -> list[str]:
-    """The names of the crawls in the state directory."""
+    """Return the names of the crawls in the state directory."""
     return sorted(path.parent.name for path in config.crawl.state_dir.glob(f"*/{RECORD_FILE}"))
 
 
 def _known(config: Config) -> str:
-    """The crawls that there are, for one who asked for another."""
+    """Name the crawls that exist, for an error about one that does not."""
     where = f"in {config.crawl.state_dir.absolute()}"
     if names := crawls_here(config):
         return f"{where} there are: {', '.join(names)}; choose with -s BIGCRAWL_CRAWL="
@@ -112,7 +112,7 @@ def _known(config: Config) -> str:
 
 @contextlib.contextmanager
 def server_of(config: Config) -> Iterator[str]:
-    """The URL of the crawl's Redis; an embedded server that is stopped runs for as long as it is asked.
+    """Yield the URL of the crawl's Redis; a stopped embedded server is started for the duration.
 
     Raises:
         ConfigError: there is no such crawl here, or its server does not start.
@@ -133,7 +133,7 @@ def server_of(config: Config) -> Iterator[str]:
 
 @contextlib.asynccontextmanager
 async def opened(config: Config, url: str) -> AsyncIterator[OpenedCrawl]:
-    """The crawl, its Redis at the URL open for as long as the context.
+    """Open the crawl in the Redis at this URL.
 
     Raises:
         ConfigError: see `OpenedCrawl.of`.

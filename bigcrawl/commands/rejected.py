@@ -1,4 +1,4 @@
-"""What `scrapy frontier rejected [--retry | --drop]` does: inbox entries that nobody could read."""
+"""`scrapy frontier rejected [--retry | --drop]`: inbox entries that could not be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def rejected(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """List rejected entries; take those in again that can be read by now, or drop all.
+    """List rejected entries; read again those that can be read by now, or drop all.
 
     The exit status is 1 while there are any.
 

@@ -1,7 +1,7 @@
-"""What `scrapy frontier speed [TEXT]` does: how fast the whole crawl may go now, and another plan for it by hand.
+"""`scrapy frontier speed [TEXT]`: show and change the speed of the whole crawl.
 
-A plan that is set here stands in Redis in the place of the settings', is in force on every node within a second, and
-stays over restarts until `--unset` takes it away.
+A plan set here is stored in Redis, replaces the settings' plan on every node within a second, and survives restarts
+until `--unset` removes it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _WHERE = "scrapy frontier speed"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option that takes the speed by hand away."""
-    parser.add_argument("--unset", action="store_true", help="the settings' speed again")
+    """Add the option that removes the speed set by hand."""
+    parser.add_argument("--unset", action="store_true", help="go back to the settings' speed")
 
 
 def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Tell the speed that is in force; set another plan if one is given.
+    """Show the speed in force; set another plan if one is given.
 
     Raises:
         ConfigError: no such crawl, or a text that is no plan; nothing was changed.
@@ -76,7 +76,7 @@ async def _read(crawl: OpenedCrawl) -> dict[str, Any]:
 
 
 def speed_text(data: dict[str, Any]) -> str:
-    """The answer for a person."""
+    """Return the result as text."""
     rows = {
         "now": data["now"],
         "by hand": data["by_hand"] if data["by_hand"] is not None else "nothing is set",

@@ -1,6 +1,6 @@
-"""What `scrapy frontier status` does: the whole crawl at a glance, from Redis alone.
+"""`scrapy frontier status`: the state of the whole crawl, from Redis only.
 
-An embedded server that is stopped runs for as long as it is asked; a crawl that starts meanwhile joins it.
+A stopped embedded server is started for the query; a crawl that starts meanwhile uses it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Say how the crawl stands; the exit status is 1 when inbox entries could not be read.
+    """Show the state of the crawl; the exit status is 1 if inbox entries could not be read.
 
     Raises:
         as `read_status`.
@@ -55,7 +55,7 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
 
 
 async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[str, Any] | None:
-    """The host that may be asked first while none may be asked now; None when no URL waits for one."""
+    """Return the host that is due first while none is due now; None if no URL waits for a host."""
     if not seen.hosts_waiting:
         return None
     partitions = [partition_keys(crawl, number) for number in range(seen.partitions)]
@@ -114,7 +114,7 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
 
 
 def status_text(status: dict[str, Any]) -> str:
-    """The status for a person."""
+    """Return the status as text."""
     urls, hosts = status["urls"], status["hosts"]
     lines = [
         f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",

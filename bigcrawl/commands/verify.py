@@ -1,4 +1,4 @@
-"""What `scrapy frontier verify` does: read all files of a crawl and say which are damaged, and where."""
+"""`scrapy frontier verify`: read all files of a crawl and list damaged ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
-    """Read all files of the crawl and say which are damaged; the exit status is 1 if any are.
+    """Read all files of the crawl and list damaged ones; the exit status is 1 if there are any.
 
     Raises:
         as `damage_of`.
@@ -30,7 +30,7 @@ def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 
 def damage_of(config: Config) -> Iterator[str]:
-    """Yield a line for each damaged file: path, byte and what was expected; and for each rejected one. Changes nothing.
+    """Yield a line for each damaged file (path, byte, expected value) and each rejected entry. Changes nothing.
 
     Reads every partition's committed files and every closed WARC file; one that is still being written
     (`.open`) belongs to its writer, or to the next start, which cuts its tail.

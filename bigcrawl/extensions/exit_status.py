@@ -1,7 +1,7 @@
-"""A crawl that ended because of an error must not look like one that was finished: exit status 1.
+"""Exit status 1 for a crawl that ended because of an error.
 
-One that could not even begin is closed before anything is fetched. What found the error has said it in the
-log by then: a wrong setting (the add-on), or a Redis or state directory that cannot be used (the scheduler).
+A crawl that cannot start is closed before it fetches anything. The component that found the error has logged it by
+then: a wrong setting (the add-on), or an unusable Redis or state directory (the scheduler).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ExitStatus:
     """Tells Scrapy's command that the crawl failed.
 
-    Scrapy counts a crawl as failed when its crawler has no spider at the end; there is no public way.
+    Scrapy counts a crawl as failed if its crawler has no spider at the end; there is no public API for this.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -36,15 +36,15 @@ class ExitStatus:
         return cls(crawler)
 
     def spider_opened(self) -> None:
-        """Close the spider that cannot run.
+        """Close a spider that cannot run.
 
-        Not sooner: a component that asks for the end while Scrapy is still opening the others leaves them
-        half open, and their closing is a traceback.
+        Doing so earlier, while Scrapy is still opening components, would leave some half open, and closing those
+        raises errors.
         """
         if has_failed(self._crawler):
             raise CloseSpider("bigcrawl_cannot_start")
 
     def leave_mark(self) -> None:
-        """Leave the mark that Scrapy reads."""
+        """Remove the spider, which Scrapy takes as failure."""
         if has_failed(self._crawler):
             self._crawler.spider = None

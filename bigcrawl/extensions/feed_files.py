@@ -1,4 +1,4 @@
-"""What a feed can keep, and how it goes on where an earlier run left it."""
+"""Which feeds keep their items after kill -9, and how a feed continues an earlier run's file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMED_BY_TIME = re.compile(r"%\((batch_)?time\)")
 
 
 def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
-    """What a feed lacks after kill -9, to be said behind its name; empty when every item is there, to be read."""
+    """Return what a feed loses at kill -9, worded to follow its name; empty if all items stay readable."""
     if issubclass(storage, BlockingFeedStorage):
         return "is uploaded when the crawl stops: kill -9 loses all its items since the start"
     if not issubclass(storage, _WRITTEN_AT_ONCE):
@@ -52,7 +52,7 @@ def shortfall(storage: type, exporter: type, options: Mapping[str, Any]) -> str:
 
 
 def begin(slot: FeedSlot) -> None:
-    """Empty the file of a feed that replaces what is there: now, because later another node may have begun to write.
+    """Empty the file of a feed that overwrites it. Later another node might have begun to write.
 
     Raises:
         OSError: it cannot be written.
@@ -66,14 +66,14 @@ def begin(slot: FeedSlot) -> None:
 
 
 def go_on(slot: FeedSlot, *, alone: bool) -> None:
-    """Have a feed that is about to be opened keep what an earlier run of the crawl put there.
+    """Make a feed that is about to be opened keep the items of earlier runs.
 
     Args:
         slot: nothing was exported to it yet.
-        alone: whether no other node may be writing.
+        alone: whether no other node can be writing.
 
     Raises:
-        ConfigError: its storage can only replace what is there.
+        ConfigError: its storage can only replace whole files.
         OSError: it cannot be read or written.
     """
     storage = slot.storage
@@ -94,7 +94,7 @@ def go_on(slot: FeedSlot, *, alone: bool) -> None:
 
 
 def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
-    slot.store_empty = False  # what is empty has a beginning and an end in some formats
+    slot.store_empty = False  # in some formats even an empty part has a beginning and an end
     if replaces:
         logger.warning(
             "feed %(uri)s is not begun anew, because the crawl is not: items are appended; BIGCRAWL_FRESH=1 begins "
@@ -115,13 +115,13 @@ def _append(slot: FeedSlot, path: Path, *, replaces: bool, alone: bool) -> None:
 
 
 def cut_torn_line(path: Path, *, quoted: bool) -> int:
-    """Cut a file back to its last whole line, and return how many bytes that cost.
+    """Truncate a file to its last complete line; return how many bytes were cut off.
 
     Args:
         path: not empty.
         quoted: whether line ends between quotes belong to their line, as in CSV.
 
-    Cost: nothing where the file ends with a line; else all of it is read.
+    Cost: nothing if the file ends with a complete line; otherwise the whole file is read.
     """
     with path.open("rb+") as file:
         size = file.seek(-1, os.SEEK_END) + 1
@@ -139,9 +139,9 @@ def cut_torn_line(path: Path, *, quoted: bool) -> int:
 
 
 def _go_on_in_columns(slot: FeedSlot, path: Path) -> None:
-    """Leave the header out, which is there; the columns are those it names, unless the feed names its own."""
+    """Omit the header, which exists already. The columns are those it names, unless the feed sets its own."""
     options = slot.feed_options
-    if options["item_export_kwargs"]:  # a CSV of the project's own making
+    if options["item_export_kwargs"]:  # a CSV format of the project's own
         return
     fields = options["fields"]
     if fields is None:

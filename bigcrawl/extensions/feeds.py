@@ -1,14 +1,14 @@
-"""Scrapy's feeds, kept over kill -9: a page counts as fetched once its items are with the kernel.
+"""Feeds whose items survive kill -9: a page counts as fetched once the kernel has its items.
 
-Scrapy writes items through a buffer. What a node tells Redis of ended pages goes out with the pump, some ten times a
-second; `flush` empties the buffers before that, once for all those pages. Which feeds keep what is in docs/items.md.
+Scrapy buffers items. The pump acknowledges ended pages some ten times a second; before that, `flush` empties the
+buffers once for all those pages. docs/items.md says which feeds keep their items.
 
-When the disk takes no more:
+When the disk is full:
 
 | state | entered when | meanwhile |
 |---|---|---|
 | flushed | the crawl begins; the last waiting item is written | items are exported as they come |
-| stuck | a write fails | nothing is fetched or acknowledged, the log says so once; it is tried with every pump |
+| stuck | a write fails | nothing is fetched or acknowledged; the log says so once; each pump retries |
 
 A crawl that goes on appends, whatever `-O` says: see 0051.
 """
@@ -36,11 +36,11 @@ logger = logging.getLogger(__name__)
 
 
 class FeedExporter(ScrapyFeedExporter):
-    """In the place of Scrapy's; a project's own exporter may be derived from it."""
+    """Replaces Scrapy's exporter; a project's own exporter can derive from it."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._waiting: deque[tuple[Any, Spider]] = deque()  # what a full disk did not take, in order
+        self._waiting: deque[tuple[Any, Spider]] = deque()  # items that did not fit on a full disk, in order
         self._has_unflushed = False
         self._is_stuck = False
 
@@ -51,7 +51,7 @@ class FeedExporter(ScrapyFeedExporter):
         return exporter
 
     def open_spider(self, spider: Spider) -> None:
-        """Open the feeds, unless the crawl cannot start: then none is emptied."""
+        """Open the feeds, unless the crawl cannot start, so that none is emptied for nothing."""
         frontier = frontier_of(self.crawler)
         if frontier is not None and frontier.node is None:
             return
@@ -78,7 +78,7 @@ class FeedExporter(ScrapyFeedExporter):
         return slot
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
-        """Export an item; one that the disk does not take waits, and its page with it."""
+        """Export an item. If the disk is full, the item waits, and its page with it."""
         self._has_unflushed = True
         if self._waiting:
             self._waiting.append((item, spider))
@@ -98,13 +98,13 @@ class FeedExporter(ScrapyFeedExporter):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a disk takes no more; while it does not, nothing is to be fetched."""
+        """Whether a feed cannot be written; nothing may be fetched meanwhile."""
         return self._is_stuck
 
     def flush(self) -> bool:
-        """Hand all that was exported to the kernel; False: it takes no more, and nothing may be acknowledged.
+        """Write all exported items to the kernel. False: the disk is full, and nothing may be acknowledged.
 
-        Cost: a write(2) a feed that has new items; without any 0.1 us.
+        Cost: one write(2) per feed with new items; 0.1 us without any.
         """
         if not self._has_unflushed:
             return True
@@ -125,7 +125,7 @@ class FeedExporter(ScrapyFeedExporter):
         return True
 
     async def close_spider(self, spider: Spider) -> None:
-        """Close the feeds; what found no room is fetched again."""
+        """Close the feeds; pages whose items did not fit are fetched again."""
         if not self.flush() and self._waiting:
             logger.error(
                 "%(count)d items found no room in the feeds; their pages were not acknowledged and are fetched again",

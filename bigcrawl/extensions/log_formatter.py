@@ -1,4 +1,4 @@
-"""What Scrapy logs of single pages: one that cannot be fetched is an outcome, and no error of the crawl."""
+"""How Scrapy logs single pages: a page that cannot be fetched is an outcome, not an error of the crawl."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class LogFormatter(ScrapysFormatter):
-    """Scrapy's, but for downloads that failed: they are counted and kept as outcomes, and logged at DEBUG.
+    """Scrapy's, except that failed downloads, which are counted and kept as outcomes, are logged at DEBUG.
 
-    What is no failure of host or network, an exception of a middleware for instance, stays an ERROR.
+    Failures other than those of host or network, an exception of a middleware for instance, remain ERRORs.
     """
 
     def download_error(

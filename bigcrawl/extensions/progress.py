@@ -1,6 +1,6 @@
 """Progress while the crawl runs, and a summary table at its end.
 
-On a terminal there is one row, rewritten each second; where the log goes elsewhere, a line of the log now and then.
+On a terminal, one row is updated every second. If the log goes elsewhere, it gets a line now and then.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROW_S = 1.0
 
 
 class Progress:
-    """Reads the whole crawl's counters; costs one round trip a line."""
+    """Reads the whole crawl's counters, at one round trip per line."""
 
     def __init__(self, crawler: Crawler, every_s: float) -> None:
         self._crawler = crawler
@@ -60,7 +60,7 @@ class Progress:
         return cls(crawler, every_s)
 
     def spider_opened(self) -> None:
-        """Begin to report."""
+        """Start the reports."""
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
             self._first_pages = frontier.node.pages_before
@@ -69,7 +69,7 @@ class Progress:
             self._task = asyncio.ensure_future(self._report(frontier, self._row))
 
     def spider_closed(self, reason: str) -> None:
-        """End the reports."""
+        """Stop the reports."""
         self._reason, self._seconds = reason, time.monotonic() - self._started
         if self._task is not None:
             self._task.cancel()
@@ -77,21 +77,21 @@ class Progress:
             self._row.close()
 
     def engine_stopped(self) -> None:
-        """Print the summary of the whole crawl, resumes and all nodes counted, behind all that is logged.
+        """Print the summary of the whole crawl, over all runs and nodes, after everything that is logged.
 
-        A failed start needs none.
+        A failed start has no summary.
         """
         frontier = frontier_of(self._crawler)
         seen = frontier.last_survey if frontier is not None else None
         if frontier is None or seen is None or (has_failed(self._crawler) and not seen.counts["appended_urls"]):
             return
-        # Items that were asked for on standard output are alone there.
+        # If items go to standard output, nothing else may.
         has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
         table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages)
         print(table, file=sys.stderr if has_items else sys.stdout)
 
     async def _report(self, frontier: Frontier, row: Row) -> None:
-        """Rewrite the row each second, and log a line now and then where the log is not above it."""
+        """Update the row every second. If the log is not above it, also log a line now and then."""
         assert frontier.node is not None
         log_at = 0.0
         while True:
@@ -99,7 +99,7 @@ class Progress:
             try:
                 seen = await frontier.node.survey()
             except BigcrawlError:
-                continue  # the node says itself that Redis is away
+                continue  # the node itself logs that Redis is away
             now = time.monotonic()
             rate = self._rate(now, seen.pages)
             if row.is_shown:
@@ -109,7 +109,7 @@ class Progress:
                 logger.info("%(line)s", {"line": self._line(seen, rate)})
 
     def _rate(self, now: float, pages: int) -> float:
-        """Pages a second, over the time between two lines of the log."""
+        """Return pages per second, over the time between two lines of the log."""
         self._past.append((now, pages))
         while len(self._past) > 2 and self._past[1][0] <= now - self._every_s:
             self._past.popleft()
@@ -125,7 +125,7 @@ class Progress:
         )
 
     def _parts(self, seen: Survey, rate: float) -> list[str]:
-        """The same for a row that may be short: what matters most comes first."""
+        """Return the same for a row that may be cut short, most important part first."""
         crowded = self._crowd()
         return [
             f"{_short(seen.pages)} pages",
@@ -138,7 +138,7 @@ class Progress:
         ]
 
     def _crowd(self) -> str:
-        """A word on this node, where it fetches less at a time than it might."""
+        """Describe this node's limit on concurrent fetches, if congestion has lowered it."""
         frontier = frontier_of(self._crawler)
         assert frontier is not None
         assert frontier.node is not None
@@ -147,5 +147,5 @@ class Progress:
 
 
 def _short(number: int) -> str:
-    """A number in six characters at most."""
+    """Format a number in at most six characters."""
     return f"{number:,}" if number < 100_000 else str(tqdm.format_sizeof(number))

@@ -1,4 +1,4 @@
-"""One row below the log of a terminal: it is never wider than the screen, and log lines go above it."""
+"""A row of text below the log on a terminal. It never exceeds the screen's width; log lines go above it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class _Bar(tqdm):  # type: ignore[misc]
     monitor_interval = 0  # tqdm would start a thread that redraws slow bars
 
 
-_Bar.set_lock(RLock())  # tqdm's own is made for several processes
+_Bar.set_lock(RLock())  # tqdm's own lock works across processes
 
 
 class _Above:
-    """A stream of the log whose text is written above the row."""
+    """A log stream whose text is written above the row."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -34,11 +34,11 @@ class _Above:
 
 
 class Row:
-    """The row; where standard error is no terminal it is not shown, and nothing changes.
+    """The row. If standard error is not a terminal, it is not shown and nothing changes.
 
     Attributes:
-        is_shown: whether there is one.
-        has_log: whether the log stands above it.
+        is_shown: whether the row is shown.
+        has_log: whether the log is above it.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Row:
         self.has_log = bool(self._handlers)
 
     def show(self, parts: list[str]) -> None:
-        """Write the parts that fit, the first ones, in the place of what stood there."""
+        """Replace the row's text by as many of the first parts as fit."""
         columns = self._bar.format_dict["ncols"] or 80
         row = parts[0]
         for part in parts[1:]:
@@ -66,7 +66,7 @@ class Row:
         self._bar.set_description_str(row)
 
     def close(self) -> None:
-        """Take the row away, and leave the log as it was."""
+        """Remove the row and restore the log's streams."""
         for handler in self._handlers:
             handler.setStream(handler.stream.stream)  # type: ignore[attr-defined]
         self._handlers = []

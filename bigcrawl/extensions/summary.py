@@ -1,4 +1,4 @@
-"""The table at a crawl's end, of the kind of PolyBot's Tables 4.1 and 4.2."""
+"""The summary table at a crawl's end, modelled on PolyBot's Tables 4.1 and 4.2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = tuple[str, str]
 
 
 def summary_table(frontier: Frontier, seen: Survey, reason: str, seconds: float, pages_before: int) -> str:
-    """The crawl in figures: the whole crawl's, but for duration and rate, which are this run's."""
+    """Return the figures of the whole crawl, with duration and rate of this run."""
     rows = [
         *_requests(seen),
         *_group(seen, "error", "errors"),

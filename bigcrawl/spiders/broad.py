@@ -1,4 +1,4 @@
-"""A broad crawl: every page that the seeds lead to, each once, stored as it came."""
+"""A broad crawl: every page reachable from the seeds, fetched once and stored as received."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _HTML = (b"text/html", b"application/xhtml+xml")
 
 
 class BroadSpider(scrapy.Spider):
-    """`scrapy crawl broad -a seeds="http://a.example/ http://b.example/"`, or `-a seeds=FILE`, a URL a line.
+    """`scrapy crawl broad -a seeds="http://a.example/ http://b.example/"`, or `-a seeds=FILE`, one URL per line.
 
-    Pages of any status are kept; links of HTML pages are followed wherever they lead. Lines that are empty or
-    begin with `#` do not count; other lines that are no URL are told and left out. `-a allowed_domains="a.example
-    b.example"` keeps the crawl to these and their subdomains. `-a sitemaps=1` reads the sitemaps that robots.txt
-    files name, too, and what these lead to.
+    Pages of any status are kept, and links of HTML pages are followed wherever they lead. Empty lines and lines that
+    begin with `#` are skipped; other lines that are not URLs are logged and skipped. `-a allowed_domains="a.example
+    b.example"` limits the crawl to these and their subdomains. `-a sitemaps=1` also reads the sitemaps that
+    robots.txt files name, and follows them.
 
-    What a broad crawl has no use for is off, because it costs time with every page: cookies, Scrapy's counts of
-    requests and responses (bigcrawl has its own), and the following of meta refreshes in the downloader (here
-    they are links like any other). A subclass that needs one sets it again. Referer headers cost 1 µs a page, and
-    without them Scrapy warns at each start: they stay.
+    Features that a broad crawl does not need are off, because they cost time per page: cookies, Scrapy's counts of
+    requests and responses (bigcrawl has its own), and following meta refreshes in the downloader (here they are
+    links). A subclass can turn them on again. Referer headers stay on: they cost 1 µs per page, and without them
+    Scrapy warns at each start.
     """
 
     name = "broad"
@@ -65,7 +65,7 @@ class BroadSpider(scrapy.Spider):
     ) -> None:
         super().__init__(**kwargs)
         if str(sitemaps).lower() in ("1", "true", "yes", "on"):
-            self.parse_sitemap_urls = self.follow_sitemaps  # a spider without it is not told of any
+            self.parse_sitemap_urls = self.follow_sitemaps  # only a spider with this method is given sitemaps
         if allowed_domains:
             self.allowed_domains = (
                 allowed_domains.split() if isinstance(allowed_domains, str) else list(allowed_domains)
@@ -77,11 +77,11 @@ class BroadSpider(scrapy.Spider):
         if not isinstance(seeds, str):
             raise ConfigError(f"seeds is {seeds!r}: it must be URLs, or the name of a file of them")
         self.seeds = seeds
-        # Part of what tells one set of start requests from another: an edited file is read again.
+        # Part of the identity of the start requests: an edited file is read again.
         self.seeds_version = _version(seeds)
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield the seeds in batches, however many the file holds.
+        """Yield the seeds in batches, however many there are.
 
         Raises:
             ConfigError: no seeds, or a file that cannot be read.
@@ -94,7 +94,7 @@ class BroadSpider(scrapy.Spider):
             raise ConfigError("there are no seeds: -a seeds=FILE, or -a seeds='http://a.example/ http://b.example/'")
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        """Follow what an HTML page links to."""
+        """Follow the links of an HTML page."""
         if isinstance(response, TextResponse) and _is_html(response):
             yield Links.from_page(response)
 
@@ -103,7 +103,7 @@ class BroadSpider(scrapy.Spider):
         return Links(urls, canonical=True, callback="parse_sitemap")
 
     async def parse_sitemap(self, response: Response) -> AsyncIterator[Any]:
-        """Follow what a sitemap lists: pages, or more sitemaps; gzipped or not, and what is none leads nowhere."""
+        """Follow the pages or sitemaps that a sitemap lists, gzipped or not. Anything else is ignored."""
         if response.status != 200 or not response.body:
             return
         packed = response.body.startswith(_GZIP)
@@ -131,7 +131,7 @@ class BroadSpider(scrapy.Spider):
                 batch.append(canonicalize(line))
             except UrlError as error:
                 refused += 1
-                if refused <= 5:  # a file of rubbish must not fill the log
+                if refused <= 5:  # a file of garbage must not fill the log
                     logger.warning("seed %(number)d is left out: %(error)s", {"number": number, "error": error})
             if len(batch) >= SEEDS_PER_BATCH:
                 yield batch
@@ -142,7 +142,7 @@ class BroadSpider(scrapy.Spider):
             yield batch
 
     def _lines(self) -> Iterator[str]:
-        """The seeds as text, one after the other; a file is read as it is needed."""
+        """Yield the seeds as text; a file is read lazily."""
         if "://" in self.seeds:
             yield from self.seeds.split()
             return
@@ -157,7 +157,7 @@ class BroadSpider(scrapy.Spider):
 
 
 def _version(seeds: str) -> str:
-    """Size and time of a seeds file; empty for URLs, and for a file that is not there."""
+    """Return size and modification time of a seeds file; empty for URLs and for a missing file."""
     try:
         found = Path(seeds).expanduser().stat() if seeds and "://" not in seeds else None
     except OSError:
