@@ -1,12 +1,12 @@
 """`ADDONS = {"bigcrawl.addon.Addon": 500}`: installs the frontier in any Scrapy project.
 
-Settings are set at "addon" priority, so a project overrides them, but for those that would break a promise:
+Settings are set at "addon" priority, so a project can override them, except those that would break a promise:
 
-    DOWNLOAD_DELAY, AUTOTHROTTLE_ENABLED    Scrapy's slots must not delay a second time: off, the frontier keeps delays
-    ROBOTSTXT_OBEY                          Scrapy's would fetch robots.txt past the frontier: off, ours obeys
+    DOWNLOAD_DELAY, AUTOTHROTTLE_ENABLED    off: the frontier keeps delays, and Scrapy's slots must not delay again
+    ROBOTSTXT_OBEY                          off: Scrapy's middleware would fetch robots.txt past the frontier
 
-`scrapy shell`, `fetch`, `view`, `parse` and `check` fetch a page for whoever sits before the screen, with
-callbacks that cannot be stored: they are left to Scrapy's own scheduler and touch no crawl.
+`scrapy shell`, `fetch`, `view`, `parse` and `check` fetch single pages interactively, with callbacks that cannot be
+stored. They use Scrapy's own scheduler and touch no crawl.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DOWNLOAD_MAXSIZE = 16 << 20
-"""With Scrapy's own, a GiB, 64 endless bodies would need more memory than most machines have."""
+"""With Scrapy's default of 1 GiB, 64 endless bodies would exceed the memory of most machines."""
 
 UVLOOP = "uvloop.Loop"
 _OURS: dict[str, dict[type, type]] = {
@@ -92,13 +92,13 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """What must be set before there is a reactor: its loop, and the resolver on the frontier's DNS cache."""
+        """Set what must be set before the reactor exists: its event loop and its resolver."""
         settings.set("TWISTED_DNS_RESOLVER", "bigcrawl.middlewares.dns.Resolver", "addon")
         if importlib.util.find_spec("uvloop"):
             settings.set("ASYNCIO_EVENT_LOOP", UVLOOP, "addon")
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Install the components; with a wrong setting, only what ends the crawl before it has begun."""
+        """Install the components; with a wrong setting, only the one that ends the crawl at its start."""
         _keep_installed_loop(settings)
         if _is_one_look(self._crawler):
             return
@@ -148,7 +148,7 @@ class Addon:
             settings.set(name, value, max(settings.getpriority(name) or 0, 15))
 
     def _speak_of_robots(self, settings: BaseSettings, *, obeys: bool) -> None:
-        """Say what becomes of robots.txt, where something else may be expected."""
+        """Log whether robots.txt is obeyed, if the project may expect otherwise."""
         if not obeys:
             logger.warning("robots.txt is IGNORED: BIGCRAWL_ROBOTS says that all hosts of this crawl are yours")
         elif is_set(settings, "ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
@@ -158,17 +158,17 @@ class Addon:
             )
 
     def _refuse(self, settings: BaseSettings, error: ConfigError) -> None:
-        """Say what is wrong in one line; `ExitStatus` closes the spider before anything is fetched.
+        """Log the error in one line; `ExitStatus` closes the spider before anything is fetched.
 
-        An exception from here would be a traceback under one of Scrapy's two processes or the other.
+        Raising from here would print a traceback.
         """
         logger.error("%(error)s", {"error": error})
         mark_failed(self._crawler)
-        settings.set("FEEDS", {}, "cmdline")  # the items of an earlier run are not overwritten by none
+        settings.set("FEEDS", {}, "cmdline")  # do not overwrite the items of an earlier run
 
 
 def _keep_installed_loop(settings: BaseSettings) -> None:
-    """Do without uvloop where whoever runs the crawl has installed a reactor on another loop: it cannot be changed."""
+    """Do not use uvloop if a reactor is already installed on another loop, which cannot be changed."""
     if settings.getpriority("ASYNCIO_EVENT_LOOP") != SETTINGS_PRIORITIES["addon"] or not is_reactor_installed():
         return
     try:
@@ -180,7 +180,7 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
 
 
 def _replace_components(settings: BaseSettings) -> None:
-    """Put ours, which keep the promises, in the places of Scrapy's that the project leaves as they are."""
+    """Replace Scrapy's components by ours, unless the project names Scrapy's itself."""
     for name, ours in _OURS.items():
         chosen = {load_object(component) for component in settings.getdict(name)}
         for scrapys in ours.keys() - chosen:
@@ -189,7 +189,7 @@ def _replace_components(settings: BaseSettings) -> None:
 
 
 def _speak_of_feeds(settings: BaseSettings) -> None:
-    """Say which feed exporter of the project's own cannot keep items."""
+    """Warn about the project's own feed exporters that cannot keep items."""
     for component, order in settings.getdict("EXTENSIONS").items():
         own = load_object(component)
         is_exporter = isinstance(own, type) and issubclass(own, ScrapyFeedExporter)
@@ -202,7 +202,7 @@ def _speak_of_feeds(settings: BaseSettings) -> None:
 
 
 def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
-    """Leave out of the log what is an outcome of a page, and what the summary says better."""
+    """Keep outcomes of single pages, and figures that the summary has, out of the log."""
     settings.set("RETRY_GIVE_UP_LOG_LEVEL", "DEBUG", "addon")
     settings.set("LOG_FORMATTER", LogFormatter, "addon")
     if has_summary:
@@ -210,7 +210,7 @@ def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
 
 
 def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:
-    """Put the contact into the user agent, and the mail address into each request, if they are not there already."""
+    """Add the contact to the user agent and a mail address to each request, unless they are there already."""
     agent = user_agent_with(who.agent, who.contact, f"bigcrawl/{__version__}")
     if agent != who.agent:
         settings.set("USER_AGENT", agent, max(settings.getpriority("USER_AGENT") or 0, 15))
@@ -221,11 +221,11 @@ def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:
 
 
 def _is_one_look(crawler: Crawler) -> bool:
-    """Whether a command of Scrapy's wants a page or two for itself, and no crawl."""
-    # The shell has no spider before it has a page; the others put a start() of their own into theirs.
+    """Whether one of Scrapy's commands fetches single pages and runs no crawl."""
+    # The shell has no spider before it has a page; the others replace start() by their own.
     return crawler.spider is None or crawler.spidercls.start.__module__.startswith("scrapy.commands.")
 
 
 def _name_of(spider_name: str) -> str:
-    """The spider's name as a crawl's: two spiders of a project must not run each other's URLs."""
+    """Return a crawl name for a spider: two spiders of a project must not fetch each other's URLs."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", spider_name).lstrip("._-")[:100] or "crawl"

@@ -1,4 +1,4 @@
-"""Time as the code sees it: integers of milliseconds, from one object that tests can own."""
+"""Time as integer milliseconds, from an object that tests can replace."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """A source of time."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch; may jump when the machine's clock is set."""
+        """Milliseconds since the Unix epoch; jumps when the machine's clock is set."""
 
     def monotonic_ms(self) -> int:
-        """Milliseconds that never go back and go on while the machine sleeps (boot clock)."""
+        """Milliseconds of the boot clock, which never goes back and runs while the machine sleeps."""
 
 
 class SystemClock:
@@ -27,7 +27,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told, for tests."""
+    """A clock that moves only when set, for tests."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms

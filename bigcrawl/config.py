@@ -1,7 +1,7 @@
-"""Settings, read once and checked, as frozen values in milliseconds.
+"""Settings, checked, as frozen dataclasses with times in milliseconds.
 
-`read_config` is the only place that reads BIGCRAWL_* settings: by the rows of their table (setting_values.py), and
-then what the table cannot say of them, component by component.
+Only `read_config` reads the values of BIGCRAWL_* settings. setting_values.py converts and checks each by its row in the
+table; this module checks what the table cannot express.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ALIKE_CHARS_MAX = 60  # of a value that nodes compare, which they tell each other every second
+ALIKE_CHARS_MAX = 60  # of a compared value, which nodes report every second
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -76,9 +76,9 @@ class FrontierConfig:
 
 @dataclass(frozen=True, slots=True)
 class BudgetConfig:
-    """What decides of a PLD's budget; `scheduler.budget` and `scheduler.budget_rules` check the texts in it.
+    """What decides a PLD's budget; `budgets.policies` and `rules.budget_rules` of the scheduler check the texts in it.
 
-    `rules` are as written: name -> limit -> value.
+    `rules` are unparsed: name -> limit -> value.
     """
 
     policy: str
@@ -90,10 +90,10 @@ class BudgetConfig:
 
 @dataclass(frozen=True, slots=True)
 class PolitenessConfig:
-    """Delays, limits, doors, and who knocks.
+    """Delays, limits, address checks, and the crawler's identity.
 
-    The two delays `_min_ms` are what budgets may scale the others down to: never above those, and the same where
-    nothing is scaled. `contact` and `mail` are empty where there is none.
+    The two delays `_min_ms` are lower bounds for scaling by budget; they equal the delays if nothing is scaled.
+    `contact` and `mail` are empty if there is none.
     """
 
     host_delay_ms: int
@@ -123,7 +123,7 @@ class PolitenessConfig:
 
 @dataclass(frozen=True, slots=True)
 class TrapConfig:
-    """Which URLs look like a trap's, and what many of them do to a PLD's budget; `share` is 0 where traps are off."""
+    """Which URLs are trap-shaped, and their effect on a PLD's budget; `share` is 0 if traps are off."""
 
     share: float
     same_share: float
@@ -138,7 +138,7 @@ class TrapConfig:
 
 @dataclass(frozen=True, slots=True)
 class LimitsConfig:
-    """What an answer and a page's links may cost, and a connection be used for."""
+    """Limits on an answer, on a page's links and on the use of a connection."""
 
     truncates: bool
     header_bytes_max: int
@@ -154,10 +154,10 @@ class LimitsConfig:
 
 @dataclass(frozen=True, slots=True)
 class DnsConfig:
-    """How names are resolved, and for how long answers are kept.
+    """How names are resolved, and how long answers are cached.
 
-    `servers` empty: those of the machine. `is_proxys`: nothing is resolved here but what is connected to from here.
-    `obeys_environment`: fetches go through the proxies that the environment names, if any.
+    If `servers` is empty, the machine's are used. `is_proxys`: a proxy resolves the hosts of URLs. `obeys_environment`:
+    fetches use the proxies that the environment names, if any.
     """
 
     servers: tuple[str, ...] = ()
@@ -175,9 +175,9 @@ class DnsConfig:
 
 @dataclass(frozen=True, slots=True)
 class PaceConfig:
-    """How fast the crawl goes, and not where; `politeness.speed_plan` and `scheduler.blacklist` check the texts.
+    """Speed, blacklist and further delays; `politeness.speed_plan` and the scheduler's `rules` check the texts.
 
-    A node fetches `fetches_max` pages at a time, or fewer in a crowd, down to `fetches_min`.
+    A node runs `fetches_max` fetches at a time, or fewer on a congested link, down to `fetches_min`.
     """
 
     speed: str
@@ -205,7 +205,7 @@ class Config:
     progress_ms: int
     pace: PaceConfig
     alike: Mapping[str, str]
-    """Settings that all nodes of a crawl have alike, by name, as far as they are not the defaults; long ones cut."""
+    """Settings that must be the same on all nodes, by name, without defaults; long values are cut."""
 
 
 def read_config(settings: Mapping[str, Any]) -> Config:
@@ -222,7 +222,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     value = read_values(settings)
     concurrency = int(settings.get("CONCURRENT_REQUESTS") or 16)
     frontier = _frontier(value, concurrency)
-    has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # of Scrapy's
+    has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # in Scrapy, 0 is no limit
     return Config(
         _crawl(value),
         frontier,
@@ -238,7 +238,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
 
 
 def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
-    """Return what a resolver needs to know, whatever else is set.
+    """Return a resolver's settings, without checking any others.
 
     Raises:
         ConfigError: a value is of the wrong type or out of bounds.
@@ -424,14 +424,14 @@ def _server(text: str) -> str:
 
 
 def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
-    """A project that asks Scrapy for a DOWNLOAD_DELAY gets that, unless it sets ours."""
+    """Return the host delay in seconds: a project's DOWNLOAD_DELAY counts unless it sets ours."""
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
         return float(settings.get("DOWNLOAD_DELAY") or 0) or host_delay
     return host_delay
 
 
 def _contact(own: str | None, agent: str) -> str:
-    """The contact that is set, else the one in the user agent; "" for none."""
+    """Return the contact in the setting or else in the user agent; "" if there is none."""
     if own and find_contact(own) != own:
         raise ConfigError(
             f"BIGCRAWL_CONTACT is {own!r}; must be a web page or a mail address of yours, such as "

@@ -1,7 +1,7 @@
-"""Who crawls, and how to reach them: what servers are told, and what is nobody's contact.
+"""The operator's contact, which is sent to servers.
 
-A contact is a web page or a mail address, in BIGCRAWL_CONTACT or in USER_AGENT. A placeholder is none: the reserved
-names of documentation, Scrapy's own page in its default user agent, the domain in its project template.
+A contact is a web page or a mail address, in BIGCRAWL_CONTACT or in USER_AGENT. Placeholders do not count: names
+reserved for documentation, Scrapy's own page in its default user agent, the domain in its project template.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 _URL = re.compile(r"https?://([^\s/?#;,()<>\"'\\]+)[^\s;,()<>\"'\\]*", re.IGNORECASE)
 _MAIL = re.compile(r"[\w.%+-]+@((?:[\w-]+\.)+[\w-]+)", re.ASCII)
-# As names, or as what names end in.
+# These names, and names below them.
 _NOBODYS: Final = (
     *("example.com", "example.net", "example.org", "scrapy.org", "yourdomain.com"),
     *("example", "invalid", "localhost", "test"),
@@ -19,18 +19,18 @@ _NOBODYS: Final = (
 
 
 def find_contact(text: str) -> str:
-    """Return the first web page or mail address in a text that may be somebody's; "" when there is none."""
+    """Return the first web page or mail address in a text that is not a placeholder; "" if there is none."""
     found = [*_MAIL.finditer(text), *_URL.finditer(text)]
     return next((match[0] for match in sorted(found, key=lambda match: match.start()) if _may_be(match[1])), "")
 
 
 def find_mail(*texts: str) -> str:
-    """Return the first mail address in texts that may be somebody's; "" when there is none."""
+    """Return the first mail address in texts that is not a placeholder; "" if there is none."""
     return next((match[0] for text in texts for match in _MAIL.finditer(text) if _may_be(match[1])), "")
 
 
 def user_agent_with(user_agent: str, contact: str, default: str) -> str:
-    """Return a user agent that tells the contact; `default` is its beginning where it is Scrapy's own."""
+    """Return a user agent with the contact; `default` replaces Scrapy's own."""
     if not contact or contact in user_agent:
         return user_agent
     return f"{default if user_agent.startswith('Scrapy/') else user_agent} (+{contact})"

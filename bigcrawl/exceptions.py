@@ -1,7 +1,7 @@
-"""Everything bigcrawl raises, by what the caller can do about it.
+"""The errors of bigcrawl, by what the caller can do about them.
 
-To add one: make it a child of the class whose remedy fits, give it the values the message needs as
-attributes, and say in the message what, which value, which bound, and the remedy.
+To add one, derive it from the class with the right remedy, and give it the values in its message as attributes. The
+message says what is wrong, with value and bound, and the remedy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class BigcrawlError(Exception):
 
 
 class ConfigError(BigcrawlError):
-    """Fix the settings, the command line, or what they point at; then start again."""
+    """Fix the settings, the command line, or the things they name; then start again."""
 
 
 class TransientStoreError(BigcrawlError):
@@ -25,23 +25,23 @@ class TransientStoreError(BigcrawlError):
 
 
 class RewoundError(TransientStoreError):
-    """Redis has forgotten something that it had; both sides must be brought in line before the call is repeated."""
+    """Redis has lost data that it had; reconcile before repeating the call."""
 
 
 class StaleCallError(TransientStoreError):
-    """The call was made before both sides were compared, and not carried out; ask again for what is still wanted."""
+    """The call was sent before a reconciliation and was refused; repeat it if it is still needed."""
 
 
 class OwnershipLostError(BigcrawlError):
-    """Another node owns the partition now; forget what was held for it."""
+    """Another node owns the partition now; drop the URLs held for it."""
 
 
 class ContractError(BigcrawlError):
-    """A bug in bigcrawl or in its caller: a call outside its contract."""
+    """A bug in bigcrawl or in its caller: a call that violates its contract."""
 
 
 class RequestNotStorableError(BigcrawlError):
-    """A request holds something that cannot be stored; `key_path` names it."""
+    """A request holds a value that cannot be stored; `key_path` says where."""
 
     def __init__(self, url: str, key_path: str, reason: str) -> None:
         super().__init__(f"request {url} cannot be stored: {key_path} {reason}")
@@ -50,7 +50,7 @@ class RequestNotStorableError(BigcrawlError):
 
 
 class CorruptionError(BigcrawlError):
-    """Bytes on disk or in Redis are not what was written; stop and run `scrapy frontier verify`."""
+    """Bytes on disk or in Redis differ from those written; stop and run `scrapy frontier verify`."""
 
     def __init__(self, path: str | PathLike[str], offset: int, expected: object, found: object) -> None:
         super().__init__(f"{path}: damaged at byte {offset}: expected {expected}, found {found}")

@@ -1,4 +1,4 @@
-"""What a user hands over, checked where he hands it over: there a traceback, or a log line, shows whose it is."""
+"""Checks of values that users pass in, made at once, so that a traceback or log line shows the place."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number as an int: bools, floats without a fraction, numpy's numbers.
+    """Return a whole number (an int, a bool, a float without a fraction, a numpy number) as an int.
 
     Raises:
-        ValueError: it is none; the text says what it is, to stand behind its name.
+        ValueError: it is not a whole number; the text says what it is, worded to follow its name.
     """
     if type(value) is int:
         return value
@@ -24,12 +24,12 @@ def whole_number(value: Any) -> int:
 
 
 def odd_name(arguments: dict[Any, Any] | None) -> object | None:
-    """Return the first key that cannot name an argument of a function, if there is one."""
+    """Return the first key that cannot be the name of a function's argument, if there is one."""
     return next((name for name in arguments if not isinstance(name, str)), None) if arguments else None
 
 
 def no_method(path: str, function: object) -> str:
-    """Say, to stand behind `path`, what to write instead of a function that only this process has."""
+    """Return what to write instead of a function that exists in this process only, worded to follow `path`."""
     return (
         f"is {function!r}, which other processes cannot find: make it a method of the spider and write "
         f"{path}=self.NAME; what a lambda or a nested function has of its surroundings goes into cb_kwargs"

@@ -1,10 +1,10 @@
-"""From a page to its links: parsed once, joined, canonical, and handed on as one batch.
+"""Extracts the links of a page, joined and canonical, as one batch.
 
     def parse(self, response):
         yield Links.from_page(response)
 
-A page's 60 links as Requests would cost more than fetching and parsing it; as a `Links` they cost a
-tenth of a millisecond on top of the parsing. Ordinary Requests work too, beside them or instead.
+As Requests, a page's 60 links would cost more than fetching and parsing it; as a `Links` they cost 0.1 ms on top of the
+parsing. Ordinary Requests work too, in addition or instead.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LINK_ATTRIBUTES = {"a": "href", "area": "href", "frame": "src", "iframe": "src", "meta": "content"}
-"""Elements that lead to pages, and where each has its URL; of `meta`, those that refresh."""
+"""Elements that link to pages, with the attribute that holds the URL; for `meta`, those that refresh."""
 
-# Read beside these: where references are joined, what is asked of robots, and how the page calls itself.
+# Also read: the base URL, directives to robots, and the page's canonical URL.
 _ASIDE = ("base", "meta", "link")
 
-# Meta elements of most pages, told apart before their content is looked at; any other may be named after a robot.
+# Common meta elements, skipped without reading their content; any other name may be that of a robot.
 _NO_ROBOTS = frozenset(("viewport", "description", "keywords", "author", "generator", "theme-color", "referrer"))
 METAS_MAX = 20
-"""So many meta elements of a page that ask something of robots are kept."""
+"""Limit on the meta elements with directives to robots that are kept of a page."""
 
-# What most often is no link to a page, told apart before it is joined: a data URL can be megabytes.
+# Common references that are not links to pages, skipped before joining: a data URL can be megabytes.
 _is_no_page = re.compile(r"[\x00-\x20]*(?:#|javascript:|mailto:|tel:|data:|$)", re.IGNORECASE).match
 
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
-# Bytes that escape in a query (WHATWG special-query percent-encode set), beside all above 0x7E.
+# Bytes that are escaped in a query (WHATWG special-query percent-encode set), besides all above 0x7E.
 _ESCAPED_IN_QUERY = frozenset(b" \"#<>'")
 _OCTETS_IN_QUERY = [
     f"%{octet:02X}" if octet <= 0x20 or octet >= 0x7F or octet in _ESCAPED_IN_QUERY else chr(octet)
     for octet in range(256)
 ]
 
-# The encodings of the web (WHATWG Encoding Standard) by the names of Python's codecs. Python has more, and
-# a page may ask for any: some are no text encodings, and decoding IDNA takes quadratic time.
+# The encodings of the web (WHATWG Encoding Standard), as names of Python codecs. A page may name any of Python's other
+# codecs, of which some are not text encodings, and IDNA takes quadratic time to decode.
 _WEB_ENCODINGS = frozenset(
     [
         *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"),
@@ -66,7 +66,7 @@ _WEB_ENCODINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """How much of a page is read for its links; what is beyond is left out, and counted."""
+    """How much of a page is read for its links. Links beyond a limit are dropped and counted."""
 
     page_bytes: int = 4 << 20
     links: int = 20_000
@@ -75,7 +75,7 @@ class PageLimits:
 
 
 class LeftOut(NamedTuple):
-    """What a page has beyond the limits: URLs that are too long, and which of the others it met."""
+    """What was dropped of a page: the number of URLs that are too long, and which other limits were met."""
 
     too_long: int = 0
     is_cut: bool = False
@@ -84,20 +84,20 @@ class LeftOut(NamedTuple):
 
 
 NOTHING_LEFT_OUT = LeftOut()
-_LOOKS_A_LINK = 2  # so many tags are looked at for each link that there may be
+_LOOKS_A_LINK = 2  # tags inspected per link allowed
 _limits = PageLimits()
 
 
 def set_page_limits(limits: PageLimits) -> None:
-    """Read pages by these limits from now on, in all of this process: a page knows nothing of the crawl's settings."""
+    """Set the limits for all of this process, because a page does not know the crawl's settings."""
     global _limits  # noqa: PLW0603
     _limits = limits
 
 
 class Page(Protocol):
-    """What links are read from: a Scrapy response, or anything with these.
+    """A page to read links from: a Scrapy response, or any object with these attributes.
 
-    An object that only has `text` instead of `body` is read too.
+    An object with `text` instead of `body` works too.
     """
 
     @property
@@ -112,48 +112,48 @@ class Page(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A batch of URLs for the frontier, all to be fetched by GET and handled alike.
+    """A batch of URLs for the frontier, all fetched by GET with the same callback and priority.
 
     Raises:
-        ContractError: an argument of the wrong type; says which, and what to write.
+        ContractError: an argument has the wrong type; the message says which, and what to write.
     """
 
     urls: Sequence[str]
-    """Absolute, or relative to `base`; those that are no URL to crawl are counted and left out.
-    Any collection will do."""
+    """Any collection of strings, absolute or relative to `base`. Those that are not URLs to crawl are dropped and
+    counted."""
 
     base: str | None = None
-    """The URL of the page they stand on; None when all are absolute."""
+    """The URL of the page they are on; None if all are absolute."""
 
     priority: int = 0
-    """As of a Request: higher is sooner. A whole number."""
+    """A whole number, as in a Request: higher is sooner."""
 
     callback: str | Callable[..., Any] | None = None
-    """A method of the spider, or its name; None is the spider's `parse`."""
+    """A method of the spider, or its name; None: the spider's `parse`."""
 
     errback: str | Callable[..., Any] | None = None
     cb_kwargs: dict[str, Any] | None = None
     meta: dict[str, Any] | None = None
 
     canonical: bool = False
-    """Whether each URL is what `bigcrawl.url.canonical.canonicalize` returned, so that it need not be
-    asked again; `from_page` sets it. Untrue, it makes one page look like several."""
+    """Whether each URL was returned by `bigcrawl.url.canonical.canonicalize`, which is then not called again.
+    `from_page` sets it. If it is set wrongly, one page looks like several."""
 
     nofollow: Sequence[str] = ()
-    """URLs that the page asks robots not to follow (`rel=nofollow`), as those of `urls` are: left out and
-    counted, unless BIGCRAWL_NOFOLLOW says otherwise."""
+    """URLs that the page marks `rel=nofollow`, in the form of `urls`. They are dropped and counted, unless
+    BIGCRAWL_NOFOLLOW says otherwise."""
 
     metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of the page's meta elements that ask something of robots; see `bigcrawl.directives`."""
+    """Name and content of the page's meta elements with directives to robots; see `bigcrawl.directives`."""
 
     page_canonical: str | None = None
-    """What the page calls its own canonical URL."""
+    """The page's canonical URL, according to itself."""
 
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """What the page has beyond the limits."""
+    """What was dropped because of limits."""
 
     def __post_init__(self) -> None:
-        """Check what was given. Cost: 0.2 us for the links of a page, 2 us for sixty URLs written by hand."""
+        """Check the arguments. Cost: 0.2 us for the links of a page, 2 us for sixty URLs given by hand."""
         if type(self.urls) is not list:
             object.__setattr__(self, "urls", self._listed("urls", self.urls))
         if self.nofollow:
@@ -207,22 +207,22 @@ class Links:
 
     @property
     def _source(self) -> str:
-        """What tells a batch from others in an error: its page, or its first URL."""
+        """Return what identifies the batch in an error message: its page, or its first URL."""
         first = self.urls[0] if isinstance(self.urls, list | tuple) and self.urls else "(no URL)"
         return str(self.base or first)
 
     @property
     def callback_name(self) -> str | None:
-        """The name of the spider's method that gets the responses; None for `parse`.
+        """Return the name of the spider's method that gets the responses; None for `parse`.
 
         Raises:
-            RequestNotStorableError: it is a function that no spider has as a method.
+            RequestNotStorableError: it is a function that is not a method of a spider.
         """
         return self._method_name("callback", self.callback)
 
     @property
     def errback_name(self) -> str | None:
-        """The name of the spider's method that gets the failures, or None; raises as `callback_name`."""
+        """Return the name of the spider's method that gets the failures, or None; raises like `callback_name`."""
         return self._method_name("errback", self.errback)
 
     def check_methods(self, spider: object) -> None:
@@ -246,7 +246,7 @@ class Links:
 
 
 class PageLinks(NamedTuple):
-    """What `read_page` finds; see the attributes of `Links`."""
+    """The result of `read_page`; see the attributes of `Links`."""
 
     urls: list[str]
     nofollow: Sequence[str]
@@ -256,32 +256,31 @@ class PageLinks(NamedTuple):
 
 
 def extract_links(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> list[str]:
-    """Return the canonical URLs an HTML page links to and lets robots follow, as `read_page` finds them.
+    """Return the canonical URLs that an HTML page links to and lets robots follow, as found by `read_page`.
 
-    What X-Robots-Tag, or a meta element for one robot by its name, asks for is not known here.
+    X-Robots-Tag headers, and meta elements addressed to one robot by name, are not considered here.
     """
     found = read_page(page, tags=tags)
     return [] if NOFOLLOW in directives_for("", (), found.metas) else found.urls
 
 
 def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> PageLinks:
-    """Return the canonical URLs an HTML page links to: in document order, each once.
+    """Return the canonical URLs that an HTML page links to, in document order, each once.
 
-    One that is linked to with `rel=nofollow` only is told apart. Relative references are joined with the first
-    `<base href>`, or the page's URL. What leads to no page (fragments of this one, mailto:, javascript:, junk) is
-    left out, and so is what is beyond the limits that are set (`PageLimits`). The content of `<template>` is no part of
-    the document; that of `<noscript>` is. Where a `<meta http-equiv="refresh">` leads is a link, whatever its delay;
-    one without a URL is none.
+    URLs linked to only with `rel=nofollow` are listed separately. Relative references are joined with the first
+    `<base href>`, or with the page's URL. References that lead to no page (fragments, mailto:, javascript:, junk) are
+    skipped, and links beyond the limits (`PageLimits`) are dropped. The content of `<template>` is not part of the
+    document; that of `<noscript>` is. The target of a `<meta http-equiv="refresh">` is a link, whatever its delay.
 
     Args:
-        page: with bytes in any encoding; byte-order mark, Content-Type and meta tags are honoured, also
-            for the escapes in queries. Empty or binary bodies have no links.
-        tags: elements to read, of those in LINK_ATTRIBUTES.
+        page: bytes in any encoding. Byte-order mark, Content-Type and meta tags decide the encoding, also for escapes
+            in queries. Empty or binary bodies have no links.
+        tags: elements to read, from LINK_ATTRIBUTES.
 
     Raises:
-        ContractError: an element that is not in LINK_ATTRIBUTES.
+        ContractError: an element is not in LINK_ATTRIBUTES.
 
-    Cost: 0.2 ms for a page of 21 KB with 60 links; grows with the bytes, whatever they are.
+    Cost: 0.2 ms for a page of 21 KB with 60 links; linear in the bytes, whatever they are.
     """
     limits = _limits
     encoding = _Encoding(page, limits.page_bytes)
@@ -301,7 +300,7 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> Pa
 
 
 class _Found:
-    """What the tags of a page say, as it is written; references are never empty."""
+    """What the tags of a page say, unprocessed; references are never empty."""
 
     __slots__ = ("_reads_meta", "base_href", "canonical_hrefs", "has_more", "metas", "nofollow", "references")
 
@@ -328,7 +327,7 @@ class _Found:
                 break
 
     def _reference(self, tag: str, attributes: Mapping[str, str]) -> str | None:
-        """What a tag refers to, if robots may follow it."""
+        """Return a tag's reference, if robots may follow it."""
         reference = attributes.get("href") if tag == "a" else self._other(tag, attributes)
         if reference and NOFOLLOW in attributes.get("rel", "").lower().split():
             self.nofollow.append(reference)
@@ -337,11 +336,11 @@ class _Found:
 
     @property
     def is_anything(self) -> bool:
-        """Whether there is anything to join."""
+        """Whether there are references to join."""
         return bool(self.references or self.nofollow or self.canonical_hrefs)
 
     def _other(self, tag: str, attributes: Mapping[str, str]) -> str | None:
-        """What an element that is no `a` refers to, if anything; the others' words are kept."""
+        """Return the reference of an element other than `a`, if it has one; record what the others say."""
         if tag == "base":
             if self.base_href is None:
                 self.base_href = attributes.get("href")
@@ -362,7 +361,7 @@ class _Found:
 
 @lru_cache(64)
 def _chosen(tags: tuple[str, ...]) -> frozenset[str]:
-    """The tags that are looked at; those beside the links are asked what the page says of itself."""
+    """Return the tags to read: those of links, and those with information about the page."""
     unknown = set(tags) - LINK_ATTRIBUTES.keys()
     if unknown:
         raise ContractError(f"tags has {sorted(unknown)}; only {sorted(LINK_ATTRIBUTES)} lead to pages")
@@ -370,18 +369,18 @@ def _chosen(tags: tuple[str, ...]) -> frozenset[str]:
 
 
 def _joiner(page_url: str, base_href: str | None) -> Joiner | None:
-    """Return what joins a page's references; None when neither base nor page has a web URL."""
+    """Return a function that joins a page's references; None if neither base nor page has a web URL."""
     try:
         joiner = Joiner(page_url)
     except UrlError:
         return None
-    # A base that is no web URL (data:, javascript:, junk) counts as none.
+    # A base that is not a web URL (data:, javascript:, junk) is ignored.
     base = None if base_href is None else joiner(base_href)
     return joiner if base is None else Joiner(base)
 
 
 class _Encoding:
-    """A page's encoding, found out only when something depends on it."""
+    """A page's encoding, determined only if something depends on it."""
 
     __slots__ = ("_body", "_bytes_max", "_name", "_page", "is_cut")
 
@@ -394,26 +393,26 @@ class _Encoding:
         self._name: str | None = None
 
     def text(self) -> str:
-        """Return the page as text, as much of it as is read."""
+        """Return the part of the page that is read, as text."""
         body = self._body
         if not body:
             text = str(getattr(self._page, "text", ""))
             self.is_cut = len(text) > self._bytes_max
             return text[: self._bytes_max]
-        # Nearly all ASCII bytes mean themselves in nearly all encodings; not where an ESC shifts to
-        # another character set, or a NUL is one half of a UTF-16 unit.
+        # In nearly all encodings, nearly all ASCII bytes mean themselves, except after an ESC that shifts to another
+        # character set, or with a NUL that is half of a UTF-16 unit.
         if body.isascii() and b"\x1b" not in body and b"\0" not in body:
             return body.decode("ascii")
         return body.decode(self.name(), "replace")
 
     def name(self) -> str:
-        """Return the name of the codec, by the HTML standard's order of precedence."""
+        """Return the name of the codec, in the HTML standard's order of precedence."""
         if self._name is None:
             self._name = self._find()
         return self._name
 
     def respell(self, reference: str) -> str | None:
-        """Return a reference as the parser of URLs is to get it; None for what leads to no page."""
+        """Prepare a reference for the URL parser; None if it leads to no page."""
         if _is_no_page(reference):
             return None
         return reference if reference.isascii() or len(reference) > _limits.url_bytes else _in_encoding(reference, self)
@@ -429,13 +428,13 @@ class _Encoding:
         if declared not in _WEB_ENCODINGS:
             declared = html_body_declared_encoding(body)
             if declared is not None and declared.startswith("utf-16"):
-                return "utf-8"  # the tag was read as ASCII, so that is not what it is
+                return "utf-8"  # the tag was readable as ASCII, so the page is not UTF-16
         if declared in _WEB_ENCODINGS:
             return declared
         try:
             body.decode("utf-8")
         except UnicodeDecodeError:
-            return "cp1252"  # what browsers take a page for that says nothing
+            return "cp1252"  # the browsers' default for pages without a declaration
         return "utf-8"
 
     def _in_header(self) -> str | None:
@@ -464,7 +463,7 @@ _AS_REFERENCE = "bigcrawl.reference"
 
 
 def _references_for(error: UnicodeError) -> tuple[str, int]:
-    """What a query has for characters that the page's encoding has not: references to them, &#...;, escaped."""
+    """Replace characters missing in the page's encoding by escaped references, &#...;, as browsers do."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end]
     return "".join(f"%26%23{ord(character)}%3B" for character in text), error.end

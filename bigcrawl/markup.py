@@ -1,16 +1,16 @@
-"""The tags of an HTML page that matter for links, read in one pass without a tree.
+"""Reads the tags of an HTML page that matter for links, in one pass and without a tree.
 
-A parser that builds the tree of a page pays for what the tree is: each tag looks through the elements that are open,
-and a formatting element that is left open is made again in every paragraph behind it. 24 KB of `<b 1><b 2>...<p>x<p>x`
-become millions of elements. Links need no tree. What is told apart here is what the HTML standard's tokenizer tells
-apart: comments, quoted values, and the text of elements such as `<script>`, in which no tags are; and beside it what is
-within a `<template>`, which is no part of the document. So the cost grows with the bytes and with nothing else.
+A parser that builds a tree can be made slow: each tag searches the open elements, and an unclosed formatting element
+is recreated in every following paragraph. 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Links need no tree.
+Like the HTML standard's tokenizer, this module recognises comments, quoted values, and the text of elements such as
+`<script>`, which contains no tags. It also skips the content of `<template>`, which is not part of the document. The
+cost is linear in the bytes of the page.
 
-Rules for editing: each expression is possessive, and takes what it has begun to the end of the page if need be. An
-expression that may fail behind what it has read would be tried again at the next byte, and the page cost its square.
+Rules for editing: each expression is possessive, and consumes what it has begun, if need be to the end of the page. An
+expression that could fail after reading ahead would be tried again at the next byte, at quadratic cost.
 
-Where a page is broken, a tree would drop a few tags (a `<frame>` outside a frameset) and move some; here they stand in
-the order in which they are written.
+In a broken page, a tree would drop a few tags (a `<frame>` outside a frameset) and move others; here they come in the
+order in which they are written.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _NAME_ENDS: Final = rf"(?=[{_BLANK}/>])"
 _IS: Final = rf"[{_BLANK}]*+=[{_BLANK}]*+"
 _VALUE: Final = rf"\"[^\"]*+\"?+|'[^']*+'?+|[^{_BLANK}>\"'][^{_BLANK}>]*+"
 _ATTRIBUTES: Final = rf"(?:[{_BLANK}/]++|[^{_BLANK}/>][^{_BLANK}/>=]*+(?:{_IS}(?:{_VALUE})?+)?+)*+"
-# Those of most tags, in a third of the time: quotes stand behind an equals sign and hold no end of a tag.
+# The attributes of most tags, in a third of the time: quotes follow an equals sign and contain no `>`.
 _PLAIN: Final = r"[^>\"'=]*+(?:=\"[^\">]*+\"[^>\"'=]*+)*+(?=>)"
 
 
 def _in_any_case(expression: str) -> str:
-    """Let the letters of an expression stand for themselves in upper and lower case: those of ASCII, and no others."""
+    """Make the ASCII letters of an expression, and no others, match in upper and lower case."""
     return re.sub("[a-z]", lambda letter: f"[{letter[0]}{letter[0].upper()}]", expression)
 
 
-# By their first letters, so that most tags are told apart by one look.
+# Grouped by first letter, so that most tags are decided by one lookup.
 _LINKING: Final = _in_any_case("a(?:rea)?+|base|frame|link|meta|template")
 _RAW: Final = ("script", "style", "textarea", "title", "iframe", "noframes", "noembed", "xmp")
-"""Elements with text in which no tags are."""
+"""Elements whose text contains no tags."""
 _RAW_STARTS: Final = _in_any_case("iframe|no(?:frames|embed)|s(?:cript|tyle)|t(?:extarea|itle)|xmp")
 _PLAINTEXT: Final = _in_any_case("plaintext")
 
@@ -54,8 +54,8 @@ _SKIPPED: Final = "|".join(
         r"(?![a-zA-Z/!?])(?:[^<]*+<(?![a-zA-Z/!?]))*+",
     )
 )
-# Of most links the reference at once: all attributes are plain, what is skipped holds no reference, and `rel` does
-# not say nofollow.
+# Finds the reference of most links at once: all attributes are plain, no skipped one is a reference, and `rel` does not
+# say nofollow.
 _HREF: Final = _in_any_case("href")
 _REL: Final = _in_any_case("rel")
 _HARMLESS: Final = r"=\"(?:[^\">&nN]++|[nN](?![oO][fF]))*+\""
@@ -72,16 +72,16 @@ _find_attributes = re.compile(
 _find_end = {name: re.compile(rf"</{_in_any_case(name)}{_NAME_ENDS}").search for name in _RAW}
 _find_foreign = re.compile(rf"<(/?+)(?:{_in_any_case('svg|math')}){_NAME_ENDS}").finditer
 _replace_references = re.compile(r"&(?:#(?:[0-9]++|[xX][0-9a-fA-F]++);?+|([A-Za-z0-9]++)(;|(?!=)))").sub
-_NUMBER_LONGEST: Final = 12  # of a reference to a character; longer ones stand for none
+_NUMBER_LONGEST: Final = 12  # of a character reference; longer ones are invalid
 
 
 def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
     """Yield the tags of a page that matter, in order: a, area, base, frame, iframe, link and meta.
 
-    Each is its name, in lower case; what it refers to, where that is all it says; else its attributes as written.
-    After so many that had to be looked at, yielded or not, the page is taken to end.
+    Each is its name in lower case, with its reference if it has no other relevant attribute, else with its unparsed
+    attributes. After the given number of inspected tags, yielded or not, the page counts as ended.
 
-    Cost: 0.1 ms for a page of 21 KB with 60 links; at worst 0.1 us a byte, and 3 us a look.
+    Cost: 0.1 ms for a page of 21 KB with 60 links; at worst 0.1 us per byte and 3 us per inspected tag.
     """
     templates, at, end = 0, 0, len(text)
     foreign = _Foreign(text)
@@ -97,7 +97,7 @@ def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
                 continue
             _, name, attributes, is_closed = found.groups()
             if not is_closed:
-                break  # the page ends, maybe within a tag
+                break  # the page ends, perhaps within a tag
             name = name.lower()
             if name == "template":
                 templates += 1
@@ -115,7 +115,7 @@ def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
 
 
 class _Foreign:
-    """Which places of a page are within SVG or MathML, where a tag that ends in a slash is closed; asked in order."""
+    """Knows which positions are within SVG or MathML, where a slash closes a tag; queried in page order."""
 
     __slots__ = ("_depth", "_looked", "_text")
 
@@ -141,12 +141,12 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def resolved(text: str) -> str:
-    """Return a text with what its character references stand for."""
+    """Return a text with its character references resolved."""
     return _replace_references(_meant, text) if "&" in text else text
 
 
 def _meant(reference: re.Match[str]) -> str:
-    """What a character reference in an attribute stands for; without its semicolon it may be part of a query."""
+    """Resolve a character reference in an attribute; without a semicolon it may be part of a query."""
     name, end = reference.groups()
     if name is None:
         return unescape(reference[0]) if len(reference[0]) <= _NUMBER_LONGEST else "\ufffd"

@@ -1,4 +1,4 @@
-"""Files and directories that only their owner may read: queued requests hold cookies and passwords."""
+"""Files and directories readable by their owner only, because queued requests hold cookies and passwords."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _OTHERS: Final = 0o077
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open`: a file that is made is its owner's alone."""
+    """An opener for `open` that creates files readable by their owner only."""
     return os.open(path, flags, FILE_MODE)
 
 
 def make_private_directory(path: str | os.PathLike[str]) -> None:
-    """Make a directory and its missing parents, each for its owner alone; one that exists stays as it is.
+    """Create a directory and its missing parents, for their owner only; an existing one is not changed.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     try:
         os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - called often, and a Path costs as much as the call
@@ -36,7 +36,7 @@ def make_private_directory(path: str | os.PathLike[str]) -> None:
 
 
 def make_private(directory: Path) -> None:
-    """Close a directory that exists to all but its owner, where it is ours to close."""
+    """Make an existing directory accessible to its owner only, if it is ours."""
     with contextlib.suppress(OSError):
         mode = directory.stat().st_mode
         if mode & _OTHERS:

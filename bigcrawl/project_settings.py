@@ -1,6 +1,6 @@
-"""Scrapy's settings that a project has set: adopted where the frontier can, else said to have no effect.
+"""Scrapy's settings that a project has set: adopted if the frontier can, else reported as having no effect.
 
-To add one: a line in `INSTEAD`, and the same in docs/differences.md.
+To add one, add a line to `INSTEAD` and to docs/differences.md.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ INSTEAD: Final = {
     "SCHEDULER_START_DISK_QUEUE": _QUEUES,
     "SCHEDULER_START_MEMORY_QUEUE": _QUEUES,
 }
-"""What to use instead of a setting of Scrapy's that has no effect."""
+"""What to use instead of one of Scrapy's settings that has no effect."""
 
 _DEFAULTS: Final = Settings()
-_AS_EVER: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}  # a value that is what is done anyhow
+_AS_EVER: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}  # a value that describes what is done anyway
 _SLOT_INSTEAD: Final = {
     "concurrency": INSTEAD["CONCURRENT_REQUESTS_PER_DOMAIN"],
     "jitter": _DELAY,
@@ -54,7 +54,7 @@ _SLOT_INSTEAD: Final = {
 
 
 def speak_of_unused(settings: BaseSettings) -> None:
-    """Say of each setting that the project has set and nobody looks at what to use instead."""
+    """Log what to use instead of each setting that the project has set without effect."""
     for name, instead in INSTEAD.items():
         as_ever = (_DEFAULTS.get(name), _AS_EVER.get(name))
         if is_set(settings, name) and settings.get(name) not in as_ever:
@@ -62,7 +62,7 @@ def speak_of_unused(settings: BaseSettings) -> None:
 
 
 def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
-    """Say what becomes of DOWNLOAD_DELAY, where the project has one."""
+    """Log what becomes of the project's DOWNLOAD_DELAY, if it has one."""
     delay = settings.get("DOWNLOAD_DELAY")
     if not is_set(settings, "DOWNLOAD_DELAY"):
         return
@@ -74,10 +74,10 @@ def speak_of_delay(settings: BaseSettings, host_delay_s: float) -> None:
 
 
 def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Return delay rules with those of DOWNLOAD_SLOTS, and say what becomes of each slot.
+    """Return the delay rules with those of DOWNLOAD_SLOTS added, and log what becomes of each slot.
 
     Raises:
-        ConfigError: a slot's delay is none.
+        ConfigError: a slot's delay is invalid.
     """
     found = dict(rules)
     for name, slot in settings.getdict("DOWNLOAD_SLOTS").items():
@@ -99,7 +99,7 @@ def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]
 
 
 def is_set(settings: BaseSettings, name: str) -> bool:
-    """Whether a project, a spider or a command line has set it."""
+    """Whether a project, a spider or the command line has set it."""
     return (settings.getpriority(name) or 0) > 0
 
 

@@ -1,4 +1,4 @@
-"""From what a project has set to a value in its setting's type and bounds, by the setting's row in the table.
+"""Converts the settings of a project to the type of their row in the table, and checks their bounds.
 
 An unknown name or a value out of bounds is a ConfigError that names the right one.
 """
@@ -22,7 +22,7 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 
 def read_values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, Any]:
-    """Return the value of every setting whose name begins with the prefix, its default where it is not set.
+    """Return the values, or defaults, of all settings whose name begins with the prefix.
 
     Raises:
         ConfigError: a value is of the wrong type or out of bounds.
@@ -32,7 +32,7 @@ def read_values(settings: Mapping[str, Any], prefix: str = PREFIX) -> dict[str, 
 
 
 def refuse_unknown(settings: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a name that is no setting of ours, though it looks like one."""
+    """Raise ConfigError for a name that begins with BIGCRAWL_ but is not a setting."""
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name not in BY_NAME:
             close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
@@ -41,7 +41,7 @@ def refuse_unknown(settings: Mapping[str, Any]) -> None:
 
 
 def _read(setting: Setting, raw: object) -> Any:
-    """Return the value in the setting's type, within its bounds; settings given as text are converted."""
+    """Return the value converted to the setting's type, within its bounds; text is parsed."""
     if raw is None:
         return setting.default
     try:
@@ -83,7 +83,7 @@ def _table(raw: Any) -> dict[str, dict[str, object]]:
 
 
 def _list(setting: Setting, raw: Any) -> list[str]:
-    """Several texts: a sequence of them, that in JSON, or a text: one with commas between, or the name of a file."""
+    """Read a list of strings: a sequence, the same in JSON, a string with commas, or the name of a file."""
     if isinstance(raw, str):
         raw = _list_of_text(setting, raw.strip())
     if not isinstance(raw, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in raw):
@@ -98,14 +98,14 @@ def _list_of_text(setting: Setting, text: str) -> Any:
         except ValueError:
             if setting.has_file:
                 raise
-            # An address of IPv6 with a port begins like that as well.
+            # An IPv6 address with a port also begins with a bracket.
     if setting.has_file:
         return _lines_of(setting, text) if text else []
     return text.split(",")
 
 
 def _lines_of(setting: Setting, path: str) -> list[str]:
-    """The lines of a file, without empty ones and what follows a `#` at their beginning or behind a blank."""
+    """Return the lines of a file without comments, which begin with a `#` at the start or after a blank."""
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, ValueError) as error:

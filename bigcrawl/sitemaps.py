@@ -1,4 +1,4 @@
-"""The URLs that a sitemap lists, read in slices and without a tree, so that none costs more than its bytes."""
+"""Reads the URLs of a sitemap, in slices and without a tree, at a cost linear in its bytes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SLICE_BYTES: Final = 1 << 20
-LOCATION_BYTES_MAX: Final = 8 << 10  # of what is read behind a slice's end
-EMPTY_MAX: Final = 10  # entries for each that may be taken
+LOCATION_BYTES_MAX: Final = 8 << 10  # read beyond a slice's end
+EMPTY_MAX: Final = 10  # entries inspected per allowed URL
 
 _find_root = re.compile(rb"<(?:[\w.-]++:)?+(urlset|sitemapindex)(?=[\s/>])").search
-# A comment, or a location; those of an entry's images and videos are no pages.
+# A comment, or a location; those of an entry's images and videos are not pages.
 _find_entries = re.compile(
     rb"<!--(?:[^-]++|-(?!->))*+|<(?:(?!image:|video:)[\w.-]++:)?+loc(?=[\s>])[^<>]*+>\s*+(<!\[CDATA\[)?+([^<\]]*+)"
 ).finditer
 
 
 def is_index(body: bytes) -> bool | None:
-    """Whether it lists sitemaps; None when it is no sitemap."""
+    """Return whether it lists sitemaps; None if it is not a sitemap."""
     root = _find_root(body, 0, SLICE_BYTES)
     return None if root is None else root[1] == b"sitemapindex"
 
 
 def locations(body: bytes, most: int) -> Iterator[list[str]]:
-    """Yield the locations of a sitemap as they are written, slice by slice; a list may be empty."""
+    """Yield the locations of a sitemap, unprocessed, slice by slice; a list may be empty."""
     if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         body = body.decode("utf-16", "replace").encode("utf-8", "replace")
     looks, at = EMPTY_MAX * most, 0

@@ -1,12 +1,11 @@
-"""Scrapy's downloader with two promises added, and most of its cost taken away.
+"""Scrapy's downloader with two promises added and most of its cost removed. Scrapy's setting `DOWNLOADER` installs it.
 
-The `DOWNLOADER` setting is Scrapy's public place for it. The promises: a fetch ends after
-BIGCRAWL_FETCH_DEADLINE whatever the server does, because a host whose node died is left alone for just that
-long; and it can be given up, because SIGTERM must not wait for a slow server.
+A fetch ends after BIGCRAWL_FETCH_DEADLINE whatever the server does, because the hosts of a dead node rest that long.
+It can also be aborted, because SIGTERM must not wait for a slow server.
 
-What the frontier handed out has its host's turn already: it needs none of Scrapy's slots and queues, and is
-fetched in one task, through the middlewares (middleware.py) to the project's download handlers. Everything
-else (media pipelines, a callback's `engine.download_async`, robots.txt) goes Scrapy's own way, slots and all.
+A request from the frontier already has its host's turn, so it needs none of Scrapy's slots and queues. It is fetched in
+one task, through the middlewares (middleware.py) to the project's download handlers. All other requests (media
+pipelines, a callback's `engine.download_async`, robots.txt) take Scrapy's own path with its slots.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ class Downloader(ScrapyDownloader):
         self.handlers: Any = LimitedHandlers(crawler, self.handlers)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
-        """Download through the middlewares; fires with a response, or with a request that takes its place."""
+        """Download through the middlewares; fires with a response, or with a request that replaces it."""
         self._frontier = self._frontier or frontier_of(self._crawler)
         if self._frontier is None or not self._frontier.is_handed_out(request):
             return super().fetch(request)
-        self.active.add(request)  # now, not when the task begins: the engine goes on handing out in this turn
+        self.active.add(request)  # now, not when the task starts: the engine may hand out more in this turn
         task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
         task.add_done_callback(lambda _: self.active.discard(request))
         return Deferred.fromFuture(task)
 
     def abort(self) -> int:
-        """Give up all running fetches; return how many there were."""
+        """Abort all running fetches; return how many there were."""
         return self.handlers.abort()  # type: ignore[no-any-return]
 
     def break_off(self) -> int:
-        """Give up the running fetches of the frontier, and go on; return how many there were."""
+        """Abort the frontier's running fetches, and go on; return how many there were."""
         return self.handlers.break_off()  # type: ignore[no-any-return]
 
     async def _fetch_now(self, frontier: Frontier, request: Request) -> Response | Request:
@@ -76,7 +75,7 @@ class Downloader(ScrapyDownloader):
             else:
                 result = await self._chain.run(self._transfer, request)
         except IgnoreRequest:
-            # Scrapy's middlewares refuse one redirect too many, and do not count it.
+            # Scrapy's middlewares refuse a redirect beyond the limit without counting it.
             if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.was_answered(request):
                 self._stats_buffer.inc_value("bigcrawl/limits/redirects")
             raise
@@ -85,7 +84,7 @@ class Downloader(ScrapyDownloader):
         return result
 
     async def _transfer(self, request: Request) -> Response:
-        """What Scrapy does between its queue and the download handler, without the queue."""
+        """Do what Scrapy does between its queue and the download handler, without the queue."""
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         send, spider = self._signalling.send, self._crawler.spider
         send(signals.request_reached_downloader, request=request, spider=spider)
@@ -98,7 +97,7 @@ class Downloader(ScrapyDownloader):
 
 
 class LimitedHandlers:
-    """The project's download handlers, with a deadline, an abort, and a report to the frontier."""
+    """The project's download handlers, with a deadline, abort, and reports to the frontier."""
 
     def __init__(self, crawler: Crawler, handlers: Any) -> None:
         self._crawler = crawler
@@ -109,7 +108,7 @@ class LimitedHandlers:
         self._aborted = False
 
     async def download_request_async(self, request: Request) -> Response:
-        """Download, unless the frontier refused it, and tell the frontier how it went."""
+        """Download unless the frontier refuses, and report the result to the frontier."""
         if "proxy" in request.meta:
             _note_proxy(request.meta["proxy"])
         frontier = frontier_of(self._crawler)
@@ -150,12 +149,12 @@ class LimitedHandlers:
             self._given_up.discard(task)
 
     def abort(self) -> int:
-        """Give up all running fetches, and refuse new ones."""
+        """Abort all running fetches, and refuse new ones."""
         self._aborted = True
         return self._give_up(list(self._running))
 
     def break_off(self) -> int:
-        """Give up the running fetches of the frontier."""
+        """Abort the frontier's running fetches."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return 0

@@ -1,9 +1,9 @@
-"""The download handler for http and https: libcurl for what a crawl mostly does, Scrapy's own for the rest.
+"""The download handler for http and https: libcurl for direct GETs, Scrapy's own handler for the rest.
 
-A direct GET takes a fifth of the CPU of Scrapy's default handler here, and broken servers are read as browsers
-read them. What a handler owes to a project is kept (reception.py): signals with StopDownload, sizes, data loss,
-Scrapy's own exceptions. Every other request (another method, a body, a proxy, a bound address, login in the
-URL, TLS settings of the project's own) goes to Scrapy's default handler, which does it well.
+With libcurl a direct GET takes a fifth of the CPU of Scrapy's default handler, and broken servers are read as browsers
+read them. The contract of a handler is kept (reception.py): signals with StopDownload, sizes, data loss, Scrapy's own
+exceptions. All other requests (another method, a body, a proxy, a bound address, credentials in the URL, the project's
+own TLS settings) go to Scrapy's default handler.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# With one of these of the project's own, https is Scrapy's.
+# If a project sets one of these, Scrapy's handler does https.
 _TLS_SETTINGS: Final = (
     "DOWNLOAD_VERIFY_CERTIFICATES",
     "DOWNLOADER_CLIENT_TLS_CIPHERS",
@@ -60,7 +60,7 @@ _TLS_SETTINGS: Final = (
     "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
     "DOWNLOADER_CLIENTCONTEXTFACTORY",
 )
-# Names that are not written as Scrapy's headers keep them; the same as Twisted's client writes.
+# Header names spelled otherwise than in Scrapy's headers; the same as in Twisted's client.
 _SPELLINGS: Final = {
     b"Content-Md5": b"Content-MD5",
     b"Dnt": b"DNT",
@@ -71,11 +71,11 @@ _SPELLINGS: Final = {
     b"X-Xss-Protection": b"X-XSS-Protection",
 }
 _PROXY_AUTHORIZATION: Final = b"Proxy-Authorization"
-_NOT_BY_ITSELF: Final = (b"Accept", b"User-Agent")  # sent by libcurl unless it is told not to
-_BROKEN_CHUNK: Final = "chunk"  # in what libcurl says of a body that is not framed as it should be
+_NOT_BY_ITSELF: Final = (b"Accept", b"User-Agent")  # sent by libcurl by default
+_BROKEN_CHUNK: Final = "chunk"  # in libcurl's message about a badly framed body
 CERTIFICATES_MAX: Final = 4_096
 SERVERS_REMEMBERED: Final = 4_096
-E_WEIRD_SERVER_REPLY: Final = 8  # a head that is none, as libcurl sees it
+E_WEIRD_SERVER_REPLY: Final = 8  # libcurl cannot parse the head
 
 
 class HttpDownloadHandler:
@@ -101,7 +101,7 @@ class HttpDownloadHandler:
         self._has_warned_of_dataloss = False
         self._scrapys: HTTP11DownloadHandler | None = None
         self._idle: list[pycurl.Curl] = []
-        self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request gets a new connection
+        self._lost: OrderedDict[str, None] = OrderedDict()  # servers whose next request needs a new connection
         self._odd: OrderedDict[str, None] = OrderedDict()  # servers that libcurl cannot read
         self._certificates: OrderedDict[str, Certificate] = OrderedDict()
         try:
@@ -140,22 +140,22 @@ class HttpDownloadHandler:
         )
 
     def _can_return(self, request: Request) -> bool:
-        """Whether the frontier takes the request back, for its host's next turn, and nobody hears of it."""
+        """Whether the frontier silently takes the request back for its host's next turn."""
         frontier = frontier_of(self._crawler)
         return frontier is not None and frontier.is_handed_out(request) and request.errback is None
 
     def _may_send(self, request: Request) -> bool:
-        """Whether the request may go out now, as far as the frontier knows."""
+        """Whether the frontier allows the request to be sent now."""
         frontier = frontier_of(self._crawler)
         return frontier is None or frontier.may_send(request)
 
     def _checked_address(self, request: Request) -> str:
-        """The address that the frontier checked for this very request; empty where it did not hand it out."""
+        """Return the address that the frontier checked for this request; empty if it is not the frontier's."""
         frontier = frontier_of(self._crawler)
         return frontier.address_of(request) if frontier is not None else ""
 
     def _truncates(self, request: Request) -> bool:
-        """Whether a part of the answer will do: not for files of media pipelines, which know nothing of flags."""
+        """Whether a truncated answer is acceptable: not for media pipelines, which ignore flags."""
         wanted = request.meta.get("download_truncate")
         if wanted is not None:
             return bool(wanted)
@@ -171,13 +171,13 @@ class HttpDownloadHandler:
         return await self._scrapys.download_request(request)
 
     def _header_lines(self, request: Request) -> list[bytes] | None:
-        """The request's headers in order, each value a line; None for values that break their line."""
+        """Return the request's header lines in order; None if a value contains a line break."""
         lines = []
         for name, values in dict.items(request.headers):
             if name == _PROXY_AUTHORIZATION:
                 continue
             spelled = _SPELLINGS.get(name, name)
-            # libcurl takes a name with a semicolon for one that has no value.
+            # For libcurl, a name followed by a semicolon has an empty value.
             lines += [spelled + b": " + value if value else spelled + b";" for value in values]
         lines += [name + b":" for name in _NOT_BY_ITSELF if not dict.get(request.headers, name)]
         joined = b"".join(lines)
@@ -218,7 +218,7 @@ class HttpDownloadHandler:
         except pycurl.error as failed:
             error = failed
         self._reuse.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))
-        peer = curl.getinfo(pycurl.PRIMARY_IP) or reception.peer  # libcurl may forget whom it broke off with
+        peer = curl.getinfo(pycurl.PRIMARY_IP) or reception.peer  # libcurl may forget the peer of an aborted transfer
         certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         _forget(curl)
@@ -232,7 +232,7 @@ class HttpDownloadHandler:
                 self._count_limit(reception.limit)
 
     def _judge(self, error: pycurl.error, system_error: int, reception: Reception) -> None:
-        """Raise what a transfer's failure is in Scrapy's words; return where the answer counts all the same."""
+        """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway."""
         code, message = error.args
         request = reception.request
         if reception.error is not None:
@@ -255,12 +255,12 @@ class HttpDownloadHandler:
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             raise CannotResolveHostError(message) from error
         if code == E_WEIRD_SERVER_REPLY:
-            # The next try, and all later requests of this server, go through Scrapy's handler.
+            # The next try and all later requests to this server use Scrapy's handler.
             _remember(self._odd, urlparse_cached(request).netloc)
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
     def _dataloss(self, request: Request, error: pycurl.error) -> str:
-        """The flag of a response that is not whole; raises where such a one counts as failed."""
+        """Return the flag of an incomplete response; raise if it counts as failed."""
         if not request.meta.get("download_fail_on_dataloss", self._fails_on_dataloss):
             return "dataloss"
         if not self._has_warned_of_dataloss:
@@ -273,7 +273,7 @@ class HttpDownloadHandler:
         raise ResponseDataLossError(error.args[1]) from error
 
     def _certificate(self, curl: pycurl.Curl, netloc: str) -> Certificate | None:
-        """The server's certificate; libcurl tells it of a new connection only, so it is kept by host and port."""
+        """Return the server's certificate. libcurl reports it for new connections only, so it is cached."""
         chain = curl.getinfo(pycurl.INFO_CERTINFO)
         pem = next((value for name, value in chain[0] if name == "Cert"), None) if chain else None
         if pem is not None:
@@ -284,13 +284,13 @@ class HttpDownloadHandler:
 
 
 def _new_curl(connection_age_s: float) -> Any:
-    """A handle with what all requests have in common."""
+    """Create a handle with the options common to all requests."""
     curl = pycurl.Curl()
     curl.setopt(pycurl.MAXLIFETIME_CONN, math.ceil(connection_age_s))
     curl.setopt(pycurl.NOSIGNAL, 1)
     curl.setopt(pycurl.PATH_AS_IS, 1)
     curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
-    curl.setopt(pycurl.PROXY, "")  # whatever the environment says: Scrapy's middleware reads it
+    curl.setopt(pycurl.PROXY, "")  # ignore the environment, which Scrapy's middleware reads
     curl.setopt(pycurl.SSL_VERIFYPEER, 0)
     curl.setopt(pycurl.SSL_VERIFYHOST, 0)
     curl.setopt(pycurl.OPT_CERTINFO, 1)
@@ -298,33 +298,33 @@ def _new_curl(connection_age_s: float) -> Any:
 
 
 def _remember(servers: OrderedDict[str, None], netloc: str) -> None:
-    """Note a server; the one noted first is forgotten when there are too many."""
+    """Remember a server; drop the oldest if there are too many."""
     servers[netloc] = None
     if len(servers) > SERVERS_REMEMBERED:
         servers.popitem(last=False)
 
 
 def _forget(curl: Any) -> None:
-    """Let go of the last answer: an idle handle must not keep a page."""
+    """Release the last answer: an idle handle must not keep a page in memory."""
     for callback in (pycurl.HEADERFUNCTION, pycurl.WRITEFUNCTION, pycurl.PREREQFUNCTION):
         curl.setopt(callback, _nothing)
 
 
 def _nothing(*_what: object) -> None:
-    """What an idle handle calls."""
+    """Ignore the data: the callback of an idle handle."""
 
 
 def _aim(curl: Any, url: str, address: str, lines: list[bytes]) -> None:
-    """Set what a request has of its own; the address that was checked is the one that is connected to."""
+    """Set a request's own options; the checked address is the one connected to."""
     curl.setopt(pycurl.URL, url)
-    # The bytes of the request line: libcurl would write escapes anew.
+    # The exact bytes of the request line: libcurl would change escapes.
     curl.setopt(pycurl.REQUEST_TARGET, _target(url))
     curl.setopt(pycurl.HTTPHEADER, lines)
     curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
 
 
 def _target(url: str) -> str:
-    """Path and query of a URL without a fragment; the path is at least a slash."""
+    """Return path and query of a URL without a fragment; the path is at least a slash."""
     rest = url[url.index("//") + 2 :]
     slash, mark = rest.find("/"), rest.find("?")
     if slash >= 0 and not 0 <= mark < slash:

@@ -1,7 +1,7 @@
-"""What comes in of one answer, and what Scrapy makes of it: limits, signals, losses, the response.
+"""Receives one answer and builds Scrapy's response: limits, signals, data loss.
 
-libcurl calls `header` with each line of a head and `body` with each piece of the body. Neither may raise
-through C: what goes wrong is kept in `error`, and the transfer broken off.
+libcurl calls `header` with each header line and `body` with each piece of the body. Neither may raise through C code:
+an error is stored in `error`, and the transfer is aborted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Of the connection and not of the answer; Scrapy's default handler shows them to nobody either.
+# Headers of the connection; Scrapy's default handler removes them too.
 _HOP_BY_HOP: Final = frozenset(
     {b"Connection", b"Keep-Alive", b"Proxy-Connection", b"Te", b"Trailers", b"Transfer-Encoding", b"Upgrade"}
 )
 _BODYLESS: Final = frozenset({204, 304})
-BREAK_OFF: Final = 0  # a callback that says it took nothing ends its transfer
+BREAK_OFF: Final = 0  # a callback that consumes 0 bytes aborts its transfer
 _SWITCHING = 101
-# Flags of a response of which the rest was not waited for; the WARC pipeline knows them.
+# Flags of truncated responses; the WARC pipeline knows them.
 TRUNCATED: Final = "truncated"
 TRUNCATED_BY_TIME: Final = "truncated-time"
 _SEND: Final[int] = pycurl.PREREQFUNC_OK
@@ -45,11 +45,11 @@ _DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
 
 
 class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
-    """An answer whose head is beyond a limit; said once in a line, where Scrapy would log a traceback."""
+    """An answer's headers exceed a limit. Logged in one line, where Scrapy would log a traceback."""
 
 
 class Reception:
-    """One answer on its way in."""
+    """An answer being received."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class Reception:
         self.protocol = "HTTP/1.1"
         self.headers: dict[bytes, list[bytes]] = {}
         self.is_head_whole = False
-        self.is_lost = False  # with its connection, before any answer
-        self.is_late = False  # it might not be sent any more
+        self.is_lost = False  # the connection was lost before any answer
+        self.is_late = False  # the request may no longer be sent
         self.error: Exception | None = None
         self.stopped: StopDownload | None = None
         self.flags: list[str] = []
-        self.limit = ""  # the one that ended the transfer, as `bigcrawl.stats` names it
+        self.limit = ""  # the limit that ended the transfer, as named in `bigcrawl.stats`
         self._signalling = signalling
         self._spider = spider
         self._maxsize = maxsize
@@ -86,16 +86,16 @@ class Reception:
         self._headers_left = limits.headers_max
         self._is_heard = signalling.is_heard(signals.bytes_received)
         self._sent = False
-        self.peer = ""  # whom the request was sent to
+        self.peer = ""  # address that the request was sent to
         self._started = monotonic()
         self._chunks: list[bytes] = []
         self._size = 0
 
     def sending(self, peer: str = "", *_rest: object) -> int:
-        """The connection is there, and the request is about to be sent: not when that took too long.
+        """Decide, once the connection is open, whether the request may be sent: not if that took too long.
 
-        Nor for the second time, when a kept connection turned out to be dead: the server may have had it the first
-        time, and the host's delay would not be kept.
+        Nor a second time, after a reused connection turned out to be dead: the server may have received the first
+        request, and the host's delay would be broken.
         """
         self.peer = peer
         self.is_late = self._may_send is not None and not self._may_send(self.request)
@@ -104,7 +104,7 @@ class Reception:
         return _DO_NOT_SEND if self.is_lost or self.is_late else _SEND
 
     def header(self, line: bytes) -> int | None:
-        """Take a line of the head, its end included."""
+        """Receive a header line, line end included."""
         try:
             self._count_header(line)
             if self.is_head_whole:
@@ -115,7 +115,7 @@ class Reception:
             return BREAK_OFF
 
     def body(self, chunk: bytes) -> int | None:
-        """Take a piece of the body."""
+        """Receive a piece of the body."""
         try:
             return self._take_chunk(chunk)
         except Exception as error:  # noqa: BLE001 - it is raised again where it can be
@@ -123,7 +123,7 @@ class Reception:
             return BREAK_OFF
 
     def cut_off(self) -> bool:
-        """Let what has come be all there is, since time is up; whether that may be, and is worth a response."""
+        """Truncate the answer because time is up; return whether that is allowed and leaves a response."""
         self._meet_limit("time")
         if not (self._truncates and self._chunks):
             return False
@@ -132,14 +132,14 @@ class Reception:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the rest of the body was not waited for, because it is too large."""
+        """Whether the body was truncated because it is too large."""
         return TRUNCATED in self.flags
 
     def response(self, peer: str, certificate: Any) -> Response:
-        """What has come, as a response.
+        """Build the response.
 
         Raises:
-            StopDownload: a receiver stopped the download and wants it to count as failed.
+            StopDownload: a signal receiver stopped the download and wants it to fail.
         """
         headers = self._shown_headers()
         body = b"".join(self._chunks)
@@ -160,14 +160,14 @@ class Reception:
             ip_address=_address(peer) if peer else None,
             protocol=self.protocol,
         )
-        response.headers = headers  # the constructor would copy them, name by name
+        response.headers = headers  # the constructor would copy them one by one
         if self.stopped is not None and self.stopped.fail:
             self.stopped.response = response
             raise self.stopped
         return response
 
     def _shown_headers(self) -> Headers:
-        """The answer's headers without the connection's, and with one true length or none."""
+        """Return the answer's headers without the connection's, and with at most one, correct, length."""
         shown = {name: values for name, values in self.headers.items() if name not in _HOP_BY_HOP}
         if b"Transfer-Encoding" in self.headers:
             shown.pop(b"Content-Length", None)
@@ -181,7 +181,7 @@ class Reception:
         self.limit = reason
 
     def _count_header(self, line: bytes) -> None:
-        """Hold all lines of all heads, and those behind the body, to their limits: none of them may be endless."""
+        """Check the limits on all header lines, trailers included, so that none can be endless."""
         self._header_bytes_left -= len(line)
         self._headers_left -= 1
         if self._header_bytes_left < 0:
@@ -213,7 +213,7 @@ class Reception:
         return None
 
     def _status_in(self, rest: bytes) -> int:
-        """The status of a status line: three digits."""
+        """Parse the status of a status line: three digits."""
         written = rest.lstrip(b" ").partition(b" ")[0]
         if len(written) != 3 or not written.isdigit() or written < b"100":
             raise DownloadFailedError(f"{self.request.url} answers with a status that is none: {written[:20]!r}")
@@ -242,7 +242,7 @@ class Reception:
         return None
 
     def _take_last(self, chunk: bytes) -> int:
-        """Take what there is room for; the body ends here."""
+        """Keep the bytes that fit; the body ends here."""
         chunk = chunk[: self._maxsize - self._size]
         self._chunks.append(chunk)
         self._size += len(chunk)
@@ -265,7 +265,7 @@ class Reception:
             self._warnsize = 0
 
     def _is_stopped(self, signal: object, **fields: Any) -> bool:
-        """Send a signal; whether one of its receivers wants no more of this answer."""
+        """Send a signal; return whether a receiver stops the download."""
         for _, result in self._signalling.send(signal, request=self.request, spider=self._spider, **fields):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
                 self.stopped = result.value
@@ -273,7 +273,7 @@ class Reception:
         return False
 
     def _ends_with_connection(self) -> bool:
-        """Whether only the connection's end says where the body ends, so that nobody knows if it is whole."""
+        """Whether the body ends with the connection, so that its completeness is unknown."""
         framed = b"Content-Length" in self.headers or b"Transfer-Encoding" in self.headers
         return not framed and self.status not in _BODYLESS and self.stopped is None and self.protocol < "HTTP/2"
 
@@ -285,7 +285,7 @@ def _title(name: bytes) -> bytes:
 
 @lru_cache(256)
 def _kind_by_type(content_type: bytes | None, content_encoding: bytes | None) -> Callable[..., Response] | None:
-    """The class of a response whose headers settle it; None when its URL or body must be looked at."""
+    """Return the response class if the headers decide it; None if the URL or body must be inspected."""
     if content_type is None:
         return None
     named = {b"Content-Type": content_type}

@@ -1,4 +1,4 @@
-"""Where a download connects to: the address that the frontier resolved and checked."""
+"""The address that a download connects to, as resolved and checked by the frontier."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bigcrawl.scheduler.adapter.registry import refusal
 
 
 async def address_of(host: str) -> str:
-    """The one address of a name or a literal, from the cache that the frontier filled.
+    """Return the address of a name or a literal, from the frontier's cache.
 
     Raises:
-        CannotResolveHostError: there is none, or it lies in a closed range.
+        CannotResolveHostError: there is none, or it is closed.
     """
     name = host.rstrip(".").lower()
     try:

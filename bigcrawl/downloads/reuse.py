@@ -1,7 +1,7 @@
-"""How long one connection is used: so many requests, so many seconds.
+"""Limits on the use of one connection: number of requests, and age.
 
-libcurl keeps to the age by itself; requests it does not count. They are counted here by host and port, which is
-by connection as long as a server has one at a time; with BIGCRAWL_HOST_CONNECTIONS above 1 they share a count.
+libcurl enforces the age but does not count requests. They are counted here by host and port, which means by connection
+as long as a server has one at a time. With BIGCRAWL_HOST_CONNECTIONS above 1, connections share a count.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVERS_MAX: Final = 4_096
-"""As many as connections are kept open; a server that was forgotten begins a new count."""
+"""As many as connections kept open. A server that is dropped starts a new count."""
 
 
 class Reuse:
-    """Counts the requests of each server's connection, and says which limit ended one.
+    """Counts the requests of each server's connection, and reports which limit ended it.
 
-    Cost: 0.5 us a request.
+    Cost: 0.5 us per request.
     """
 
     def __init__(
@@ -34,18 +34,18 @@ class Reuse:
         self._age_max_s = age_max_s
         self._meet_limit = meet_limit
         self._now = now
-        self._used: OrderedDict[str, tuple[int, float]] = OrderedDict()  # requests, and when it was opened
+        self._used: OrderedDict[str, tuple[int, float]] = OrderedDict()  # server -> requests, time of opening
 
     def __repr__(self) -> str:
         return f"<Reuse servers={len(self._used)}>"
 
     def is_last(self, netloc: str) -> bool:
-        """Whether the next request of the server is to be the last of its connection."""
+        """Whether the next request to the server must be the last on its connection."""
         used = self._used.get(netloc)
         return (used[0] if used else 0) + 1 >= self._requests_max
 
     def note(self, netloc: str, *, is_last: bool, is_new: bool) -> None:
-        """Note a request that was made, `is_last` as asked before, and whether a connection was opened for it."""
+        """Record a request, with the result of `is_last` for it, and whether it opened a connection."""
         used = self._used.pop(netloc, None)
         if is_new and used is not None and self._now() - used[1] > self._age_max_s:
             self._meet_limit("connection-age")

@@ -1,4 +1,4 @@
-"""Scrapy's signals at less cost where nobody listens, which is nearly everywhere."""
+"""Scrapy's signals, cheaper if nothing is connected, which is nearly always."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 class Signalling:
     """Sends a crawler's signals.
 
-    Cost: 1 us for a signal without receivers, where `send_catch_log` takes 7 us; with one, no more than that.
+    Cost: 1 us for a signal without receivers, where `send_catch_log` takes 7 us; with receivers no more than that.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     def is_heard(self, signal: object) -> bool:
-        """Whether anybody is connected to the signal, now."""
+        """Whether the signal has receivers now."""
         crawler = self._crawler
         return bool(
             getReceivers(crawler, signal)
@@ -31,5 +31,5 @@ class Signalling:
         )
 
     def send(self, signal: object, **fields: Any) -> list[tuple[Any, Any]]:
-        """As `crawler.signals.send_catch_log`: (receiver, what it returned, or a Failure) of each receiver."""
+        """Like `crawler.signals.send_catch_log`: return (receiver, result or Failure) of each receiver."""
         return self._crawler.signals.send_catch_log(signal, **fields) if self.is_heard(signal) else []

@@ -1,9 +1,9 @@
-"""libcurl's transfers on the asyncio loop: many at once, none with a thread.
+"""libcurl transfers on the asyncio loop: many at once, without threads.
 
-libcurl says which sockets it waits for and when it wants to be woken; the loop tells it what happened. It keeps
-connections open for the next transfer to the same host, and closes the one that was idle longest when there
-are too many. To find that one it looks at all of them, a millisecond for 4,096, and in a broad crawl with nearly
-every page: so there are several pools, each with a part of the hosts.
+libcurl reports which sockets it waits for and when to wake it; the loop reports events back. libcurl keeps connections
+open for the next transfer to the same host, and closes the one idle longest if there are too many. To find that one it
+scans all of them, a millisecond for 4,096, which in a broad crawl would happen with nearly every page. Therefore hosts
+are divided among several pools.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from typing import Final
 
 import pycurl
 
-# A broad crawl leaves an open connection behind with nearly every page: at 1,000 pages/s, more than a process
-# may have.
+# A broad crawl leaves an open connection behind with nearly every page: at 1,000 pages/s that exceeds a process' limit.
 IDLE_MAX: Final = 4_096
 POOLS: Final = 16
-UNLIMITED: Final = 1 << 20  # files, where the system sets no limit
+UNLIMITED: Final = 1 << 20  # open files, if the system sets no limit
 
 
 class Transfers:
-    """Runs transfers; made inside the loop it works on.
+    """Runs transfers; created inside the event loop that it uses.
 
-    Cost: 70 us of CPU for a page of 21 KB over a connection that is open.
+    Cost: 70 us of CPU for a page of 21 KB over an open connection.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._watched: dict[int, _Pool] = {}
-        # One for all sockets: the loop is told of it once, and not of each socket with every transfer.
+        # One epoll for all sockets, registered with the loop once, instead of each socket with every transfer.
         self._poll = select.epoll()
         self._loop.add_reader(self._poll.fileno(), self._see)
         idle_max = max(1, min(IDLE_MAX, raise_file_limit() // 2) // POOLS)
@@ -44,15 +43,15 @@ class Transfers:
 
     @property
     def running(self) -> int:
-        """Transfers under way."""
+        """The number of running transfers."""
         return sum(len(pool.running) for pool in self._pools)
 
     async def run(self, curl: pycurl.Curl, server: str = "") -> None:
-        """Carry out a transfer; one that is cancelled is broken off, its connection closed.
+        """Carry out a transfer. Cancelling aborts it and closes its connection.
 
         Args:
             curl: the handle, ready.
-            server: host and port that it goes to; transfers to the same ones share connections.
+            server: host and port; transfers to the same server share connections.
 
         Raises:
             pycurl.error: it failed: (code, message).
@@ -60,17 +59,17 @@ class Transfers:
         await self._pools[hash(server) % POOLS].run(curl)
 
     def close(self) -> None:
-        """Close all connections; nothing may be running."""
+        """Close all connections; no transfer may be running."""
         for pool in self._pools:
             pool.close()
         self._loop.remove_reader(self._poll.fileno())
         self._poll.close()
 
     def _watch(self, number: int, what: int, fd: int, _multi: object, _data: object) -> None:
-        """libcurl wants to know other things of a socket than before."""
+        """Change the events that libcurl waits for on a socket."""
         if what == pycurl.POLL_REMOVE:
             if self._watched.pop(fd, None) is not None:
-                with suppress(OSError):  # closed already, and so forgotten already
+                with suppress(OSError):  # closed already, and so unregistered
                     self._poll.unregister(fd)
             return
         events = (select.EPOLLIN if what & pycurl.POLL_IN else 0) | (select.EPOLLOUT if what & pycurl.POLL_OUT else 0)
@@ -81,11 +80,11 @@ class Transfers:
         self._watched[fd] = self._pools[number]
 
     def _see(self) -> None:
-        """Sockets are ready: let libcurl work with each, and see what ended by it."""
+        """Let libcurl handle the ready sockets, and finish the transfers that ended."""
         touched = set()
         for fd, events in self._poll.poll(0):
             pool = self._watched.get(fd)
-            if pool is None:  # closed by what was done for one before it
+            if pool is None:  # closed while an earlier socket was handled
                 continue
             ready = pycurl.CSELECT_IN if events & (select.EPOLLIN | select.EPOLLHUP) else 0
             ready |= pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0
@@ -96,7 +95,7 @@ class Transfers:
 
 
 class _Pool:
-    """Connections of a part of the hosts, and the transfers over them."""
+    """The connections of some of the hosts, and the transfers over them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, watch: object, idle_max: int) -> None:
         self.running: dict[pycurl.Curl, asyncio.Future[None]] = {}
@@ -128,13 +127,13 @@ class _Pool:
             self._timer = self._loop.call_later(wait_ms / 1000, self._wake)
 
     def _wake(self) -> None:
-        """The time has come that libcurl asked for."""
+        """Handle libcurl's timer."""
         self._timer = None
         self.multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self.end_all()
 
     def end_all(self) -> None:
-        """See which transfers have ended."""
+        """Finish the transfers that have ended."""
         left = 1
         while left:
             left, succeeded, failed = self.multi.info_read()
@@ -154,7 +153,7 @@ class _Pool:
 
 
 def raise_file_limit() -> int:
-    """Let the process open as many files as it may, and return their number."""
+    """Raise the process' limit on open files to the maximum, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = UNLIMITED

@@ -1,8 +1,8 @@
-"""What the parts that work without the frontier share: when they step aside, and how they find each other.
+"""Shared by the parts that work without the frontier: when they disable themselves, and how they find each other.
 
-A part that has no place in a crawl must do no harm there. With the add-on the frontier does its work, so it is off,
-and a second one of its kind is off as well; without the asyncio reactor it cannot work, and a politeness that is
-silently missing would be worse than no crawl.
+With the add-on the frontier does their work, so each part disables itself; so does a second part of the same kind.
+Without the asyncio reactor a part cannot work and ends the start: silently missing politeness would be worse than no
+crawl.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-_URL_BYTES_MAX = 1 << 20  # how long a URL may be is Scrapy's business here
+_URL_BYTES_MAX = 1 << 20  # here Scrapy decides how long a URL may be
 
 _there: WeakKeyDictionary[Crawler, set[str]] = WeakKeyDictionary()
 _throttles: WeakKeyDictionary[Crawler, ref[Throttle]] = WeakKeyDictionary()
 
 
 class Throttle(Protocol):
-    """The part that keeps hosts and servers apart, as the others ask it; `throttle.ThrottleMiddleware`."""
+    """The throttle (`throttle.ThrottleMiddleware`) as the other parts see it."""
 
     @property
     def connections(self) -> int:
-        """How many fetches of one host may run at a time."""
+        """The limit on concurrent fetches from one host."""
 
     def now_ms(self) -> int:
         """The clock of `due_ms`."""
 
     def due_ms(self, host: str) -> int | None:
-        """From when on a request of the host would not have to wait; None while the host is busy."""
+        """Return when the host is due; None while it is busy."""
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Keep the Crawl-delay of a host's robots.txt from now on."""
+        """Apply the Crawl-delay of a host's robots.txt from now on."""
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Let a host rest at least until then, on the boot clock."""
+        """Make a host rest at least until then, on the boot clock."""
 
 
 def claim_place(crawler: Crawler, part: str, instead: str) -> None:
-    """Take the crawler's one place for a part.
+    """Register a part as the crawler's only one of its kind.
 
     Args:
-        crawler: whose part it is.
+        crawler: the part's crawler.
         part: its name, as users know it.
-        instead: what does its work where the frontier is.
+        instead: what does its work when the frontier is active.
 
     Raises:
-        NotConfigured: the frontier is there, or another one of the same part.
+        NotConfigured: the frontier is active, or a part of the same kind is registered.
         ConfigError: there is no asyncio reactor.
     """
     if has_frontier(crawler):
@@ -78,23 +78,23 @@ def has_frontier(crawler: Crawler) -> bool:
     """Whether the crawler's requests go to bigcrawl's scheduler."""
     from bigcrawl.scheduler.scheduler import Scheduler
 
-    # Not issubclass: Scrapy's schedulers take everything for one that has the same methods.
+    # Not issubclass: Scrapy's base scheduler accepts any class with the same methods.
     return Scheduler in load_object(crawler.settings["SCHEDULER"]).__mro__
 
 
 def register_throttle(crawler: Crawler, throttle: Throttle) -> None:
-    """Make `throttle` the one that the crawler's other parts talk to."""
+    """Make `throttle` available to the crawler's other parts."""
     _throttles[crawler] = ref(throttle)
 
 
 def throttle_of(crawler: Crawler) -> Throttle | None:
-    """The crawler's throttle; None when it has none."""
+    """Return the crawler's throttle, if it has one."""
     found = _throttles.get(crawler)
     return found() if found else None
 
 
 def canonical_of(url: str) -> str | None:
-    """The canonical form of a request's URL; None for one that is not http or https.
+    """Return the canonical form of a request's URL; None if it is not http or https.
 
     Raises:
         UrlError: its host or port cannot be read.
@@ -108,7 +108,7 @@ def canonical_of(url: str) -> str | None:
 
 
 def host_of_url(url: str) -> str | None:
-    """The host a request is for; None where there is nothing to be polite to."""
+    """Return the host of a URL; None if it has none to be polite to."""
     try:
         canonical = canonical_of(url)
     except UrlError:
@@ -117,18 +117,18 @@ def host_of_url(url: str) -> str | None:
 
 
 class PutBack:
-    """Requests that wait for their host when the crawl is stopped: back to the scheduler, which may keep them."""
+    """Returns requests that wait for their host to the scheduler when the crawl stops."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._probe = EngineProbe(crawler)
         self._given: WeakSet[Request] = WeakSet()
 
     def is_closing(self) -> bool:
-        """Whether the spider is being closed: nobody must wait any longer."""
+        """Whether the spider is being closed, so that nothing may wait any longer."""
         return self._probe.is_closing()
 
     def put_back(self, request: Request) -> Request:
-        """Return what a downloader middleware returns so that the scheduler gets the request again.
+        """Return what a downloader middleware must return to send the request back to the scheduler.
 
         Raises:
             FetchAbortedError: it did not come from the scheduler (`engine.download_async`).

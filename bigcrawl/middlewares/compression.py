@@ -1,12 +1,12 @@
-"""Scrapy's HttpCompressionMiddleware, held to limits that a bomb does not pass.
+"""Scrapy's HttpCompressionMiddleware with limits against decompression bombs.
 
-Scrapy unpacks a body up to DOWNLOAD_MAXSIZE, as many times as the answer names encodings. Here it may also not grow
-by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor be packed more often than BIGCRAWL_ENCODINGS_MAX. What is refused
-is counted by reason, no spider sees it, and its URL ends as `error:too-large`; its WARC record has it as it came. What
-is not packed as its head says, on which Scrapy's fails with a traceback, is counted and seen by no spider either.
+Scrapy decompresses a body up to DOWNLOAD_MAXSIZE, through all encodings that the answer names. Here the body may also
+not grow by more than BIGCRAWL_DECOMPRESSION_RATIO_MAX, nor have more encodings than BIGCRAWL_ENCODINGS_MAX. A refused
+body is counted by reason, its URL ends as `error:too-large`, and the spider does not see it; the WARC record has it as
+received. The same happens to a body that is not encoded as its header says, on which Scrapy's middleware raises.
 
-This overrides `_handle_encoding` and `_decode`, which Scrapy does not document; a release that renames them leaves
-Scrapy's own limit in force, and a test fails.
+This overrides `_handle_encoding` and `_decode`, which Scrapy does not document. If a release renames them, Scrapy's own
+limit remains in force, and a test fails.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 FREE_BYTES: Final = 1 << 20
-"""A body that is no larger when it is unpacked is no bomb, however small it was."""
+"""A body that stays within this size is not a bomb, however small it was."""
 
 
 GZIP_MEMBERS_MAX: Final = 4_096
-"""Parts of a gzip file, each of which costs 6 us, however small it is."""
+"""Members of a gzip file. Each costs 6 us, however small."""
 
-GZIP_FREE_BYTES: Final = 64 << 10  # has no more of them
+GZIP_FREE_BYTES: Final = 64 << 10  # a smaller file cannot have more members
 _GZIP: Final = b"\x1f\x8b\x08"
 
 
 class BodyRefusedError(IgnoreRequest):
-    """A body that is not unpacked, for a limit of ours."""
+    """A body is not decompressed because it exceeds a limit."""
 
 
 class CompressionMiddleware(HttpCompressionMiddleware):
-    """See the module. Works without the frontier too; then an unpacked body is refused all the same."""
+    """See the module. It works without the frontier too."""
 
     def __init__(self, *, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
@@ -61,10 +61,10 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Unpack the body.
+        """Decompress the body.
 
         Raises:
-            IgnoreRequest: it is larger, or packed otherwise, than the limits allow, or than it says itself.
+            IgnoreRequest: the body exceeds a limit, or is not encoded as its header says.
         """
         if b"Content-Encoding" not in response.headers:
             return response

@@ -1,9 +1,8 @@
-"""The reactor's resolver on the frontier's DNS cache: `TWISTED_DNS_RESOLVER`, set by the add-on.
+"""The reactor's resolver, based on the frontier's DNS cache: `TWISTED_DNS_RESOLVER`, set by the add-on.
 
-A name resolves to one address, the one whose range was checked and whose server's gate was passed. A name
-that comes here unasked (a project's own connections) is looked up and checked in the same way; the operator's
-proxies are looked up only.
-Where there is no frontier (`scrapy shell http://localhost/`), no range is closed.
+A name resolves to the one address that the frontier has checked and whose server gate was passed. Other names (of a
+project's own connections) are looked up and checked in the same way. The operator's proxies are looked up without a
+check. Without a frontier (`scrapy shell http://localhost/`) no address is closed.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ if TYPE_CHECKING:
 
 @implementer(IHostResolution)
 class Resolution:
-    """One look-up under way."""
+    """A running look-up."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def cancel(self) -> None:
-        """Twisted's endpoint stops listening; the cache keeps the answer for the next one."""
+        """Stop reporting to Twisted's endpoint; the cache still keeps the answer."""
 
 
 @implementer(IHostnameResolver)
 class Resolver:
-    """Answers the reactor from the cache that the frontier filled."""
+    """Answers the reactor from the frontier's cache."""
 
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
 
     @classmethod
     def from_crawler(cls, crawler: Any, reactor: Any) -> Self:
-        """Make the resolver by the process' settings; a crawl's own come later, and count if they differ."""
-        with suppress(ConfigError):  # the add-on says what is wrong, in one line
+        """Create the resolver with the process' settings; a crawl's own settings replace them later."""
+        with suppress(ConfigError):  # the add-on reports the error in one line
             choose_dns(read_dns(crawler.settings))
         return cls(reactor)
 
@@ -56,7 +55,7 @@ class Resolver:
         """Take over the reactor's name resolution.
 
         Raises:
-            ConfigError: it is not the asyncio reactor, and nobody would answer.
+            ConfigError: it is not the asyncio reactor, on which no look-up would finish.
         """
         if not is_asyncio_reactor_installed():
             raise ConfigError(
@@ -73,7 +72,7 @@ class Resolver:
         addressTypes: Any = None,  # noqa: N803 - Twisted's name
         transportSemantics: str = "TCP",  # noqa: N803 - Twisted's name
     ) -> Resolution:
-        """Tell the receiver the name's one address, or none."""
+        """Pass the name's address, if any, to the receiver."""
         resolution = Resolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
         known = shared_dns().peek(hostName, GRACE_MS)
@@ -91,7 +90,7 @@ class Resolver:
         self._answer(receiver, self._open(host, found), port)
 
     def _open(self, host: str, found: list[str]) -> list[str]:
-        """The addresses, if they may be connected to: by the crawls' rules, but for the operator's own proxies."""
+        """Return the addresses if connections to them are allowed; the operator's proxies always are."""
         return found if is_proxy(host) or not refusal(found) else []
 
     def _answer(self, receiver: Any, found: list[str], port: int) -> None:

@@ -1,9 +1,9 @@
-"""The resolver that refuses the operator's own network, without the frontier.
+"""A resolver that protects the operator's own network, without the frontier.
 
     TWISTED_DNS_RESOLVER = "bigcrawl.middlewares.dns_guarded.GuardedResolver"
 
-Where the frontier is, `Resolver` does the same by its rules. Here a host that resolves to a closed range has no
-address: its requests fail as those to a name that does not exist, and the log says why. That goes for a proxy too.
+With the frontier, `Resolver` does the same. Here a host that resolves to a closed address has no address: its requests
+fail like those to a name that does not exist, and the log says why. This applies to proxies too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class GuardedResolver(Resolver):
         super()._answer(receiver, [] if reason else list(found), port)
 
     def _tell(self, found: Sequence[str], reason: str) -> None:
-        """Say it once aloud, and then as a detail."""
+        """Log a refusal: the first as a warning, later ones at DEBUG."""
         logger.log(
             logging.DEBUG if self._has_told else logging.WARNING,
             "%(found)s is refused: %(reason)s; BIGCRAWL_ALLOW_PRIVATE_ADDRESSES opens it, "

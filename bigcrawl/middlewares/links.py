@@ -1,7 +1,7 @@
-"""Spider output to the frontier (steps 1 and 2): `Links` become queued URLs without a Request each.
+"""Passes spider output to the frontier (steps 1 and 2): `Links` become queued URLs without a Request each.
 
-Here, and only here, a spider may be made to wait: while the outbox is full, `process_start` and
-`process_spider_output` are awaited. Start requests run on one node at a time, and once in a crawl's life.
+This is the only place where a spider waits for the frontier: while the outbox is full, `process_start` and
+`process_spider_output` wait. Start requests run on one node at a time, and once in a crawl's life.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ logger = logging.getLogger(__name__)
 
 _HOSTS_REMEMBERED = 1 << 14
 PORTION = 1_000
-"""URLs of a batch that are offered at a time: 10 ms of the loop at most."""
+"""URLs of a batch offered at a time, which takes at most 10 ms of the event loop."""
 
 SITEMAPS_METHOD = "parse_sitemap_urls"
-"""The spider's method that is given the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
+"""The spider's method that receives the sitemaps of each robots.txt: `(self, urls, robots_url)`."""
 
 
 class LinksMiddleware:
-    """Takes `Links` out of a spider's output, and holds the spider back when the frontier is full."""
+    """Takes `Links` out of a spider's output, and makes the spider wait when the frontier is full."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -71,7 +71,7 @@ class LinksMiddleware:
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Run the start requests if they are this node's to run."""
+        """Run the start requests if this node may claim them."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             async for output in start:
@@ -104,13 +104,13 @@ class LinksMiddleware:
         await frontier.end_start()
 
     def process_spider_input(self, response: Response) -> None:
-        """Note whose page the spider is given, for the watchdog."""
+        """Tell the watchdog which page the spider is given."""
         frontier = frontier_of(self._crawler)
         if frontier is not None:
             frontier.note_running(response.request)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Pass on requests and items; take `Links`; leave out what the page asks not to follow."""
+        """Pass on requests and items, take `Links`, and drop links that the page marks nofollow."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             async for output in result:
@@ -135,7 +135,7 @@ class LinksMiddleware:
                 storage.note_page(response.request, directives.fields())
 
     def _followed(self, links: Links, directives: PageDirectives) -> Links:
-        """A batch without what its page asks not to follow, or with all of it where that is not obeyed."""
+        """Return a batch without the links its page marks nofollow, or with them if nofollow is not obeyed."""
         directives.note(links)
         if not self._obeys_nofollow:
             return replace(links, urls=[*links.urls, *links.nofollow]) if links.nofollow else links
@@ -147,7 +147,7 @@ class LinksMiddleware:
         return links
 
     async def _sitemaps_found(self, robots_url: str, urls: list[str]) -> None:
-        """Give the spider the sitemaps that a robots.txt names, and queue what it makes of them; raises nothing."""
+        """Pass the sitemaps of a robots.txt to the spider, and queue its output. Raises nothing."""
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return
@@ -169,7 +169,7 @@ class LinksMiddleware:
         return self._crawler.spider
 
     async def _offer(self, frontier: Frontier, links: Links, response: Response | None) -> None:
-        """Offer a batch in portions; before each one there is room for it, and others have had their turn."""
+        """Offer a batch in portions, waiting for room and yielding to the event loop before each."""
         if any(links.left_out):
             self._count_left_out(links.left_out)
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
@@ -196,18 +196,18 @@ class LinksMiddleware:
             self._stats_buffer.inc_value("bigcrawl/limits/page-link-bytes")
 
     def _canonical(self, links: Links) -> Iterable[str]:
-        """The batch's URLs in canonical form, those left out that the spider may not or cannot crawl."""
+        """Return the batch's URLs in canonical form, without those that cannot or may not be crawled."""
         allowed = self._allowed()
-        # Most often there is nothing to do, and that is told without a look at each URL.
+        # Most batches need no change, and this is known without looking at each URL.
         if links.canonical and not allowed and max(map(len, links.urls), default=0) <= self._url_bytes_max:
             return links.urls
         return self._crawlable(links, allowed)
 
     def _allowed(self) -> tuple[str, ...]:
-        """The domains that the spider keeps to; none: it goes anywhere.
+        """Return the domains that the spider is limited to; empty: no limit.
 
         Raises:
-            ConfigError: the attribute is a text, for instance, whose letters would be the domains.
+            ConfigError: the attribute is not a collection of names, but a string, for instance.
         """
         domains = getattr(self._spider, "allowed_domains", None)
         if not domains:
@@ -244,7 +244,7 @@ class LinksMiddleware:
 
 
 def _portions(links: Links) -> Iterator[Links]:
-    """A batch in parts that cost some milliseconds each; nearly always the batch itself."""
+    """Split a batch into parts that cost some milliseconds each; nearly always one."""
     if len(links.urls) <= PORTION:
         yield links
         return
@@ -253,7 +253,7 @@ def _portions(links: Links) -> Iterator[Links]:
 
 
 async def _outputs(result: Any) -> AsyncIterator[Any]:
-    """What a method of a spider gave, whichever way a callback may: not at all, at once, or in either kind of order."""
+    """Iterate over the output of a spider's method: None, an iterable, an async iterator or a coroutine."""
     if inspect.isawaitable(result):
         result = await result
     if hasattr(result, "__aiter__"):
@@ -268,7 +268,7 @@ async def _outputs(result: Any) -> AsyncIterator[Any]:
 
 @lru_cache(1)
 def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
-    """Domains as hosts are compared: in lower case, in A-labels. What is none, as Scrapy warns, allows nothing."""
+    """Normalise domains for comparison with hosts: lower case, A-labels. Invalid ones match nothing."""
     spelt = []
     for domain in filter(None, domains):
         try:
@@ -280,6 +280,6 @@ def _spelt(domains: tuple[object, ...]) -> tuple[str, ...]:
 
 @lru_cache(_HOSTS_REMEMBERED)
 def _is_within(origin: str, domains: tuple[str, ...]) -> bool:
-    """Whether the host of a canonical URL is one of the domains or below one; `origin` ends before its path."""
+    """Whether the host of a canonical URL, given up to its path, is one of the domains or below one."""
     host = host_of(origin + "/")
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)

@@ -1,10 +1,10 @@
-"""The stock scheduler's priority queue that hands out nothing of a host at rest.
+"""A priority queue for Scrapy's own scheduler that hands out only requests of due hosts.
 
     SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
 
-Scrapy's own queue of this kind prefers hosts with few downloads; this one takes the host that has been due for longest
-by ThrottleMiddleware's reckoning. So a request that must wait waits in the scheduler, on disk with JOBDIR, and holds no
-place that another host could use. When none is due, the engine is woken at the first one's time.
+Scrapy's own queue of this kind prefers hosts with few downloads; this one takes the host that has been due longest,
+according to ThrottleMiddleware. A request that must wait stays in the scheduler, on disk with JOBDIR, and holds no
+place that another host could use. If no host is due, the engine is woken when the first one is.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
-    """See the module. A queue on disk is Scrapy's own, so a job may change from one kind to the other.
+    """See the module. The queue on disk has Scrapy's format, so a job may switch between the two.
 
-    Cost: O(log hosts) for each request that is handed out; Scrapy's own looks at every host.
+    Cost: O(log hosts) per request handed out; Scrapy's own queue looks at every host.
     """
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
@@ -48,7 +48,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._throttle = throttle
         self._order = DueOrder(throttle.due_ms)
         self._downloader_interface: DueHost = DueHost(crawler, throttle, self._order)
-        for host in self.pqueues:  # of an earlier run of the job
+        for host in self.pqueues:  # from an earlier run of the job
             self._order.add(host)
         self._probe = EngineProbe(crawler)
         self._alarm: CallLaterResult | None = None
@@ -72,7 +72,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         return super().close()
 
     def _wake_when_due(self) -> None:
-        """Have the engine ask again at the first host's time; the end of a fetch makes it ask anyway."""
+        """Wake the engine when the first host is due; the end of a fetch wakes it anyway."""
         first_ms = self._order.next_ms
         if first_ms is None or (self._alarm is not None and self._alarm_ms <= first_ms):
             return
@@ -91,7 +91,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
 
 class DueHost(DownloaderInterface):
-    """What Scrapy's queue asks about all hosts, answered for the one whose turn it is."""
+    """Answers what Scrapy's queue asks about all hosts, for the one host whose turn it is."""
 
     def __init__(self, crawler: Crawler, throttle: Throttle, order: DueOrder) -> None:
         super().__init__(crawler)
@@ -101,8 +101,8 @@ class DueHost(DownloaderInterface):
         """The last answer."""
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
-        """(0, host) of the host that has been due for longest; nothing when none is due."""
-        # What was handed out and waits for robots.txt, say, is in the downloader and has no turn yet.
+        """Yield (0, host) for the host that has been due longest, if any is due."""
+        # A request handed out that waits for robots.txt, say, is in the downloader and has no turn yet.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections
         self.chosen = self._order.first(self._throttle.now_ms(), lambda host: active[host] < connections)

@@ -1,7 +1,7 @@
-"""Scrapy's two redirect middlewares, where they are led to what is no web address: `mailto:`, `http://[::`.
+"""Scrapy's two redirect middlewares, for targets that are not web addresses: `mailto:`, `http://[::`.
 
-Scrapy's raise there, and the page is lost with a traceback. Here the redirect is counted and not followed, and the
-answer goes on to the spider as one that redirects nowhere does.
+Scrapy's raise an exception there, and the page is lost. Here the redirect is counted and not followed, and the answer
+goes to the spider.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 
-LOCATION_BYTES_MAX: Final = 16 << 10  # longer than any URL that is fetched; a long host name takes long to be spelled
+LOCATION_BYTES_MAX: Final = 16 << 10  # longer than any URL that is fetched; a long host name takes long to encode
 HEAD_BYTES: Final = 16 << 10  # of a page: Scrapy looks for a refresh in its first 4,096 characters
 
-_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))  # those that Scrapy follows
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))  # the statuses that Scrapy follows
 _names_refresh = re.compile(rb"r\0?+e\0?+f\0?+r\0?+e\0?+s\0?+h", re.IGNORECASE).search
 
 
@@ -32,8 +32,8 @@ class RedirectMiddleware(ScrapyRedirect):
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Return the request for where it leads, or the answer itself."""
-        if response.status not in _REDIRECTS:  # nearly all; nothing that Scrapy's looks at can matter
+        """Return the request for the target, or the answer itself."""
+        if response.status not in _REDIRECTS:  # nearly all answers; Scrapy's middleware would do nothing
             return response
         if len(response.headers.get("Location") or b"") > LOCATION_BYTES_MAX:
             return _led_nowhere(self.crawler, response)
@@ -44,19 +44,19 @@ class RedirectMiddleware(ScrapyRedirect):
 
 
 class MetaRefreshMiddleware(ScrapyMetaRefresh):
-    """Follows the refresh that a page asks for.
+    """Follows a page's meta refresh.
 
-    Scrapy's turns the whole page into text to look at its first characters, and where that is no UTF-8, guesses its
-    encoding: up to a second for a page of 6 MB. Here only the beginning is looked at, of a page that may ask for one.
+    Scrapy's decodes the whole page to look at its first characters, and guesses the encoding if it is not UTF-8: up to
+    a second for a page of 6 MB. This one decodes only the beginning, and only if the page may contain a refresh.
     """
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        """Return the request for where it leads, or the page itself."""
+        """Return the request for the target, or the page itself."""
         if not isinstance(response, HtmlResponse) or not _names_refresh(head := response.body[:HEAD_BYTES]):
             return response
-        # No character is cut in two. `replace` would ask for the encoding of the whole page.
+        # Do not split a character. `replace` would determine the encoding of the whole page.
         begin = HtmlResponse(response.url, response.status, response.headers, head[: head.rfind(b">") + 1])
         try:
             answer = super().process_response(request, begin)

@@ -1,14 +1,14 @@
-"""robots.txt on Scrapy's own scheduler, as RFC 9309 has it: a downloader middleware, for this process alone.
+"""robots.txt by RFC 9309 on Scrapy's own scheduler: a downloader middleware, for this process only.
 
     DOWNLOADER_MIDDLEWARES = {
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
         "bigcrawl.middlewares.robots.RobotsMiddleware": 100,
     }
 
-It takes the place of Scrapy's, whatever ROBOTSTXT_OBEY says, with the frontier's rules for what an answer means and
-whom a line addresses. Rules are asked for again, a server that errs forbids all its pages but those its last good
-copy allows, and Crawl-delay is told to ThrottleMiddleware. Where that and PoliteQueue are there too, the requests to
-an authority whose robots.txt is out of reach wait until it has been asked for twice more; otherwise they end at once.
+It replaces Scrapy's, whatever ROBOTSTXT_OBEY says, and interprets answers and groups as the frontier does. Rules expire
+and are fetched again. If a server errs, its last good copy applies; without one all its pages are forbidden.
+ThrottleMiddleware gets the Crawl-delay. If ThrottleMiddleware and PoliteQueue are active, requests wait for two more
+tries when a robots.txt cannot be fetched; otherwise they end at once.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MARK = "bigcrawl_robots"
 
 
 class ForbiddenByRobotsError(IgnoreRequest):
-    """A request ends unfetched: robots.txt forbids it, could not be had, or cannot be asked for."""
+    """A request ends unfetched because robots.txt forbids it, or could not be fetched."""
 
 
 class RobotsMiddleware:
@@ -62,7 +62,7 @@ class RobotsMiddleware:
         self._crawler = crawler
         self._clock = clock or SystemClock()
         self._cache = RobotsCache(agent_token(policy.agent), attempt_first_ms=self.attempt_first_ms)
-        # Found again in whatever other middlewares make of the request, and nobody else's to set.
+        # A private key that survives whatever other middlewares make of the request.
         self._mark = object()
         self._fetch = RobotsFetch(crawler, {_MARK: self._mark})
         self._stats_buffer = StatsBuffer(crawler)
@@ -85,7 +85,7 @@ class RobotsMiddleware:
         return f"<RobotsMiddleware {self._cache!r} asked={len(self._asked)}>"
 
     async def process_request(self, request: Request) -> Request | None:
-        """Let a request pass that the rules of its authority allow."""
+        """Pass a request that its authority's rules allow."""
         if request.meta.get(_MARK) is self._mark:
             return None
         try:
@@ -108,7 +108,7 @@ class RobotsMiddleware:
         raise ForbiddenByRobotsError(f"{request.url} is forbidden by robots.txt")
 
     async def _learned(self, authority: str) -> KeptRules:
-        """Ask for the rules, once for all requests that want them."""
+        """Fetch the rules, once for all requests that need them."""
         task = self._asked.get(authority)
         if task is None:
             task = asyncio.ensure_future(self._ask(authority))
@@ -125,7 +125,7 @@ class RobotsMiddleware:
         return self._cache.put(authority, fetched.status, fetched.body, now_ms, random.random(), expires_in_ms)
 
     async def _follow(self, url: str) -> Fetched:
-        """Fetch a URL and what it redirects to."""
+        """Fetch a URL, following redirects."""
         fetched = await self._fetched(url)
         for _ in range(REDIRECTS_MAX):
             target = join(url, fetched.location) if fetched.location else None
@@ -140,7 +140,7 @@ class RobotsMiddleware:
         return await self._fetch(url)
 
     def _put_off(self, request: Request, host: str, known: KeptRules) -> Request:
-        """Try a request later whose robots.txt is out of reach, or end it."""
+        """Retry a request later if its robots.txt cannot be fetched, or end it."""
         throttle = throttle_of(self._crawler)
         can_wait = self._has_queue and known.is_asked_again_soon and request.callback is not NO_CALLBACK
         if throttle is not None and can_wait:
@@ -164,7 +164,7 @@ class RobotsMiddleware:
 
 
 def _warn_of_scrapys_own(crawler: Crawler) -> None:
-    """Two that obey do no harm, but ask for each robots.txt twice."""
+    """Warn about a second robots middleware: it does no harm, but fetches each robots.txt again."""
     if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
         return
     table = crawler.settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")

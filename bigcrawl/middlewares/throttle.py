@@ -1,17 +1,17 @@
-"""Hosts and servers kept apart on Scrapy's own scheduler: a downloader middleware, for this process alone.
+"""Delays per host and server on Scrapy's own scheduler: a downloader middleware, for this process only.
 
     DOWNLOADER_MIDDLEWARES = {"bigcrawl.middlewares.throttle.ThrottleMiddleware": 950}
     SCHEDULER_PRIORITY_QUEUE = "bigcrawl.middlewares.polite_queue.PoliteQueue"
 
-What a request meets, in this order; 950 puts it behind everything that may answer in the network's place:
+Order 950 puts it behind all middlewares that may answer instead of the network. A request passes these steps in order:
 
-    1 retired?   the host failed too often in a row: the request ends, counted
-    2 host       its turn: as many fetches at a time as it may have connections, and its rest is over
-    3 server     the gap between two fetches from one address
-    4 fetched    the end of it begins the host's next rest; 429, 503 and a server that cannot be reached make it longer
+    1 retired?   if the host failed too often in a row, the request ends and is counted
+    2 host       wait for the host's turn: a free connection, and the end of its rest
+    3 server     wait for the delay between two fetches from one address
+    4 fetched    the end of the fetch starts the host's next rest, which is longer after a 429, a 503 or no answer
 
-A request that waits holds one of Scrapy's CONCURRENT_REQUESTS, though none of its slots. PoliteQueue is what keeps it
-in the scheduler until its host is due; without it a few hosts at rest can hold up all others.
+A waiting request holds one of Scrapy's CONCURRENT_REQUESTS, though none of its slots. PoliteQueue keeps requests in the
+scheduler until their host is due; without it a few resting hosts can hold up all others.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_MS = 500
-"""How often a request that waits looks whether the crawl is being stopped."""
+"""How often a waiting request checks whether the crawl is being stopped."""
 
 
 class HostRetiredError(IgnoreRequest):
-    """A request ends unfetched, because its host failed too often in a row."""
+    """A request ends unfetched because its host failed too often in a row."""
 
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    """A host's turn in the hands of a request."""
+    """A host's turn, held by a request."""
 
     host: str
     started_ms: int
@@ -87,7 +87,7 @@ class ThrottleMiddleware:
         self._put_back = PutBack(crawler)
         self._stats_buffer = StatsBuffer(crawler)
         self._turns: dict[Request, _Turn] = {}
-        self._fetched: WeakSet[Request] = WeakSet()  # those whose answer is still to be judged
+        self._fetched: WeakSet[Request] = WeakSet()  # requests whose answer is not judged yet
         self._ends: dict[str, asyncio.Event] = {}
 
     @classmethod
@@ -111,7 +111,7 @@ class ThrottleMiddleware:
         return f"<ThrottleMiddleware turns={len(self._turns)} {self._rests!r}>"
 
     async def process_request(self, request: Request) -> Request | None:
-        """Wait for the request's host and server; a retired host's request ends."""
+        """Wait for the request's host and server; end requests of a retired host."""
         host = host_of_url(request.url)
         if host is None:
             return None
@@ -130,7 +130,7 @@ class ThrottleMiddleware:
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Judge the server by its answer."""
+        """Judge the host by its answer."""
         host = self._host_to_judge(request)
         if host is not None:
             if response.status in OVERLOADED:
@@ -140,34 +140,34 @@ class ThrottleMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Judge the server by its silence."""
+        """Judge the host by a failed fetch."""
         host = self._host_to_judge(request)
         if host is not None and is_failure(error_outcome(exception)):
             self._note_failure(host, 0)
 
     def request_left_downloader(self, request: Request) -> None:
-        """The fetch is over, whatever other middlewares make of it."""
+        """End the turn: the fetch is over, whatever other middlewares do with it."""
         if request in self._turns:
             self._end(request)
             self._fetched.add(request)
 
     def robots_parsed(self, robotparser: Any, request: Request) -> None:
-        """Take the Crawl-delay from what Scrapy's own robots middleware has read."""
+        """Apply the Crawl-delay that Scrapy's own robots middleware has read."""
         host = host_of_url(request.url)
         if host is not None:
             seconds = robotparser.crawl_delay(self._agent)
             self.ask_delay(host, None if seconds is None else round(float(seconds) * 1000))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Keep the Crawl-delay of a host's robots.txt from now on."""
+        """Apply the Crawl-delay of a host's robots.txt from now on."""
         self._rests.ask_delay(host, crawl_delay_ms)
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Let a host rest at least until then, on the boot clock."""
+        """Make a host rest at least until then, on the boot clock."""
         self._rests.rest_until(host, due_ms)
 
     def due_ms(self, host: str) -> int | None:
-        """From when on a request of the host would not have to wait; None while the host is busy."""
+        """Return when the host is due; None while it is busy."""
         if self._rests.is_retired(host):
             return 0
         due_ms = self._rests.due_ms(host)
@@ -178,7 +178,7 @@ class ThrottleMiddleware:
 
     @property
     def connections(self) -> int:
-        """How many fetches of one host may run at a time."""
+        """The limit on concurrent fetches from one host."""
         return self._connections
 
     def now_ms(self) -> int:
@@ -186,7 +186,7 @@ class ThrottleMiddleware:
         return self._clock.monotonic_ms()
 
     async def _turn_of(self, request: Request, host: str) -> _Turn | None:
-        """Wait for the host's turn; None when the crawl stops first."""
+        """Wait for the host's turn; None if the crawl stops first."""
         while not self._rests.is_retired(host):
             if self._put_back.is_closing():
                 return None
@@ -204,7 +204,7 @@ class ThrottleMiddleware:
         raise HostRetiredError(f"{request.url} is not fetched: its host failed {self._failures_max} times in a row")
 
     async def _until_end(self, host: str) -> None:
-        """Wait until a fetch of a busy host ends, or for a while."""
+        """Wait until a fetch of a busy host ends, or for `LOOK_MS`."""
         end = self._ends.setdefault(host, asyncio.Event())
         try:
             async with asyncio.timeout(LOOK_MS / 1000):
@@ -213,14 +213,14 @@ class ThrottleMiddleware:
             self._end_forgotten(host)
 
     def _end_forgotten(self, host: str) -> None:
-        """End turns of requests that never reached the downloader: a middleware behind this one took them."""
+        """End the turns of requests that a later middleware took before they reached the downloader."""
         active = self._crawler.engine.downloader.active
         for request in [mine for mine, turn in self._turns.items() if turn.host == host and mine not in active]:
             self._end(request)
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:
-        """Wait for the server's gap; False when the crawl stops first."""
-        # Through a proxy the address is the proxy's business, and looking it up may not even be possible.
+        """Wait for the server's delay; False if the crawl stops first."""
+        # Through a proxy, the proxy resolves the address; a look-up here may not even be possible.
         if self._gaps is None or request.meta.get("proxy"):
             return True
         server = await _server_of(host)
@@ -242,8 +242,8 @@ class ThrottleMiddleware:
             end.set()
 
     def _host_to_judge(self, request: Request) -> str | None:
-        """The host of a request that was fetched; None for answers out of a cache and the like."""
-        if request in self._turns:  # a middleware behind this one answered, or refused
+        """Return the host of a request that was fetched; None for answers from a cache and the like."""
+        if request in self._turns:  # a later middleware answered or refused it
             self._end(request)
         if request not in self._fetched:
             return None
@@ -267,7 +267,7 @@ class ThrottleMiddleware:
 
 
 async def _server_of(host: str) -> str | None:
-    """The server of a host, as the gap knows it; None when it has no address, which the fetch will find out."""
+    """Return a host's server, for the server delay; None without an address, which the fetch will report."""
     try:
         found = await shared_dns().lookup(host)
     except DnsError:
