@@ -1,7 +1,8 @@
 """Reads the tags of an HTML page that matter for links, in one pass and without a tree.
 
 A parser that builds a tree can be made slow: each tag searches the open elements, and an unclosed formatting element
-is recreated in every following paragraph. 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Links need no tree.
+is recreated in every following paragraph. 24 KB of `<b 1><b 2>...<p>x<p>x` become millions of elements. Links need no
+tree.
 Like the HTML standard's tokenizer, this module recognises comments, quoted values, and the text of elements such as
 `<script>`, which contains no tags. It also skips the content of `<template>`, which is not part of the document. The
 cost is linear in the bytes of the page.
