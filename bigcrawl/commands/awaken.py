@@ -31,7 +31,7 @@ def awaken(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
     Raises:
         UrlError: one of the words is neither; nothing was changed.
-        ConfigError: there is no such crawl, or hosts are named beside `--all`, or none without it.
+        ConfigError: the crawl does not exist, or hosts are named with `--all`, or no hosts without it.
         TransientStoreError: Redis does not answer; all or some may have been awakened.
     """
     if bool(words) == opts.all:

@@ -33,7 +33,7 @@ def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
     """Add to or remove from the blacklist, and list it; removing an unknown entry makes the exit status 1.
 
     Raises:
-        ConfigError: no such crawl, or an entry that is none; nothing was changed.
+        ConfigError: the crawl does not exist, or an entry is invalid; nothing was changed.
         TransientStoreError: Redis does not answer.
     """
     verb, *written = words

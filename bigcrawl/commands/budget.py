@@ -58,7 +58,7 @@ def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     """Show how much of a site passes and what limits it; with options, change the rule set by hand.
 
     Raises:
-        ConfigError: no such crawl, no such name, or a value that is no limit.
+        ConfigError: the crawl does not exist, or the name or a value is invalid.
         TransientStoreError: Redis does not answer.
         CorruptionError: the partition's files are damaged.
     """

@@ -47,7 +47,7 @@ def dead(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resu
 
     Raises:
         UrlError: one of the words is no URL; nothing was changed.
-        ConfigError: there is no such crawl, or URLs are named beside `--all`, or neither where something is to be done.
+        ConfigError: the crawl does not exist, URLs are named with `--all`, or an action is given neither.
         TransientStoreError: Redis does not answer; all or some may have been done.
         LetterFormatError: a letter cannot be read.
     """

@@ -48,7 +48,7 @@ def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     """Show the delays of a host or a pay-level domain; with options, change the rule set by hand.
 
     Raises:
-        ConfigError: no such crawl, no such name, or a value that is no delay.
+        ConfigError: the crawl does not exist, or the name or a value is invalid.
         TransientStoreError: Redis does not answer.
     """
     name = parse_delay_name(words[0], _WHERE)

@@ -26,7 +26,7 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     """Delete the named crawl; its pages and feeds stay.
 
     Raises:
-        ConfigError: there is no such crawl, nodes of it are alive, or nobody said yes; nothing was deleted.
+        ConfigError: the crawl does not exist, has live nodes, or its deletion was not confirmed; nothing was deleted.
         TransientStoreError: Redis does not answer.
     """
     crawl = config.crawl

@@ -78,7 +78,7 @@ class OpenedCrawl:
         """Return where a URL, in any spelling, belongs.
 
         Raises:
-            UrlError: it is no http or https URL.
+            UrlError: it is not an http or https URL.
         """
         canonical = canonicalize(url, self.config.frontier.url_bytes_max)
         host = host_of(canonical)

@@ -35,7 +35,7 @@ def speed(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
     """Show the speed in force; set another plan if one is given.
 
     Raises:
-        ConfigError: no such crawl, or a text that is no plan; nothing was changed.
+        ConfigError: the crawl does not exist, or the text is not a speed plan; nothing was changed.
         TransientStoreError: Redis does not answer.
     """
     text = " ".join(words)
