@@ -1,6 +1,6 @@
-"""The fields of a `QueuedUrl.body` that can be read without making objects of it.
+"""Reads single fields of a `QueuedUrl.body` without decoding its objects.
 
-A body is msgpack [url, depth, payload]; `bigcrawl.scheduler.adapter.request_codec` writes it, and reads it whole.
+A body is msgpack [url, depth, payload]. `bigcrawl.scheduler.adapter.request_codec` writes it, and decodes all of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _new_tuple = tuple.__new__  # the named tuples' own constructors are Python
 
 
 class Glance(NamedTuple):
-    """What can be told of a body without making anything of it."""
+    """The fields of a body that can be read without decoding objects."""
 
     url: str
     is_canonical: bool
@@ -31,7 +31,7 @@ class Glance(NamedTuple):
 
 
 def look_at_body(body: bytes) -> Glance:
-    """Look at a body.
+    """Return the URL of a body and two facts about its request.
 
     Raises:
         ValueError: the body is damaged.
@@ -43,7 +43,7 @@ def look_at_body(body: bytes) -> Glance:
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:
-    """Return the canonical URL and the depth of a body; the URL as it is where it has no canonical form.
+    """Return the canonical URL and the depth of a body; a URL without a canonical form is returned unchanged.
 
     Raises:
         ValueError: the body is damaged.
@@ -58,7 +58,7 @@ def look_at_address(body: bytes) -> tuple[str, int]:
 
 
 def is_seed(body: bytes) -> bool:
-    """Whether a body is of a start request, and no redirect of one.
+    """Whether a body belongs to a start request, and not to a redirect of one.
 
     Raises:
         ValueError: the body is damaged.
@@ -69,7 +69,7 @@ def is_seed(body: bytes) -> bool:
 
 
 def look_at_origin(body: bytes) -> tuple[int, str | None]:
-    """Return the depth of a body, and the URL that its request names as referrer, if it names one.
+    """Return the depth of a body, and its request's Referer header if it has one.
 
     Raises:
         ValueError: the body is damaged.
