@@ -18,8 +18,9 @@ from bigcrawl.drum.bucket import (
 )
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
-from bigcrawl.drum.fresh import FRESH_KEYS_MAX, Fresh
-from bigcrawl.drum.tiers import _SMALL_KEYS, FAN_IN, merge_ascending, runs_to_merge
+from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX, Memtable
+from bigcrawl.drum.merge_policy import _SMALL_KEYS, FAN_IN, runs_to_merge
+from bigcrawl.drum.record_merge import merge_ascending
 from bigcrawl.exceptions import ContractError
 from tests.support.faulty_files import Fault, FaultyFiles
 
@@ -127,7 +128,7 @@ def test_large_runs_are_searched_and_streamed_alike(tmp_path: Path) -> None:
     assert np.array_equal(bucket.check(many), np.isin(many, held))
 
 
-@given(st.lists(st.integers(FRESH_KEYS_MAX + 1, 30_000), max_size=200))
+@given(st.lists(st.integers(MEMTABLE_KEYS_MAX + 1, 30_000), max_size=200))
 def test_few_runs_exist_and_keys_are_rewritten_seldom(batches: list[int]) -> None:
     """Runs stay below eight a tier; a key is rewritten some times a tier of 8, not once a batch."""
     counts: list[int] = []
@@ -183,16 +184,16 @@ def test_few_new_keys_write_no_file(tmp_path: Path) -> None:
     kind = Kind("run", fresh_max=100)
     bucket = bucket_in(tmp_path, kind)
     for number in range(10):
-        before = bucket.state.fresh
+        before = bucket.state.memtable
         assert all(add(bucket, np.arange(number, 1000, 100, dtype=np.uint64)))
-        assert bucket.state.fresh.begins_with(before)
-        assert len(bucket.state.fresh) == len(before) + 10
+        assert bucket.state.memtable.begins_with(before)
+        assert len(bucket.state.memtable) == len(before) + 10
         bucket = bucket_in(tmp_path, kind, bucket.state)
     assert list(tmp_path.iterdir()) == []
     assert add(bucket, keys_of(5, 109, 999, 5)) == [False, False, True, False]
-    assert (len(bucket.state.fresh), [run.keys for run in bucket.state.runs]) == (0, [101])
+    assert (len(bucket.state.memtable), [run.keys for run in bucket.state.runs]) == (0, [101])
     assert add(bucket, keys_of(999, 1000)) == [False, True]
-    assert (len(bucket.state.fresh), len(bucket)) == (1, 102)
+    assert (len(bucket.state.memtable), len(bucket)) == (1, 102)
 
 
 def test_fresh_keys_hold_only_once_committed(tmp_path: Path) -> None:
@@ -377,7 +378,7 @@ def test_a_state_is_what_its_manifest_kept(tmp_path: Path) -> None:
     apply(bucket, *((key, UPDATE, (key, 1)) for key in range(9)))
     apply(bucket, (3, UPDATE, (77, 2)), (20, UPDATE, (1, 1)))
     runs = tuple(type(run)(*run) for run in bucket.state.runs)
-    again = bucket_in(tmp_path, kind, BucketState(runs, Fresh.from_strings(bucket.state.fresh.strings_from(0))))
+    again = bucket_in(tmp_path, kind, BucketState(runs, Memtable.from_strings(bucket.state.memtable.strings_from(0))))
     assert again.state == bucket.state
     assert again.values(keys_of(3, 8, 20))[1].tolist() == [(77, 2), (8, 1), (1, 1)]
 
