@@ -1,8 +1,8 @@
-"""Randomness that is a pure function of integers: the same for ever, on any machine, in any process.
+"""Randomness as a pure function of integers, the same on any machine and in any process.
 
-`mix` is the finaliser of splitmix64: a bijection of 64-bit integers whose outputs for 0, 1, 2, ... look random.
-`words` spreads a key over as many words as a page needs in one call to C, which is what makes pages cheap: a
-`random.Random` costs more to seed than a page costs to write.
+`mix` is the finaliser of splitmix64: a bijection of 64-bit integers whose outputs for 0, 1, 2, ... look random. `words`
+expands a key to as many integers as a page needs, in one call to C. That makes pages cheap: a `random.Random` costs
+more to seed than a page costs to write.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import struct
 from typing import Final
 
 _MASK: Final = 2**64 - 1
-_GOLDEN: Final = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: consecutive integers come to lie far apart
+_GOLDEN: Final = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: spreads consecutive integers far apart
 _PACK: Final = struct.Struct("<QQQQ").pack
 
 
 def mix(number: int) -> int:
-    """A 64-bit integer that looks random; distinct for distinct `number` modulo 2^64."""
+    """Return a 64-bit integer that looks random; distinct for distinct `number` modulo 2^64."""
     number = (number + _GOLDEN) & _MASK
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -25,9 +25,9 @@ def mix(number: int) -> int:
 
 
 def words(layout: struct.Struct, seed: int, purpose: int, host: int = 0, number: int = 0) -> tuple[int, ...]:
-    """Unsigned integers as `layout` reads them, for example ``struct.Struct("<60I")``.
+    """Return unsigned integers in the given layout, for example ``struct.Struct("<60I")``.
 
-    The key's parts are taken modulo 2^64. Cost: 1 µs and another for every 170 bytes.
+    The parts of the key are taken modulo 2^64. Cost: 1 µs, and another for every 170 bytes.
     """
     key = _PACK(seed & _MASK, purpose & _MASK, host & _MASK, number & _MASK)
     return layout.unpack(hashlib.shake_128(key).digest(layout.size))

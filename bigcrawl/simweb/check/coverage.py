@@ -1,6 +1,6 @@
-"""Which URLs were fetched, how often, and which of them had better not been? Exchanges are given in order of start.
+"""Checks which URLs were fetched, how often, and which should not have been. Exchanges come in order of start.
 
-Of each URL no more is kept than its target and one of a few shared states; what is reported is kept besides.
+Per URL only its target and one of a few shared states are kept, plus the findings.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class _Fetched(NamedTuple):
-    """What is known of a URL.
+    """What is known about a URL.
 
     Attributes:
-        status: of the last answer that came whole; 0: none did.
-        is_failed: whether the last answer lets it be asked for again.
-        is_faulty: whether an answer could not be received, so that no status can be wanted of it.
-        retries: how often it was asked for after failures.
+        status: of the last answer received whole; 0 if there was none.
+        is_failed: whether the last answer permits a retry.
+        is_faulty: whether an answer could not be received, so that no status can be required.
+        retries: how many requests followed failures.
     """
 
     status: int = 0
@@ -40,7 +40,7 @@ _UNTRIED: Final = _Fetched()
 
 
 class Coverage:
-    """Every URL of a crawl but the robots.txt files."""
+    """Every URL of a crawl except the robots.txt files."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -59,7 +59,7 @@ class Coverage:
         return f"Coverage({len(self._urls)} hosts, {sum(map(len, self._urls.values()))} URLs)"
 
     def add(self, exchange: Exchange) -> None:
-        """Take the next exchange, which is none of robots.txt."""
+        """Add the next exchange, which must not be for robots.txt."""
         urls = self._urls[exchange.host]
         before = urls.get(exchange.target)
         if before is None:
@@ -79,17 +79,17 @@ class Coverage:
 
     @property
     def refetched(self) -> tuple[Refetch, ...]:
-        """URLs that were asked for again although the last answer was good, the first repetition first."""
+        """URLs requested again although the last answer was good, in order of the first repetition."""
         return tuple(self._refetched.values())
 
     @property
     def over_retried(self) -> tuple[OverRetry, ...]:
-        """URLs that were asked for again after too many failures, the first excess first."""
+        """URLs requested again after too many failures, in order of the first excess."""
         return tuple(self._over_retried.values())
 
     @property
     def too_deep(self) -> tuple[Dive, ...]:
-        """Hosts or PLDs of whose infinite spaces too much was fetched, the first excess first."""
+        """Hosts or PLDs whose infinite spaces were fetched too deep, in order of the first excess."""
         bound = self._rules.endless_max or 0
         return tuple(
             Dive(name, self._endless[name], bound, first.url, first.at_ms)
@@ -97,13 +97,13 @@ class Coverage:
         )
 
     def required(self) -> int | None:
-        """How many URLs had to be fetched; None: any set of pages is right."""
+        """Return how many URLs had to be fetched; None if any set of pages is right."""
         if self._rules.expected is None:
             return None
         return sum(isinstance(wanted, int) or wanted.required for wanted in self._rules.expected.values())
 
     def missing(self) -> tuple[str, ...]:
-        """The URLs without any answer, of those that had to be fetched, sorted."""
+        """Return the URLs that had to be fetched and got no answer, sorted."""
         return tuple(
             sorted(
                 url
@@ -113,7 +113,7 @@ class Coverage:
         )
 
     def wrong_status(self) -> tuple[StatusDifference, ...]:
-        """The URLs whose last answer that came whole has a status that is not right, in the order expected."""
+        """Return the URLs whose last whole answer has a wrong status, in the order expected."""
         return tuple(
             StatusDifference(url, statuses, fetched.status)
             for url, wanted, fetched in self._compared()
@@ -121,7 +121,7 @@ class Coverage:
         )
 
     def _judge(self, exchange: Exchange) -> None:
-        """A URL is asked for the first time: may it be? Each fault has one name: what is forbidden is only that."""
+        """Judge the first request for a URL. Each fault has one name: a forbidden URL is only forbidden."""
         rules = self._rules
         host, target = exchange.host, exchange.target
         if rules.allows is not None and not rules.allows(host, target):
@@ -157,7 +157,7 @@ class Coverage:
         return Fetch(origin_of(exchange.host, self._rules.port) + exchange.target, exchange.start_ms)
 
     def _compared(self) -> Iterator[tuple[str, int | Expected, _Fetched]]:
-        """Every expected URL, what is expected of it, and what is known."""
+        """Yield every expected URL, what is expected of it, and what is known."""
         port = self._rules.port
         for url, wanted in (self._rules.expected or {}).items():
             authority, slash, rest = url.removeprefix("http://").partition("/")
@@ -171,7 +171,7 @@ def _statuses(wanted: int | Expected) -> frozenset[int]:
 
 
 def _is_covered(fetched: _Fetched, wanted: int | Expected) -> bool:
-    """Whether there was an answer, or could not be: what befalls it on its way is not the client's fault."""
+    """Whether there was an answer, or could not be one, because the client is not to blame for faults on its way."""
     if fetched.status or fetched.is_faulty:
         return True
     return fetched is not _UNTRIED and ABORTED_STATUS in _statuses(wanted)

@@ -1,6 +1,6 @@
-"""What a URL of a simulated web is, what it answers, and what a right crawler makes of it; and all there is to meet.
+"""Explains a URL of a simulated web: what it is, its answer, and the right reaction; and lists everything odd.
 
-For people: nothing reads these lines again.
+The text is for people and is not parsed again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def explain(web: Web, url: str, port: int, at_ms: int) -> Iterator[str]:
-    """Lines about the URL, with or without its port; what changes with time is told for `at_ms`."""
+    """Yield lines about the URL, with or without its port, as of `at_ms`."""
     authority, _, path = url.removeprefix("http://").partition("/")
     host, target = authority.partition(":")[0].lower(), "/" + path.partition("#")[0]
     yield f"host       {host} {_host_words(web, host)}"
@@ -85,7 +85,7 @@ def _expected_words(expected: Expected) -> str:
 
 
 def catalogue() -> Iterator[str]:
-    """A line for each row that hosts are given in turn: exhibits, kinds of robots.txt, weathers."""
+    """Yield a line for each row that hosts are given in turn: exhibits, kinds of robots.txt, outages."""
     for row in EXHIBITS:
         statuses = " ".join(map(str, sorted(row.statuses)))
         yield f"{row.feature:<12} /fair/{row.slug}-0.html  {statuses}: {row.lesson}"

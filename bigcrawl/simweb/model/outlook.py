@@ -1,4 +1,4 @@
-"""What a right crawler may meet at each resource, and what it surely finds there."""
+"""What a right crawler may see at each resource, and what it certainly finds there."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Outlook(NamedTuple):
-    """What may be met at a resource, and whether all right crawlers find what it leads to."""
+    """What may be seen at a resource, and whether all right crawlers find what it leads to."""
 
     expected: Expected
     is_certain: bool
 
 
 class Outlooks:
-    """The outlook of every resource of a web, from what it is and from what its host is.
+    """Computes the expectation for every resource of a web, from the resource and its host.
 
     `may_differ` says whether two right crawlers may find different things in this web.
     """
@@ -40,7 +40,7 @@ class Outlooks:
         self._names = names
 
     def weather(self, host: int) -> Weather | None:
-        """The weather of a host; None: it is always there."""
+        """Return the outages of a host; None if it is always there."""
         return weather_of(host) if self._has_weather and host < FARM_HOST else None
 
     def resolves(self, host: int) -> bool:
@@ -48,7 +48,7 @@ class Outlooks:
         return self._names.resolves(host)
 
     def names_sitemap(self, host: int) -> bool:
-        """Whether the host's robots.txt has a line for its sitemap."""
+        """Whether the host's robots.txt names its sitemap."""
         robots = self.robots(host)
         return self._has_sitemaps and robots.text is not None and robots.names_sitemap
 
@@ -57,18 +57,18 @@ class Outlooks:
         return self.weather(host) is None and self._names.resolves(host)
 
     def robots(self, host: int) -> Robots:
-        """The robots.txt of a host; the farms have none."""
+        """Return the robots.txt of a host. Farms have none."""
         return self._robots.rows[0] if host >= FARM_HOST else self._robots.of(host)
 
     def closes(self, resource: Resource) -> bool:
-        """Whether robots.txt, or that there is no way to get it, forbids the resource."""
+        """Whether robots.txt, or its being unreachable, forbids the resource."""
         weather = self.weather(resource.host)
         if weather is not None and weather.is_lasting and weather.robots_too:
             return True
         return self.robots(resource.host).closes(resource)
 
     def of(self, resource: Resource) -> Outlook:
-        """The outlook of one resource."""
+        """Return the expectation for one resource."""
         outlook = _kind_outlook(resource)
         weather = self.weather(resource.host)
         if weather is None and self.robots(resource.host).is_sure:
@@ -110,5 +110,5 @@ def _kind_outlook(resource: Resource) -> Outlook:
 
 
 def usual_status(expected: Expected) -> int:
-    """The one of the statuses that a crawler has in the end: 200 where it is possible."""
+    """Return the status that a crawler ends up with: 200 if possible."""
     return 200 if 200 in expected.statuses else min(expected.statuses)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reach:
-    """Follows the links that the generator made, by what a crawler obeys and reads."""
+    """Follows the generator's links, as far as a crawler obeys and reads them."""
 
     def __init__(
         self, graph: Graph, outlooks: Outlooks, obey_robots: bool, obey_nofollow: bool, read_sitemaps: bool
@@ -28,10 +28,10 @@ class Reach:
         self._read_sitemaps = read_sitemaps
 
     def expected(self, starts: list[Resource]) -> dict[Resource, Expected]:
-        """What may be seen of everything that may be reached.
+        """Return what may be seen at everything that can be reached.
 
-        Required is only what is reached through nothing but pages of which all right crawlers find the links.
-        Cost: visits everything once, and twice where anything is uncertain.
+        Required is only what can be reached through pages whose links all right crawlers find. Cost: visits everything
+        once, and twice if anything is uncertain.
         """
         found = self._reached(starts, certain_only=False)
         certain = self._reached(starts, certain_only=True) if self._outlooks.may_differ else found
@@ -59,7 +59,7 @@ class Reach:
         return reached
 
     def leads_to(self, resource: Resource) -> list[Resource]:
-        """What the resource links to or redirects to, as far as it is obeyed and read; repetitions included."""
+        """Return what the resource links or redirects to, as far as obeyed and read, with repetitions."""
         host, kind, number = resource
         if kind in (Kind.HOP, Kind.LOOP):
             return [self._graph.redirect(resource)]

@@ -1,8 +1,8 @@
 """The robots.txt files of the simulated web, and what each of them forbids.
 
-Each row states the file and, beside it and by hand, what it closes for the agent the web is made for. Nothing
-here reads robots.txt: a test holds the two columns together with a real parser. Host i has row i modulo
-their number, so that a web of `len(ROBOTS)` hosts has every kind. `robots_kinds.py` has the rows that a feature adds.
+Each row has the file and, entered by hand, what it closes for the web's agent. Nothing here parses robots.txt; a test
+compares the two with a real parser. Host i has row i modulo their number, so a web of `len(ROBOTS)` hosts has every
+kind. `robots_kinds.py` has the rows that a feature adds.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ PLAIN_TEXT: Final = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One kind of robots.txt.
+    """A kind of robots.txt.
 
     Attributes:
-        text: the file, with `{agent}` for the agent's product token; None: there is none, 404.
+        text: the file, with `{agent}` for the agent's product token; None: there is no file.
         closes: whether a resource is forbidden to the agent.
-        crawl_delay_ms: the Crawl-delay that holds for the agent; 0: none.
-        encode: how the text becomes bytes.
-        status: of the answer that has the text, or of the one that has none.
+        crawl_delay_ms: the crawl delay that applies to the agent; 0: none.
+        encode: converts the text to bytes.
+        status: of the answer, with or without the text.
         hops: redirects on the way to it.
-        elsewhere: whether the first of them leads to another host; the rules stay those of this one.
-        circles: whether the redirects have no end.
+        elsewhere: whether the first redirect leads to another host; the rules still apply to this one.
+        circles: whether the redirects never end.
         delay_ms, fault: of every answer.
-        is_sure: whether all crawlers that do right agree on what is closed; when not, the host need not be fetched.
-        names_sitemap: whether the web may add its line to the text.
+        is_sure: whether all right crawlers agree on what is closed; if not, the host need not be fetched.
+        names_sitemap: whether the web may add its sitemap line to the text.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Robots:
 
 
 def closes(*kinds: Kind) -> Callable[[Resource], bool]:
-    """Forbids what is of these kinds."""
+    """Return a rule that forbids resources of these kinds."""
     return lambda resource: resource.kind in kinds
 
 

@@ -1,7 +1,7 @@
-"""Hosts that are down, that come and go, and that are overloaded for a while.
+"""Outages: hosts that are down, that come and go, or that are overloaded at times.
 
-Nothing is remembered: whether a host is away follows from its number and the time. Host i has row i modulo
-`_PERIOD`, a prime, so that every row meets every kind of robots.txt.
+Nothing is stored: whether a host is away follows from its number and the time. Host i has row i modulo `_PERIOD`, a
+prime, so that every row meets every kind of robots.txt.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Weather:
     """When a host is away, and what it answers then.
 
     Attributes:
-        every_ms: the host is away for `away_ms` of as many; the two are equal when it is never there.
-        status: what the log says of a request while the host is away.
+        every_ms: the host is away for `away_ms` in every such period; if both are equal, it is never there.
+        status: what the log shows for a request while the host is away.
         retry_after: "" for none, else "seconds" or "date".
-        robots_too: whether robots.txt is away as well; then all of the host is closed to a right crawler, RFC 9309
-            §2.3.1.4, for as long as it takes this for true.
+        robots_too: whether robots.txt is away as well. Then the whole host is closed to a right crawler, RFC 9309
+            §2.3.1.4, until it finds robots.txt again.
         lesson: what a right crawler does.
     """
 
@@ -45,14 +45,14 @@ class Weather:
         return self.away_ms == self.every_ms
 
     def left_ms(self, host: int, at_ms: int) -> int:
-        """How long the host will be away; 0: it is there."""
+        """Return how long the host will be away; 0 if it is there."""
         passed = (at_ms + mix(host)) % self.every_ms
         return max(0, self.away_ms - passed)
 
     def answer(self, left_ms: int, at_ms: int) -> Answer:
-        """What the host answers while it is away."""
+        """Return the host's answer while it is away."""
         headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
-        # Rounded up, or a crawler that keeps to it would come too soon.
+        # Rounded up; otherwise a crawler that obeys it would come too soon.
         if self.retry_after == "seconds":
             headers += (("Retry-After", str(-(-left_ms // 1000))),)
         elif self.retry_after == "date":
@@ -74,5 +74,5 @@ WEATHERS: Final = tuple(_WEATHERS.values())
 
 
 def weather_of(host: int) -> Weather | None:
-    """The weather of the host; None: it is always there."""
+    """Return the outages of the host; None if it is always there."""
     return _WEATHERS.get(host % _PERIOD)
