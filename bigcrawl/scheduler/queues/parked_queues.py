@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-    from bigcrawl.scheduler.queues.segments import Place
+    from bigcrawl.scheduler.queues.segments import BlockPlace
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 # Joining stops at this size: 64 blocks, some hundred kilobytes.
@@ -285,7 +285,7 @@ def _tier(count: int) -> int:
     return (count.bit_length() - 1) // 2
 
 
-def _extend(extents: list[Extent], place: Place, fresh: int) -> None:
+def _extend(extents: list[Extent], place: BlockPlace, fresh: int) -> None:
     """Add a newly written block, extending the last extent if that is also new and in the same segment."""
     if len(extents) > fresh and extents[-1].segment == place.segment:
         extents[-1] = extents[-1]._replace(urls=extents[-1].urls + place.urls)

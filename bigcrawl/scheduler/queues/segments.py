@@ -56,7 +56,7 @@ class Segment(NamedTuple):
     urls: int
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a block was written, and how many URLs it holds."""
 
     segment: int
@@ -133,12 +133,12 @@ class SegmentLog:
         """Return the file names of all segments."""
         return [self.name(number) for number in self._segments]
 
-    def append(self, blocks: Iterable[Sequence[QueuedUrl]]) -> list[Place]:
+    def append(self, blocks: Iterable[Sequence[QueuedUrl]]) -> list[BlockPlace]:
         """Write one block for each sequence, none of which may be empty, and return their places in order.
 
         Consecutive blocks in one segment are adjacent.
         """
-        places: list[Place] = []
+        places: list[BlockPlace] = []
         tail = self._tail()
         data: list[bytes] = []
         end, count = tail.length, tail.urls
@@ -151,7 +151,7 @@ class SegmentLog:
             if end == 0:
                 data.append(_HEADER.pack(SEGMENT_MAGIC, SEGMENT_VERSION))
                 end = FIRST_BLOCK
-            places.append(Place(tail.number, end, len(urls)))
+            places.append(BlockPlace(tail.number, end, len(urls)))
             data.append(block)
             end, count = end + len(block), count + len(urls)
         self._write(tail, data, end, count)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from math import gcd
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 
 
 class PowerLaw:

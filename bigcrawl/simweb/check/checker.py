@@ -20,7 +20,7 @@ from bigcrawl.exceptions import ContractError
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS, Exchange
 from bigcrawl.simweb.check.coverage import Coverage
-from bigcrawl.simweb.check.findings import Fetch, Gap, Report, StaleFetch
+from bigcrawl.simweb.check.findings import BadFetch, Gap, Report, StaleFetch
 from bigcrawl.simweb.check.ordering import by_start
 from bigcrawl.simweb.check.pacing import Pace, Silence, StartGap
 from bigcrawl.simweb.check.robots_watch import RobotsWatch
@@ -80,7 +80,7 @@ class Checker:
         self._pld_too_soon: list[Gap] = []
         self._server_too_soon: list[Gap] = []
         self._retry_after_ignored: list[Gap] = []
-        self._robots_not_first: list[Fetch] = []
+        self._robots_not_first: list[BadFetch] = []
         self._robots_stale: list[StaleFetch] = []
         self._robots_refetched: list[Gap] = []
 
@@ -196,7 +196,7 @@ class Checker:
             age_ms = None if host.robots is None else host.robots.age_ms(exchange.start_ms, rules.tolerance_ms)
             if age_ms is None:
                 if not host.is_unruled:
-                    self._robots_not_first.append(Fetch(self._url(exchange), exchange.start_ms))
+                    self._robots_not_first.append(BadFetch(self._url(exchange), exchange.start_ms))
                 host.is_unruled = True
             elif age_ms > rules.robots_max_age_ms + rules.tolerance_ms:
                 self._robots_stale.append(StaleFetch(self._url(exchange), exchange.start_ms, age_ms))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl.simweb.check.findings import Dive, Fetch, OverRetry, Refetch, StatusDifference
+from bigcrawl.simweb.check.findings import BadFetch, Dive, OverRetry, Refetch, StatusDifference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,10 +50,10 @@ class Coverage:
         self._refetched: dict[tuple[str, str], Refetch] = {}
         self._over_retried: dict[tuple[str, str], OverRetry] = {}
         self._endless: Counter[str] = Counter()
-        self._first_too_many: dict[str, Fetch] = {}
-        self.unexpected: list[Fetch] = []
-        self.disallowed: list[Fetch] = []
-        self.nofollowed: list[Fetch] = []
+        self._first_too_many: dict[str, BadFetch] = {}
+        self.unexpected: list[BadFetch] = []
+        self.disallowed: list[BadFetch] = []
+        self.nofollowed: list[BadFetch] = []
 
     def __repr__(self) -> str:
         return f"Coverage({len(self._urls)} hosts, {sum(map(len, self._urls.values()))} URLs)"
@@ -137,7 +137,7 @@ class Coverage:
         elif rules.expected is not None:
             self.unexpected.append(fetch)
 
-    def _dive(self, fetch: Fetch, host: str) -> None:
+    def _dive(self, fetch: BadFetch, host: str) -> None:
         name = host if self._rules.pld_of is None else self._rules.pld_of(host)
         self._endless[name] += 1
         bound = self._rules.endless_max
@@ -153,8 +153,8 @@ class Coverage:
             url = self._fetch(exchange).url
             self._over_retried[key] = OverRetry(url, before.retries + 1, self._rules.retries, exchange.start_ms)
 
-    def _fetch(self, exchange: Exchange) -> Fetch:
-        return Fetch(origin_of(exchange.host, self._rules.port) + exchange.target, exchange.start_ms)
+    def _fetch(self, exchange: Exchange) -> BadFetch:
+        return BadFetch(origin_of(exchange.host, self._rules.port) + exchange.target, exchange.start_ms)
 
     def _compared(self) -> Iterator[tuple[str, int | Expected, _Fetched]]:
         """Yield every expected URL, what is expected of it, and what is known."""

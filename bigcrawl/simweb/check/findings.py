@@ -55,7 +55,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class BadFetch:
     """A request that should not have been made."""
 
     url: str
@@ -145,7 +145,7 @@ class Report:
     faults: tuple[tuple[str, int], ...]
     expected: int | None
     missing: tuple[str, ...]
-    unexpected: tuple[Fetch, ...]
+    unexpected: tuple[BadFetch, ...]
     wrong_status: tuple[StatusDifference, ...]
     refetched: tuple[Refetch, ...]
     over_retried: tuple[OverRetry, ...]
@@ -155,12 +155,12 @@ class Report:
     pld_too_soon: tuple[Gap, ...]
     server_too_soon: tuple[Gap, ...]
     retry_after_ignored: tuple[Gap, ...]
-    disallowed: tuple[Fetch, ...]
-    robots_not_first: tuple[Fetch, ...]
+    disallowed: tuple[BadFetch, ...]
+    robots_not_first: tuple[BadFetch, ...]
     robots_stale: tuple[StaleFetch, ...]
     robots_refetched: tuple[Gap, ...]
     too_deep: tuple[Dive, ...]
-    nofollowed: tuple[Fetch, ...]
+    nofollowed: tuple[BadFetch, ...]
 
     @property
     def coverage(self) -> float:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import Writer, render_notice
-from bigcrawl.simweb.basics.mixing import mix, words
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl.simweb.exhibits.exhibit import HTML, Stand
 from bigcrawl.simweb.exhibits.table import PATHS, path_of, proof_of, row_of
+from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, validators
 from bigcrawl.simweb.model.graph import is_frameset
-from bigcrawl.simweb.model.news import changed_ms_of, is_unchanged, validators
 from bigcrawl.simweb.model.sitemaps import LISTS, index_of_sitemaps, mapped_in, sitemap
 from bigcrawl.simweb.model.spelling import Base, relative_path, spell
 

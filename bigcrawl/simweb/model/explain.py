@@ -11,9 +11,9 @@ from bigcrawl.simweb.basics.features import Feature
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, Kind
 from bigcrawl.simweb.exhibits.table import EXHIBITS, row_of
 from bigcrawl.simweb.model.names import FARM_HOST
+from bigcrawl.simweb.model.outages import OUTAGES
 from bigcrawl.simweb.model.robots import ROBOTS
 from bigcrawl.simweb.model.robots_kinds import KINDS
-from bigcrawl.simweb.model.weather import WEATHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +48,10 @@ def _host_words(web: Web, host: str) -> str:
         at += f", at {web.address_of(host)}"
     if found.host >= FARM_HOST:
         return f"is on a spam farm: {at}"
-    weather = web.outlooks.weather(found.host)
-    robots = web.outlooks.robots(found.host)
+    outage = web.expectations.outage(found.host)
+    robots = web.expectations.robots(found.host)
     words = f"{at}, robots.txt: {robots.name}"
-    return f"{words}, weather: {weather.name}; a right crawler {weather.lesson}" if weather else words
+    return f"{words}, outage: {outage.name}; a right crawler {outage.lesson}" if outage else words
 
 
 def _resource_words(resource: Resource | None, target: str) -> str:
@@ -93,5 +93,5 @@ def catalogue() -> Iterator[str]:
         yield f"{'plain':<12} robots.txt: {robots.name}"
     for robots in KINDS:
         yield f"{Feature.ROBOTS:<12} robots.txt: {robots.name}"
-    for weather in WEATHERS:
-        yield f"{Feature.OUTAGES:<12} {weather.name}, {weather.status}: {weather.lesson}"
+    for outage in OUTAGES:
+        yield f"{Feature.OUTAGES:<12} {outage.name}, {outage.status}: {outage.lesson}"

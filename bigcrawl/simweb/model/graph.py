@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.features import Feature
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import EVEN_BYTES, SKEWED_BYTES
-from bigcrawl.simweb.basics.mixing import mix, words
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PLAIN_KINDS, Kind, Resource, count_of
 from bigcrawl.simweb.exhibits.table import exhibits_of, proof_of
 from bigcrawl.simweb.model.sitemaps import LISTS, MAPPED

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.addresses import address_of, index_of
 from bigcrawl.simweb.basics.features import Feature, Naming
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.power_law import Scatter
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 from bigcrawl.simweb.basics.power_law import PowerLaw, Scatter
 
 _HOSTS_PER_PLD: Final = 3.5

@@ -20,7 +20,7 @@ PLAIN_TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Robots:
+class RobotsFile:
     """A kind of robots.txt.
 
     Attributes:
@@ -59,37 +59,37 @@ def closes(*kinds: Kind) -> Callable[[Resource], bool]:
 
 
 ROBOTS: Final = (
-    Robots("absent", None, closes(), status=404),
-    Robots(
+    RobotsFile("absent", None, closes(), status=404),
+    RobotsFile(
         "private",
         "User-agent: *\nDisallow: /private/\n",
         closes(Kind.PRIVATE),
     ),
-    Robots(
+    RobotsFile(
         "delayed",
         "User-agent: *\nCrawl-delay: 0.5\nDisallow: /private/\n",
         closes(Kind.PRIVATE),
         crawl_delay_ms=500,
     ),
-    Robots(
+    RobotsFile(
         "own group",
         "User-agent: *\nDisallow: /\n\nUser-agent: {agent}\nDisallow: /private/\nDisallow: /*.txt$\n",
         closes(Kind.PRIVATE, Kind.TEXT),
     ),
-    Robots("open", "User-agent: *\nDisallow:\n", closes()),
-    Robots(
+    RobotsFile("open", "User-agent: *\nDisallow:\n", closes()),
+    RobotsFile(
         "longest match",
         "User-agent: *\nDisallow: /private/\nAllow: /private/item-0.html\nCrawl-delay: 0.2\n",
         lambda resource: resource.kind is Kind.PRIVATE and resource.number > 0,
         crawl_delay_ms=200,
     ),
-    Robots(
+    RobotsFile(
         "untidy",
         "# written by hand\r\n\r\nUSER-AGENT : *   # everybody\r\nDISALLOW:/go/\r\nNoindex: /x\r\n"
         "Disallow: /cgi/ # slow\r\nSitemap: /sitemap.xml\r\n",
         closes(Kind.HOP, Kind.LOOP, Kind.FAILING),
     ),
-    Robots(
+    RobotsFile(
         "shared group",
         "User-agent: *\nCrawl-delay: 60\nDisallow: /\n\n"
         "User-agent: otherbot\nUser-agent: {agent}\nCrawl-delay: 0.8\n"

@@ -14,7 +14,7 @@ from bigcrawl.simweb.basics.answer import Answer, Fault
 from bigcrawl.simweb.basics.features import Feature
 from bigcrawl.simweb.basics.markup import render_notice
 from bigcrawl.simweb.basics.resources import Kind, Resource
-from bigcrawl.simweb.model.robots import PLAIN_TEXT, ROBOTS, Robots, closes
+from bigcrawl.simweb.model.robots import PLAIN_TEXT, ROBOTS, RobotsFile, closes
 
 _PRIVATE: Final = "User-agent: *\nDisallow: /private/\n"
 _HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
@@ -48,61 +48,61 @@ def _gzipped(text: str) -> bytes:
 
 
 KINDS: Final = (
-    Robots("forbidden", None, closes(), status=403),
-    Robots("unauthorised", None, closes(), status=401),
-    Robots("gone", None, closes(), status=410),
-    Robots("failing", None, _everything, status=500),
-    Robots("unavailable", None, _everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
-    Robots("silent", None, _everything, status=503, fault=Fault.SILENT),
-    Robots("reset", None, _everything, status=503, fault=Fault.RESET),
-    Robots("slow", _PRIVATE, closes(Kind.PRIVATE), delay_ms=_SLOW_MS),
-    Robots("redirected", _PRIVATE, closes(Kind.PRIVATE), hops=1),
-    Robots("five hops", _PRIVATE, closes(Kind.PRIVATE), hops=5),
-    Robots("elsewhere", _PRIVATE, closes(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
-    Robots("redirected to nothing", None, closes(), status=404, hops=1),
+    RobotsFile("forbidden", None, closes(), status=403),
+    RobotsFile("unauthorised", None, closes(), status=401),
+    RobotsFile("gone", None, closes(), status=410),
+    RobotsFile("failing", None, _everything, status=500),
+    RobotsFile("unavailable", None, _everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
+    RobotsFile("silent", None, _everything, status=503, fault=Fault.SILENT),
+    RobotsFile("reset", None, _everything, status=503, fault=Fault.RESET),
+    RobotsFile("slow", _PRIVATE, closes(Kind.PRIVATE), delay_ms=_SLOW_MS),
+    RobotsFile("redirected", _PRIVATE, closes(Kind.PRIVATE), hops=1),
+    RobotsFile("five hops", _PRIVATE, closes(Kind.PRIVATE), hops=5),
+    RobotsFile("elsewhere", _PRIVATE, closes(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
+    RobotsFile("redirected to nothing", None, closes(), status=404, hops=1),
     # Crawlers may or may not follow more than five; the file allows everything, so both have the same effect.
-    Robots("eight hops", "User-agent: *\nDisallow:\n", closes(), hops=8, names_sitemap=False),
-    Robots("in circles", None, closes(), hops=12, circles=True, is_sure=False),
-    Robots("huge", _huge(), closes(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
-    Robots("byte order mark", "\ufeff" + _PRIVATE, closes(Kind.PRIVATE)),
+    RobotsFile("eight hops", "User-agent: *\nDisallow:\n", closes(), hops=8, names_sitemap=False),
+    RobotsFile("in circles", None, closes(), hops=12, circles=True, is_sure=False),
+    RobotsFile("huge", _huge(), closes(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
+    RobotsFile("byte order mark", "\ufeff" + _PRIVATE, closes(Kind.PRIVATE)),
     # A UTF-8 parser can read nothing in it, and it closes nothing for a parser that decodes it.
-    Robots("UTF-16", "User-agent: *\nDisallow:\n", closes(), encode=_utf16, names_sitemap=False),
-    Robots(
+    RobotsFile("UTF-16", "User-agent: *\nDisallow:\n", closes(), encode=_utf16, names_sitemap=False),
+    RobotsFile(
         "Latin-1",
         "# für alle\nUser-agent: *\nDisallow: /café/\nDisallow: /private/\n",
         closes(Kind.PRIVATE),
         encode=lambda text: text.encode("latin-1"),
     ),
-    Robots(
+    RobotsFile(
         "raw letters",
         "User-agent: *\nDisallow: /private/\nDisallow: /topic-0/précis\n",
         lambda resource: resource.kind is Kind.PRIVATE or (resource.kind, resource.number) == (Kind.PAGE, 6),
     ),
-    Robots(
+    RobotsFile(
         "HTML instead",
         "<!DOCTYPE html>\n<html><head><title>Not found</title></head>\n<body>Disallowed? No: lost.</body></html>\n",
         closes(),
         headers=_HTML,
         names_sitemap=False,
     ),
-    Robots("empty", "", closes(), names_sitemap=False),
-    Robots("old line ends", _PRIVATE.replace("\n", "\r"), closes(Kind.PRIVATE), names_sitemap=False),
-    Robots("queries", "User-agent: *\nDisallow: /*?\nDisallow: /private/\n", _with_query),
-    Robots(
+    RobotsFile("empty", "", closes(), names_sitemap=False),
+    RobotsFile("old line ends", _PRIVATE.replace("\n", "\r"), closes(Kind.PRIVATE), names_sitemap=False),
+    RobotsFile("queries", "User-agent: *\nDisallow: /*?\nDisallow: /private/\n", _with_query),
+    RobotsFile(
         "split group",
         "User-agent: {agent}\nDisallow: /private/\n\nUser-agent: *\nDisallow: /\n\n"
         "User-agent: {agent}\nDisallow: /archive/\n",
         closes(Kind.PRIVATE, Kind.HIDDEN),
     ),
-    Robots(
+    RobotsFile(
         "gzip",
         _PRIVATE,
         closes(Kind.PRIVATE),
         encode=_gzipped,
         headers=(("Content-Type", PLAIN_TEXT), ("Content-Encoding", "gzip")),
     ),
-    Robots("binary", None, closes(), headers=(("Content-Type", "application/octet-stream"),)),
-    Robots("everything closed", "User-agent: *\nDisallow: /\n", _everything),
+    RobotsFile("binary", None, closes(), headers=(("Content-Type", "application/octet-stream"),)),
+    RobotsFile("everything closed", "User-agent: *\nDisallow: /\n", _everything),
 )
 
 
@@ -115,7 +115,7 @@ class RobotsFiles:
         self._names_sitemap = Feature.SITEMAPS in features
         self._body = lru_cache(len(self.rows))(self._encoded)
 
-    def of(self, host: int) -> Robots:
+    def of(self, host: int) -> RobotsFile:
         """Return the robots.txt of a host."""
         return self.rows[host % len(self.rows)]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 
 _FRAGMENT_SHARE: Final = 0.15
 _BLANKS_SHARE: Final = 0.04

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from bigcrawl.simweb.basics.mixing import mix, words
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.resources import DEPTH_MAX, NUMBER_MAX, Kind, Resource
 from bigcrawl.simweb.model.names import FARM_HOST
 

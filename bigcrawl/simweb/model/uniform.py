@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import paragraph_pool, render_notice
-from bigcrawl.simweb.basics.mixing import mix, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

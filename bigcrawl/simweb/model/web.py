@@ -17,12 +17,12 @@ from bigcrawl.simweb.exhibits.exhibit import HTML
 from bigcrawl.simweb.exhibits.table import ROWS_MAX, exhibits_of, proof_of, row_of
 from bigcrawl.simweb.exhibits.table import named_by as exhibit_named_by
 from bigcrawl.simweb.model.answers import Answers
+from bigcrawl.simweb.model.expectations import Expectations, usual_status
 from bigcrawl.simweb.model.expected import Expected
 from bigcrawl.simweb.model.graph import Graph
 from bigcrawl.simweb.model.names import FARM_HOST, FARMS_MAX, Names
-from bigcrawl.simweb.model.outlook import Outlooks, usual_status
 from bigcrawl.simweb.model.population import Population
-from bigcrawl.simweb.model.reach import Reach
+from bigcrawl.simweb.model.reachability import Reachability
 from bigcrawl.simweb.model.robots_kinds import RobotsFiles
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Web:
         self._names = Names(seed, population, naming, features, farms)
         self._host_of = lru_cache(_CACHED_MAX)(self._names.host_of)
         self._robots = RobotsFiles(agent, features)
-        self.outlooks = Outlooks(features, self._robots, self._names)
+        self.expectations = Expectations(features, self._robots, self._names)
         self._graph = Graph(seed, population, features, self._names.farms)
         self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names)
 
@@ -132,12 +132,12 @@ class Web:
         index = self._host_of(host)
         if index is None or not self._names.resolves(index):
             return Answer(421, HTML, render_notice(421))
-        weather = self.outlooks.weather(index)
+        outage = self.expectations.outage(index)
         is_robots = target == ROBOTS_TARGET
-        if weather is not None and (weather.robots_too or not is_robots):
-            left_ms = weather.left_ms(index, at_ms)
+        if outage is not None and (outage.robots_too or not is_robots):
+            left_ms = outage.left_ms(index, at_ms)
             if left_ms:
-                return weather.answer(left_ms, at_ms)
+                return outage.answer(left_ms, at_ms)
         if is_robots or target.startswith("/robots/kind-"):
             return self._robots_answer(index, host, target, port)
         resource = self._resource(index, target)
@@ -151,7 +151,7 @@ class Web:
         Also true for targets that are not in the web, since rules do not mention them.
         """
         resource = self._asked(host, target)
-        return resource is None or not self.outlooks.closes(resource)
+        return resource is None or not self.expectations.closes(resource)
 
     def crawl_delays_ms(self) -> dict[str, int]:
         """Return the crawl delay of every host that asks the agent for one."""
@@ -169,13 +169,19 @@ class Web:
         Includes all links of the generator, also into infinite spaces; empty without links, or if not in the web.
         """
         resource = self.resource_at(url)
-        reach = Reach(self._graph, self.outlooks, obey_robots=False, obey_nofollow=False, read_sitemaps=False)
-        return [self._answers.url(target, port) for target in reach.leads_to(resource)] if resource else []
+        if resource is None:
+            return []
+        followed = Reachability(
+            self._graph, self.expectations, obey_robots=False, obey_nofollow=False, read_sitemaps=False
+        )
+        return [self._answers.url(target, port) for target in followed.leads_to(resource)]
 
     def expectation(self, url: str) -> Expected:
         """Return what a right crawler may see at a URL; outside of the web, a 404 that is not required."""
         resource = self.resource_at(url)
-        return Expected(frozenset({404}), required=False) if resource is None else self.outlooks.of(resource).expected
+        if resource is None:
+            return Expected(frozenset({404}), required=False)
+        return self.expectations.of(resource).expected
 
     def reachable(
         self,
@@ -215,7 +221,7 @@ class Web:
 
     def _linked(self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool]) -> dict[str, Expected]:
         starts = [self._seeded(url, port) for url in seeds]
-        found = Reach(self._graph, self.outlooks, *choices).expected(starts)
+        found = Reachability(self._graph, self.expectations, *choices).expected(starts)
         return {self._answers.url(resource, port): expected for resource, expected in found.items()}
 
     def _robots_steps(self, port: int) -> dict[str, Expected]:
@@ -224,15 +230,15 @@ class Web:
         for index in range(self.hosts):
             at = self._neighbour(index) if self._robots.of(index).elsewhere else index
             origin = origin_of(self._names.name_of(at), port)
-            weather = self.outlooks.weather(at)
-            step = _STEP if weather is None else replace(_STEP, statuses=_STEP.statuses | {weather.status})
+            outage = self.expectations.outage(at)
+            step = _STEP if outage is None else replace(_STEP, statuses=_STEP.statuses | {outage.status})
             steps |= {origin + target: step for target in self._robots.steps(index)}
         return steps
 
     def _neighbour(self, index: int) -> int:
         """Return the next host that can always be reached, or the host itself if there is none."""
         others = ((index + step) % self.hosts for step in range(1, self.hosts))
-        return next((other for other in others if self.outlooks.is_calm(other)), index)
+        return next((other for other in others if self.expectations.is_calm(other)), index)
 
     def _robots_answer(self, index: int, host: str, target: str, port: int) -> Answer:
         step = None if target == ROBOTS_TARGET else self._robots.step_of(target)

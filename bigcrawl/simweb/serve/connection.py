@@ -56,7 +56,7 @@ _LAST_ACK_RECV_AT: Final = 56
 _TICK_MS: Final = 10
 
 
-class Place(NamedTuple):
+class Destination(NamedTuple):
     """Where a request goes: the log's `host` and `server`, and the port for links in the answer."""
 
     host: str
@@ -69,10 +69,10 @@ class Serves(Protocol):
 
     now_ms: Callable[[], int]
 
-    def place(self, head: RequestHead | None, local: str) -> Place:
+    def place(self, head: RequestHead | None, local: str) -> Destination:
         """Return where a request goes that came on the address `local`; `head` is None if it could not be parsed."""
 
-    def answer(self, arrived: Arrived, place: Place, keep_alive: bool) -> tuple[Answer, Delivery]:
+    def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
         """Return the answer to a request and its delivery; `keep_alive` says what the client wants."""
 
     def record(
@@ -80,7 +80,7 @@ class Serves(Protocol):
         arrived: Arrived,
         end_ms: int,
         client: str,
-        place: Place,
+        place: Destination,
         status: int,
         sent_bytes: int = 0,
         fault: str = NO_FAULT,
@@ -96,7 +96,7 @@ class _Exchange(NamedTuple):
     """The exchange that is being carried out."""
 
     arrived: Arrived
-    place: Place
+    place: Destination
     answer: Answer
     delivery: Delivery
     turn_ms: int

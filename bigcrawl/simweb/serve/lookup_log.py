@@ -7,7 +7,7 @@ The first line names format and columns; then, per query:
     transport   udp or tcp
     name        lower-case, without the final dot; "-" if the query could not be parsed
     type        the requested record type, such as A; "-" as above
-    outcome     an `Outcome`'s value
+    outcome     a `LookupOutcome`'s value
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Outcome(Enum):
+class LookupOutcome(Enum):
     """How a look-up ended."""
 
     FOUND = "found"  # with an address
@@ -41,7 +41,7 @@ class Lookup(NamedTuple):
     transport: str
     name: str
     record_type: str
-    outcome: Outcome
+    outcome: LookupOutcome
 
 
 _FORMAT: Final = LineFormat(
@@ -80,4 +80,4 @@ def read_lookups(path: Path) -> Iterator[Lookup]:
 
 def _parsed(fields: list[str]) -> Lookup:
     time_ms, client, transport, name, record_type, outcome = fields
-    return Lookup(int(time_ms), client, transport, name, record_type, Outcome(outcome))
+    return Lookup(int(time_ms), client, transport, name, record_type, LookupOutcome(outcome))

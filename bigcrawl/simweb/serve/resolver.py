@@ -30,7 +30,7 @@ from bigcrawl.simweb.serve.dns_wire import (
     parse_query,
     type_name,
 )
-from bigcrawl.simweb.serve.lookup_log import Lookup, Outcome
+from bigcrawl.simweb.serve.lookup_log import Lookup, LookupOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ _RECEIVE_BUFFER_BYTES: Final = 4 << 20
 _PORT_TRIES: Final = 20
 
 
-class Resolver:
+class DnsServer:
     """A running resolver, between `start` and `stop`.
 
     Args:
@@ -64,7 +64,7 @@ class Resolver:
 
     def __init__(self, web: Served, ttl_s: int = 300, log: LookupLog | None = None) -> None:
         self.port = 0
-        self.outcomes: Counter[Outcome] = Counter()
+        self.outcomes: Counter[LookupOutcome] = Counter()
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[None] = self._loop.create_future()
         self._web = web
@@ -75,7 +75,7 @@ class Resolver:
         self._connections: set[_Stream] = set()
 
     def __repr__(self) -> str:
-        return f"Resolver(port={self.port}, lookups={self.outcomes.total()})"
+        return f"DnsServer(port={self.port}, lookups={self.outcomes.total()})"
 
     async def start(self, address: str = "127.0.0.1", port: int = 0) -> None:
         """Answer on this address; port 0 chooses a free one.
@@ -115,7 +115,7 @@ class Resolver:
         try:
             query = parse_query(message)
         except BadQueryError as error:
-            outcome, reply = Outcome.REFUSED, encode_refusal(message, error.rcode)
+            outcome, reply = LookupOutcome.REFUSED, encode_refusal(message, error.rcode)
         else:
             outcome, reply, delay_ms = self._resolve(query)
             name, record_type = query.name, type_name(query.record_type)
@@ -126,20 +126,20 @@ class Resolver:
             except OSError as error:
                 if not self.failed.done():
                     self.failed.set_exception(error)
-        return (reply if outcome is not Outcome.SILENT else None), delay_ms
+        return (reply if outcome is not LookupOutcome.SILENT else None), delay_ms
 
-    def _resolve(self, query: Query) -> tuple[Outcome, bytes, int]:
+    def _resolve(self, query: Query) -> tuple[LookupOutcome, bytes, int]:
         found = self._web.address_of(query.name)
         if found is None:
-            return Outcome.NO_NAME, encode_no_name(query, self._ttl_s), 0
+            return LookupOutcome.NO_NAME, encode_no_name(query, self._ttl_s), 0
         if found is NameFault.SILENT:
-            return Outcome.SILENT, b"", 0
+            return LookupOutcome.SILENT, b"", 0
         if found is NameFault.SERVFAIL:
-            return Outcome.SERVFAIL, encode_failure(query), 0
+            return LookupOutcome.SERVFAIL, encode_failure(query), 0
         record = NameRecord((found,)) if isinstance(found, str) else found
         ttl_s = self._ttl_s if record.ttl_s is None else record.ttl_s
         wanted = [address for address in record.addresses if has_type(address, query.record_type)]
-        outcome = Outcome.FOUND if wanted else Outcome.NO_DATA
+        outcome = LookupOutcome.FOUND if wanted else LookupOutcome.NO_DATA
         reply = encode_addresses(query, wanted, ttl_s, record.alias, record.alias_ttl_s)
         return outcome, reply, record.delay_ms
 
@@ -155,7 +155,7 @@ class Resolver:
 class _Stream(asyncio.Protocol):
     """A client's TCP connection. Each message is preceded by its length, two bytes."""
 
-    def __init__(self, resolver: Resolver, connections: set[_Stream]) -> None:
+    def __init__(self, resolver: DnsServer, connections: set[_Stream]) -> None:
         self._resolver = resolver
         self._connections = connections
         self._buffer = b""

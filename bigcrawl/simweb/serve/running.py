@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.simweb.serve.access_log import AccessLog
 from bigcrawl.simweb.serve.lookup_log import LookupLog
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import DnsServer
 from bigcrawl.simweb.serve.server import SimServer
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ async def _lead(
         ends.append(server.failed)
         dns_port = None
         if serving.dns:
-            resolver = Resolver(web, serving.dns_ttl_s, lookup_log)
+            resolver = DnsServer(web, serving.dns_ttl_s, lookup_log)
             await resolver.start(*serving.dns)
             stack.push_async_callback(resolver.stop)
             ends.append(resolver.failed)

@@ -19,7 +19,7 @@ from bigcrawl.simweb.basics.addresses import index_of
 from bigcrawl.simweb.basics.clock import now_ms
 from bigcrawl.simweb.basics.retry_after import retry_after_ms
 from bigcrawl.simweb.serve.access_log import LogLine
-from bigcrawl.simweb.serve.connection import Connection, Place
+from bigcrawl.simweb.serve.connection import Connection, Destination
 from bigcrawl.simweb.serve.sending import NO_FAULT, deliver, refusal
 
 if TYPE_CHECKING:
@@ -75,16 +75,16 @@ class SimServer:
         for connection in tuple(self._connections):
             connection.abandon()
 
-    def place(self, head: RequestHead | None, local: str) -> Place:
+    def place(self, head: RequestHead | None, local: str) -> Destination:
         """Return where a request goes that came on the address `local`; `head` is None if it could not be parsed."""
         if head is not None:
             if head.proxy_port:
-                return Place(head.host, self._address(head.host) or "-", head.proxy_port)
+                return Destination(head.host, self._address(head.host) or "-", head.proxy_port)
             if head.host and self._address(head.host) == local:
-                return Place(head.host, local, self.port)
-        return Place(local, local, self.port)
+                return Destination(head.host, local, self.port)
+        return Destination(local, local, self.port)
 
-    def answer(self, arrived: Arrived, place: Place, keep_alive: bool) -> tuple[Answer, Delivery]:
+    def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
         """Return the answer to a request and its delivery; `keep_alive` says what the client wants.
 
         A bug in the web costs one answer: it becomes a 500, and the loop's exception handler is called.
@@ -99,7 +99,7 @@ class SimServer:
             answer = refusal(500)
             return answer, self._deliver(answer, head, keep_alive)
 
-    def _answer(self, arrived: Arrived, place: Place) -> Answer:
+    def _answer(self, arrived: Arrived, place: Destination) -> Answer:
         start_ms, head, status = arrived
         if head is None:
             return refusal(status)
@@ -123,7 +123,7 @@ class SimServer:
         arrived: Arrived,
         end_ms: int,
         client: str,
-        place: Place,
+        place: Destination,
         status: int,
         sent_bytes: int = 0,
         fault: str = NO_FAULT,

@@ -18,7 +18,7 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.serve.access_log import read_log
-from bigcrawl.simweb.serve.lookup_log import Outcome, read_lookups
+from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
 from bigcrawl.simweb.serve.running import Serving, serve_until_told
 from tests.support.processes import spawn
 from tests.unit.simweb.scripted import A, ScriptedWeb, connected, hear, request
@@ -107,7 +107,7 @@ def test_resolver_is_served_beside_the_web(tmp_path: Path):
         assert reply.answer[0][0].address == A
         origin.process.terminate()
         assert origin.ended() == (0, "")
-    assert [lookup.outcome for lookup in read_lookups(tmp_path / "lookups.log")] == [Outcome.FOUND]
+    assert [lookup.outcome for lookup in read_lookups(tmp_path / "lookups.log")] == [LookupOutcome.FOUND]
 
 
 def test_interrupt_ends_all_processes_quietly(tmp_path: Path):

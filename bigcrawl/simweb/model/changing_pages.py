@@ -9,7 +9,7 @@ from __future__ import annotations
 from email.utils import formatdate, parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,14 +11,14 @@ from email.utils import formatdate
 from typing import Final
 
 from bigcrawl.simweb.basics.answer import Answer, Fault
+from bigcrawl.simweb.basics.hashing import mix
 from bigcrawl.simweb.basics.markup import render_notice
-from bigcrawl.simweb.basics.mixing import mix
 
 _PERIOD: Final = 29
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class Outage:
     """When a host is away, and what it answers then.
 
     Attributes:
@@ -61,18 +61,18 @@ class Weather:
 
 
 _RETRY: Final = "waits, then asks again, and leaves the host alone meanwhile"
-_WEATHERS: Final = {
-    3: Weather("down", 1000, 1000, 503, "gives up on the host", fault=Fault.RESET, robots_too=True),
-    7: Weather("silent", 1000, 1000, 503, "gives up on the host", fault=Fault.SILENT, robots_too=True),
-    12: Weather("comes and goes", 30_000, 10_000, 503, "comes back later", fault=Fault.RESET, robots_too=True),
-    17: Weather("storm", 20_000, 3_000, 503, _RETRY),
-    20: Weather("storm with Retry-After", 20_000, 4_000, 503, _RETRY, retry_after="seconds"),
-    24: Weather("limited", 15_000, 3_000, 429, _RETRY, retry_after="seconds"),
-    27: Weather("limited until a date", 15_000, 4_000, 429, _RETRY, retry_after="date"),
+_OUTAGES: Final = {
+    3: Outage("down", 1000, 1000, 503, "gives up on the host", fault=Fault.RESET, robots_too=True),
+    7: Outage("silent", 1000, 1000, 503, "gives up on the host", fault=Fault.SILENT, robots_too=True),
+    12: Outage("comes and goes", 30_000, 10_000, 503, "comes back later", fault=Fault.RESET, robots_too=True),
+    17: Outage("overloaded", 20_000, 3_000, 503, _RETRY),
+    20: Outage("overloaded with Retry-After", 20_000, 4_000, 503, _RETRY, retry_after="seconds"),
+    24: Outage("limited", 15_000, 3_000, 429, _RETRY, retry_after="seconds"),
+    27: Outage("limited until a date", 15_000, 4_000, 429, _RETRY, retry_after="date"),
 }
-WEATHERS: Final = tuple(_WEATHERS.values())
+OUTAGES: Final = tuple(_OUTAGES.values())
 
 
-def weather_of(host: int) -> Weather | None:
+def outage_of(host: int) -> Outage | None:
     """Return the outages of the host; None if it is always there."""
-    return _WEATHERS.get(host % _PERIOD)
+    return _OUTAGES.get(host % _PERIOD)
