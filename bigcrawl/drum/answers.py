@@ -1,7 +1,7 @@
 """Answers: `answers-<n>` holds what a merge found for each tuple of a spill. They are delivered in arrival order.
 
 A merge works bucket by bucket, but a receiver wants tuples in arrival order. `AnswerSheet` takes the results of a merge
-bucket after bucket and writes them in the same format as the keys (`bigcrawl.drum.sections`). `tell_spill` reads a
+bucket after bucket and writes them in the same format as the keys (`bigcrawl.drum.sections`). `deliver_spill` reads a
 spill's keys and answers, then its aux block by block; the bucket numbers in a block say how far to advance in each
 section.
 """
@@ -100,7 +100,7 @@ class _Found(NamedTuple):
     values: ValueArray | None
 
 
-def tell_spill(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> Iterator[Answer]:
+def deliver_spill(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> Iterator[Answer]:
     """Yield the answers to a spill in arrival order, one `Answer` for each block of aux.
 
     Raises:

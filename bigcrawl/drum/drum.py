@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from bigcrawl.drum.answers import tell_spill
+from bigcrawl.drum.answers import deliver_spill
 from bigcrawl.drum.batch_check import checked_columns
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE, Kind
 from bigcrawl.drum.drum_manifest import read_log
@@ -239,7 +239,7 @@ class Drum:
         while self._state.told < self._state.answered:
             spill = self._state.spills[0]
             if spill.asks:
-                self._tell_spill(spill)
+                self._deliver_spill(spill)
             else:
                 self._acknowledge(spill.end)
             self._remove_done()
@@ -323,9 +323,9 @@ class Drum:
         self._log.sync_name()
         self._repository.remove_runs(merged.obsolete)
 
-    def _tell_spill(self, spill: Spill) -> None:
+    def _deliver_spill(self, spill: Spill) -> None:
         repository = self._repository
-        answers = tell_spill(repository.files, repository.directory, spill, repository.layout)
+        answers = deliver_spill(repository.files, repository.directory, spill, repository.layout)
         while True:
             # The receiver's exceptions are not errors of the disk.
             with store_errors(repository.directory):

@@ -43,7 +43,7 @@ class Repository:
         """Create the directory, or remove what a crash left in it. Return the committed state and its log.
 
         Args:
-            keep: whether a file that the manifest does not name may stay, by its name.
+            keep: returns whether a file with this name, unknown to the manifest, may stay.
 
         Raises:
             ConfigError: it was created with another kind or number of buckets.

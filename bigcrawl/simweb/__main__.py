@@ -19,7 +19,7 @@ from bigcrawl.simweb.model.state import SavedWeb, load, path_in, save
 from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.simweb.serve.access_log import read_exchanges
 from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -134,7 +134,7 @@ def _serve(options: argparse.Namespace) -> int:
         saved = replace(saved, port=sockets[0].getsockname()[1])
         if options.state and saved != kept:
             save(options.state, saved)
-        serve_until_told(web, sockets, serving, lambda ports: _tell(web, ports))
+        serve_until_signal(web, sockets, serving, lambda ports: _tell(web, ports))
     return 0
 
 

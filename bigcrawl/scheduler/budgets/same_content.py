@@ -37,12 +37,12 @@ _BITS: Final = 256
 class _Seen:
     """A window, with one bit for each content, by its checksum."""
 
-    __slots__ = ("bits", "pages", "told")
+    __slots__ = ("bits", "pages", "sent")
 
     def __init__(self) -> None:
         self.pages = 0
         self.bits = 0
-        self.told = -1  # no verdict sent yet
+        self.sent = -1  # no verdict sent yet
 
 
 class SameContent:
@@ -78,14 +78,14 @@ class SameContent:
         same = max(0, WINDOW - _different(seen.bits))
         verdict = same if same >= self._least else 0
         seen.pages = seen.bits = 0
-        if bool(verdict) == seen.told:
+        if bool(verdict) == seen.sent:
             return b""
         if verdict:
             logger.info(
                 "%(pld)s is taken for a trap: about %(same)d of its last %(window)d pages had the content of others",
                 {"pld": pld, "same": same, "window": WINDOW},
             )
-        seen.told = bool(verdict)
+        seen.sent = bool(verdict)
         return pack_same_content(self._pld_key(pld), verdict)
 
 

@@ -106,7 +106,7 @@ class Turned(NamedTuple):
     standing: Standing
 
 
-class Noted(NamedTuple):
+class TrapChanges(NamedTuple):
     """The changes that new URLs made: PLD keys with their new records; for each PLD caught or freed, a URL's index."""
 
     plds: KeyArray
@@ -142,7 +142,7 @@ class Traps:
     def __repr__(self) -> str:
         return f"<Traps {self._rules!r} {self._table!r}>"
 
-    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> Noted | None:
+    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> TrapChanges | None:
         """Count new URLs and weigh the windows that are full.
 
         Args:
@@ -176,7 +176,7 @@ class Traps:
         self._weigh(records, concerned)
         changed = np.flatnonzero((records["caught"] != 0) != (before != 0))
         turned = [(int(np.argmax(whose == at)), standing_of(records[at])) for at in changed]
-        return Noted(keys[concerned], records[concerned], turned)
+        return TrapChanges(keys[concerned], records[concerned], turned)
 
     def divisors(self, plds: KeyArray) -> DivisorArray | None:
         """Return the divisors of PLDs' budgets, or None if no PLD is caught."""

@@ -41,6 +41,6 @@ def refusal(node: str, different: str) -> ConfigError:
     )
 
 
-def came_before(theirs: Mapping[str, Any], node: str, mine: Mapping[str, Any], myself: str) -> bool:
+def joined_before(theirs: Mapping[str, Any], node: str, mine: Mapping[str, Any], myself: str) -> bool:
     """Whether the other node joined before this one."""
     return (theirs.get(SINCE, 0), node) < (mine.get(SINCE, 0), myself)

@@ -22,7 +22,7 @@ from bigcrawl.private_files import FILE_MODE, make_private, make_private_directo
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, came_before, difference, refusal
+from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, difference, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import assign
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 
@@ -102,11 +102,10 @@ class Membership:
         """
         self._beats += 1
         self._since_ms = self._since_ms or client.now_ms()
-        told = {FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
-        self._report = {**report, **told}
+        self._report = {**report, FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
         self.reports = await self._living(client, json.dumps(self._report))
         for node, different in self._different(self.reports).items():
-            if came_before(self.reports[node], node, self._report, self.node):
+            if joined_before(self.reports[node], node, self._report, self.node):
                 raise refusal(node, different)
 
     async def wait_for_alike(self, client: RedisClient) -> None:
@@ -140,9 +139,9 @@ class Membership:
     def _different(self, reports: dict[str, dict[str, Any]]) -> dict[str, str]:
         """Return the nodes whose settings differ, and in what."""
         found = {
-            node: difference(self._alike, told[FIELD])
-            for node, told in reports.items()
-            if node != self.node and FIELD in told
+            node: difference(self._alike, report[FIELD])
+            for node, report in reports.items()
+            if node != self.node and FIELD in report
         }
         return {node: words for node, words in found.items() if words}
 
@@ -150,7 +149,7 @@ class Membership:
         call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
         [texts] = await client.run([call])
         reports = {node: json.loads(text or "{}") for node, text in texts.items()}
-        others = {node: told.get("token", "") for node, told in reports.items() if node != self.node}
+        others = {node: report.get("token", "") for node, report in reports.items() if node != self.node}
         # In a thread, so that a hanging disk does not stop the loop.
         dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
         for node in dead:
@@ -178,7 +177,7 @@ class Membership:
 
     def wanted(self) -> set[int]:
         """Return the partitions that this node should own, given the nodes alive."""
-        capacities = {node: float(told.get("capacity", 1.0)) for node, told in self.reports.items()}
+        capacities = {node: float(report.get("capacity", 1.0)) for node, report in self.reports.items()}
         capacities.setdefault(self.node, 1.0)
         owners = assign(self._partitions, capacities)
         return {partition for partition, owner in enumerate(owners) if owner == self.node}

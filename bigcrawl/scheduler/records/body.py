@@ -5,24 +5,16 @@ A body is msgpack [url, depth, payload]. `bigcrawl.scheduler.adapter.request_cod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgpack
 
 from bigcrawl.url.canonical import UrlError, canonicalize
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bigcrawl.url.key import UrlKey
-
-    Marks = Callable[[str, int], int]
-    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
-
 _new_tuple = tuple.__new__  # the named tuples' own constructors are Python
 
 
-class Glance(NamedTuple):
+class BodySummary(NamedTuple):
     """The fields of a body that can be read without decoding objects."""
 
     url: str
@@ -30,7 +22,7 @@ class Glance(NamedTuple):
     has_errback: bool
 
 
-def look_at_body(body: bytes) -> Glance:
+def look_at_body(body: bytes) -> BodySummary:
     """Return the URL of a body and two facts about its request.
 
     Raises:
@@ -38,8 +30,8 @@ def look_at_body(body: bytes) -> Glance:
     """
     url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
     if payload is None or isinstance(payload, int):
-        return _new_tuple(Glance, (url, True, False))
-    return _new_tuple(Glance, (url, False, bool(payload.get("errback"))))
+        return _new_tuple(BodySummary, (url, True, False))
+    return _new_tuple(BodySummary, (url, False, bool(payload.get("errback"))))
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:

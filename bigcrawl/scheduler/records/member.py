@@ -12,13 +12,7 @@ import msgpack
 from bigcrawl.scheduler.records.body import _new_tuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.url.key import UrlKey
-
-    Marks = Callable[[str, int], int]
-    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 _PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits

@@ -136,18 +136,19 @@ def check_outcomes(data: bytes) -> None:
         raise OutcomesFormatError(f"{len(data)} bytes of outcomes; must be rows of {_ROW.size}")
 
 
-def unpack_outcomes(told: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
+def unpack_outcomes(entries: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
     """Return the keys of outcomes, in order, and for each the value that the table stores (`VALUE`).
 
     Args:
-        told: id and whole rows of each inbox entry.
+        entries: id and whole rows of each inbox entry.
 
     Cost: 20 us for few; for many, 0.1 us an outcome and 1 us an entry.
     """
-    rows = np.frombuffer(b"".join([data for _, data in told]), dtype=_ROWS)
+    rows = np.frombuffer(b"".join([data for _, data in entries]), dtype=_ROWS)
     values = np.empty(len(rows), dtype=VALUE)
     values["code"], values["detail"] = rows["code"], rows["detail"]
-    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in told], [len(d) // _ROW.size for _, d in told])
+    counts = [len(data) // _ROW.size for _, data in entries]
+    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in entries], counts)
     return rows["key"].astype(KEY_TYPE), values
 
 

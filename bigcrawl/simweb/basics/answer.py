@@ -37,8 +37,8 @@ class Answer:
         body: the entity as sent, before chunking.
         delay_ms: time between the request and the first byte.
         bytes_per_s: how fast the body is sent, in a few pieces a second; 0: at once.
-        told_bytes: the Content-Length header; None: the true length. If it is larger, the client waits for bytes that
-            never come, until the server closes the connection; if smaller, bytes are left over.
+        announced_bytes: the Content-Length header; None: the true length. If it is larger, the client waits for bytes
+            that never come, until the server closes the connection; if smaller, bytes are left over.
         fault_at: bytes of the body before `fault` happens.
     """
 
@@ -48,12 +48,12 @@ class Answer:
     delay_ms: int = 0
     bytes_per_s: int = 0
     framing: Framing = Framing.LENGTH
-    told_bytes: int | None = None
+    announced_bytes: int | None = None
     fault: Fault = Fault.NONE
     fault_at: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether a client can receive all of it, and know that it has."""
-        length = len(self.body) if self.told_bytes is None else self.told_bytes
+        length = len(self.body) if self.announced_bytes is None else self.announced_bytes
         return self.fault is Fault.NONE and length <= len(self.body)

@@ -68,7 +68,7 @@ def _promising(extra_bytes: int) -> Callable[[Stand], Answer]:
 
     def answer(stand: Stand) -> Answer:
         body = _body(stand)
-        return Answer(200, HTML, body, told_bytes=len(body) + extra_bytes)
+        return Answer(200, HTML, body, announced_bytes=len(body) + extra_bytes)
 
     return answer
 
@@ -126,7 +126,7 @@ BROKEN: Final = (
     _broken("cut", _sent(fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
     _broken("cut-chunk", _sent(framing=Framing.CHUNKED, fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
     _broken("too-little", _promising(500), _KNOWS),
-    _broken("too-much", _promising(-200), "takes what was told, and another connection", is_whole=True),
+    _broken("too-much", _promising(-200), "takes the announced bytes, and a new connection", is_whole=True),
     _broken("stalled", _sent(fault=Fault.STALLED, fault_at=_BREAK_AT), _GIVES_UP),
     _broken("mute", _sent(fault=Fault.SILENT), _GIVES_UP),
     _broken("reset", _sent(fault=Fault.RESET), "asks again, a few times"),

@@ -23,13 +23,13 @@ _EQUIVALENT: Final = '<meta http-equiv="Content-Type" content="text/html; charse
 _UNKNOWN: Final = "xmlcharrefreplace"
 
 
-def _written(codec: str, told: str, *, head: str = "", mark: bytes = b"") -> Callable[[Stand], Answer]:
-    """A page encoded with `codec`, with Content-Type `told`, meta elements in `head`, and a byte order mark."""
+def _written(codec: str, content_type: str, *, head: str = "", mark: bytes = b"") -> Callable[[Stand], Answer]:
+    """A page encoded with `codec`, with Content-Type `content_type`, meta elements in `head`, and a byte order mark."""
 
     def answer(stand: Stand) -> Answer:
         # Parsers look for a meta element in the first 1,024 bytes.
         text = stand.html(f'<a href="{stand.raw_onward}">onward</a>\n', head)
-        return Answer(200, (("Content-Type", told),), mark + text.encode(codec, _UNKNOWN))
+        return Answer(200, (("Content-Type", content_type),), mark + text.encode(codec, _UNKNOWN))
 
     return answer
 

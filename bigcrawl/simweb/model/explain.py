@@ -64,7 +64,7 @@ def _resource_words(resource: Resource | None, target: str) -> str:
 
 
 def _answer_words(answer: Answer) -> str:
-    length = len(answer.body) if answer.told_bytes is None else answer.told_bytes
+    length = len(answer.body) if answer.announced_bytes is None else answer.announced_bytes
     words = [f"{answer.status}, {length} bytes, framing {answer.framing.value}"]
     words += [f"{name}: {value[:80]}" for name, value in answer.headers]
     if answer.delay_ms:

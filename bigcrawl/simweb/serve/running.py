@@ -59,7 +59,7 @@ class Ports(NamedTuple):
     dns: int | None
 
 
-def serve_until_told(
+def serve_until_signal(
     web: Served, sockets: Sequence[socket.socket], serving: Serving, ready: Callable[[Ports], None]
 ) -> None:
     """Serve until SIGTERM, SIGINT or the end of the parent. Call it in a process with a single thread.
@@ -138,11 +138,11 @@ def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[in
 
 async def _follow(web: Served, sockets: Sequence[socket.socket], log: AccessLog | None, leader_fd: int) -> None:
     """Serve as one of the others, until SIGTERM or the end of the first process."""
-    told = _told((signal.SIGTERM,))
-    asyncio.get_running_loop().add_reader(leader_fd, _set, told)
+    ended = _signalled((signal.SIGTERM,))
+    asyncio.get_running_loop().add_reader(leader_fd, _set, ended)
     server = SimServer(web, sockets, log)
     await server.start()
-    await _first_of(told, server.failed)
+    await _first_of(ended, server.failed)
     await server.stop()
 
 
@@ -156,7 +156,7 @@ async def _lead(
     ready: Callable[[Ports], None],
 ) -> None:
     """Serve as the first process."""
-    ends = [_told((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
+    ends = [_signalled((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
     async with AsyncExitStack() as stack:
         server = SimServer(web, sockets, log)
         await server.start()
@@ -175,12 +175,12 @@ async def _lead(
         await _first_of(*ends)
 
 
-def _told(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
+def _signalled(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[None] = loop.create_future()
+    signalled: asyncio.Future[None] = loop.create_future()
     for number in signals:
-        loop.add_signal_handler(number, _set, told)
-    return told
+        loop.add_signal_handler(number, _set, signalled)
+    return signalled
 
 
 def _set(future: asyncio.Future[None]) -> None:

@@ -82,7 +82,7 @@ def deliver(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, 
     else:
         pieces = _pieces(head, answer, framing)
     if fault is Fault.NONE:
-        lie = NO_FAULT if answer.told_bytes is None else _lie(answer)
+        lie = NO_FAULT if answer.announced_bytes is None else _lie(answer)
         return Delivery(pieces, Ending.CLOSE if lie == "short" else in_order, lie, False)
     ending = Ending.CLOSE if fault is Fault.CUT else Ending.HANG
     return Delivery(pieces, ending, fault.value, fault in _ENDED_BY_CLIENT)
@@ -90,17 +90,21 @@ def deliver(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, 
 
 def _lie(answer: Answer) -> str:
     """Return how the body differs from its Content-Length: "short", "long" or `NO_FAULT`."""
-    if answer.told_bytes is None or answer.framing is not Framing.LENGTH or answer.told_bytes == len(answer.body):
+    if (
+        answer.announced_bytes is None
+        or answer.framing is not Framing.LENGTH
+        or answer.announced_bytes == len(answer.body)
+    ):
         return NO_FAULT
-    return "short" if len(answer.body) < answer.told_bytes else "long"
+    return "short" if len(answer.body) < answer.announced_bytes else "long"
 
 
 def _head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> bytes:
     lines = [("Date", date), ("Server", "simweb"), *answer.headers]
     if answer.status not in _BODILESS:
         if framing is Framing.LENGTH:
-            told_bytes = len(answer.body) if answer.told_bytes is None else answer.told_bytes
-            lines.append(("Content-Length", str(told_bytes)))
+            announced_bytes = len(answer.body) if answer.announced_bytes is None else answer.announced_bytes
+            lines.append(("Content-Length", str(announced_bytes)))
         elif framing is Framing.CHUNKED:
             lines.append(("Transfer-Encoding", "chunked"))
     lines.append(("Connection", "keep-alive" if keep_alive else "close"))

@@ -19,7 +19,7 @@ import pytest
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.serve.access_log import read_log
 from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 from tests.support.processes import spawn
 from tests.unit.simweb.scripted import A, ScriptedWeb, connected, hear, request
 
@@ -168,4 +168,4 @@ def test_impossible_wishes_are_refused(tmp_path: Path):
         (Serving(lookup_log=tmp_path / "nowhere" / "log"), "log of look-ups .* cannot be opened"),
     ):
         with pytest.raises(ConfigError, match=message):
-            serve_until_told(ScriptedWeb({}), [], wish, print)
+            serve_until_signal(ScriptedWeb({}), [], wish, print)
