@@ -15,7 +15,7 @@ import numpy as np
 from bigcrawl.drum.aux_file import BLOCK_HEADER_BYTES, Aux, decode_block, decode_block_header
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, MIXED, SectionReader, SectionWriter
-from bigcrawl.drum.write_buffer import aux_path, decode_section, keys_path
+from bigcrawl.drum.spill import aux_path, decode_section, keys_path
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
     from bigcrawl.drum.run import KeyMask
-    from bigcrawl.drum.write_buffer import Spill, TupleLayout
+    from bigcrawl.drum.spill import Spill, TupleLayout
 
 
 # For each spill in a merge.

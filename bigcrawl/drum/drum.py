@@ -12,7 +12,7 @@ The states of a tuple, and what a crash does in each:
     told       in the runs                             a record appended to MANIFEST      it is told
 
     MANIFEST       the truth: what is committed (`bigcrawl.drum.drum_manifest`)
-    keys-<n>, aux-<n>, answers-<n>     spill n (`write_buffer`, `sections`, `aux_file`, `answers`)
+    keys-<n>, aux-<n>, answers-<n>     spill n (`spill`, `sections`, `aux_file`, `answers`)
     b<hex>/run-<n>                     runs of a bucket (`bigcrawl.drum.bucket`)
 
 A file that the manifest does not name was left by a crash; opening the DRUM removes it. One process at a time owns the
@@ -32,7 +32,8 @@ from bigcrawl.drum.drum_manifest import read_log
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.merge import merge_spills
 from bigcrawl.drum.repository import Repository
-from bigcrawl.drum.write_buffer import TupleLayout, WriteBuffer
+from bigcrawl.drum.spill import TupleLayout
+from bigcrawl.drum.write_buffer import WriteBuffer
 from bigcrawl.exceptions import ConfigError, ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.write_buffer import Spill
+    from bigcrawl.drum.spill import Spill
 
 MEMORY_BYTES: Final = 96 << 20
 DISK_BYTES: Final = 16 << 30

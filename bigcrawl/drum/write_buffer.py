@@ -1,8 +1,7 @@
 """The write buffer: holds <key, operation, value> in memory arrays and aux in a file until they spill.
 
-A spill is two files. `aux-<n>` gets a block (`bigcrawl.drum.aux_file`) whenever enough aux has gathered. The arrays
-become `keys-<n>` (`bigcrawl.drum.sections`) when they are full or the caller flushes. Section b of it holds the tuples
-of bucket b in order of arrival.
+The aux file of the spill (`bigcrawl.drum.spill`) gets a block whenever enough aux has gathered. The arrays become its
+file of keys when they are full or the caller flushes.
 
 Source: IRLbot §4.3, Figure 1. Differs: the paper has k arrays of size M and k files of keys. Here one set of arrays is
 grouped by bucket when it spills, and a merge reads k slices of each spill. The paper has k aux files; here a single one
@@ -11,7 +10,7 @@ keeps the order of all arrivals, so that answers come in that order too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from bigcrawl.drum.aux_file import COLUMN_BYTES_MAX, Aux, encode_block
 from bigcrawl.drum.bucket import UPDATE
 from bigcrawl.drum.format import KEY_BYTES, KEY_TYPE
 from bigcrawl.drum.sections import KEYS_MAGIC, MIXED, SectionWriter
+from bigcrawl.drum.spill import Spill, aux_path, keys_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,100 +29,12 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
+    from bigcrawl.drum.spill import TupleLayout, Tuples
 
-_BITS: Final = 64
 _Item = TypeVar("_Item", bound=np.generic)
 
 # Bytes a tuple while a spill is sorted by bucket: key, index (i64), sorted key, bucket, operation; values three times.
 _TUPLE_BYTES = 28
-
-
-class Tuples(NamedTuple):
-    """A batch, or part of one: entry i of each column is one tuple.
-
-    Attributes:
-        keys: uint64.
-        operation: of all tuples; if `MIXED`, see `ops`.
-        ops: uint8, one for each tuple, or None.
-        values: of the kind's dtype, one for each tuple, or None in a set.
-    """
-
-    keys: KeyArray
-    operation: int
-    ops: OpArray | None
-    values: ValueArray | None
-
-
-class Spill(NamedTuple):
-    """Tuples on disk, as the manifest stores them.
-
-    Attributes:
-        number: part of its files' names.
-        first: ordinal of its first tuple: how many were offered before it.
-        tuples: their number, at least 1.
-        aux_bytes: committed bytes of the aux file.
-        asks: whether any tuple wants an answer.
-    """
-
-    number: int
-    first: int
-    tuples: int
-    aux_bytes: int
-    asks: bool
-
-    @property
-    def end(self) -> int:
-        """Ordinal of the first tuple after it."""
-        return self.first + self.tuples
-
-
-class TupleLayout(NamedTuple):
-    """How tuples are divided into buckets, and their width.
-
-    Attributes:
-        buckets: a power of two.
-        value: dtype of the values, or None.
-    """
-
-    buckets: int
-    value: np.dtype[Any] | None
-
-    @property
-    def id_type(self) -> np.dtype[Any]:
-        """Dtype of a bucket number, little-endian."""
-        return np.dtype("<u1" if self.buckets <= 1 << 8 else "<u2")
-
-    @property
-    def value_bytes(self) -> int:
-        """Bytes of a value; 0 in a set."""
-        return self.value.itemsize if self.value else 0
-
-    @property
-    def tuple_bytes(self) -> int:
-        """Bytes of a tuple in a section of keys, without its operation."""
-        return KEY_BYTES + self.value_bytes
-
-    def record_bytes(self, operation: int) -> int:
-        """Return the bytes of a tuple in a section of keys."""
-        return self.tuple_bytes + (operation == MIXED)
-
-    def buckets_of(self, keys: KeyArray) -> IdArray:
-        """Return the bucket of each key: its top bits."""
-        shift = _BITS - (self.buckets.bit_length() - 1)
-        if shift == _BITS:
-            return np.zeros(len(keys), dtype=self.id_type)
-        ids: IdArray = (keys >> np.uint64(shift)).astype(self.id_type)
-        return ids
-
-
-def keys_path(directory: Path, number: int) -> Path:
-    """Return the path of a spill's keys."""
-    return directory / f"keys-{number}"
-
-
-def aux_path(directory: Path, number: int) -> Path:
-    """Return the path of a spill's aux."""
-    return directory / f"aux-{number}"
 
 
 class WriteBuffer:
@@ -261,15 +173,3 @@ def _room(array: npt.NDArray[_Item], count: int, count_max: int) -> npt.NDArray[
     larger = np.empty(min(max(count, 2 * len(array)), count_max), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def decode_section(data: bytes | memoryview, operation: int, layout: TupleLayout) -> Tuples:
-    """Return the tuples of a section of keys. The arrays are views."""
-    is_mixed = operation == MIXED
-    count = len(data) // layout.record_bytes(operation)
-    keys = np.frombuffer(data, dtype=KEY_TYPE, count=count)
-    ops = np.frombuffer(data, dtype=np.uint8, count=count, offset=count * KEY_BYTES) if is_mixed else None
-    values = None
-    if layout.value is not None:
-        values = np.frombuffer(data, dtype=layout.value, count=count, offset=count * (KEY_BYTES + is_mixed))
-    return Tuples(keys, operation, ops, values)

@@ -180,7 +180,7 @@ def test_verify_names_each_damaged_run(tmp_path: Path) -> None:
 
 
 def test_few_new_keys_write_no_file(tmp_path: Path) -> None:
-    """Keys stay fresh until they are worth a run, which then holds them all; a set is opened with both."""
+    """Keys stay in the memtable until they are worth a run, which then holds them all; a set is opened with both."""
     kind = Kind("run", fresh_max=100)
     bucket = bucket_in(tmp_path, kind)
     for number in range(10):
@@ -263,7 +263,7 @@ def test_what_does_not_change_is_not_written(tmp_path: Path) -> None:
 
 
 def test_the_same_few_keys_again_and_again_write_no_file(tmp_path: Path) -> None:
-    """A full log of fresh records in which few keys changed often is replaced by their newest records."""
+    """A full memtable in which few keys changed often is replaced by their newest records."""
     bucket = bucket_in(tmp_path, TURNS._replace(fresh_max=10))
     for number in range(40):
         apply(bucket, (number % 5, UPDATE, (number, 1)))
@@ -315,7 +315,7 @@ def test_all_may_expire(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [SET, TURNS, SET._replace(fresh_max=3), TURNS._replace(fresh_max=3)])
 def test_forgotten_keys_were_never_here(tmp_path: Path, kind: Kind) -> None:
-    """A key is gone from all runs and the fresh records, and new when it comes again."""
+    """A key is gone from all runs and the memtable, and new when it comes again."""
     bucket = bucket_in(tmp_path, kind)
     for batch in ((1, 2, 3, 4), (5, 6), (7,)):
         apply(bucket, *((key, UPDATE, (key, key)) for key in batch))
@@ -372,7 +372,7 @@ def test_a_batch_that_does_not_fit_its_kind_is_a_bug(tmp_path: Path) -> None:
 
 
 def test_a_state_is_what_its_manifest_kept(tmp_path: Path) -> None:
-    """Runs as rows and fresh records as strings make the same map again."""
+    """Runs as rows and a memtable as strings make the same map again."""
     kind = TURNS._replace(fresh_max=4)
     bucket = bucket_in(tmp_path, kind)
     apply(bucket, *((key, UPDATE, (key, 1)) for key in range(9)))
