@@ -141,7 +141,7 @@ class _RunWriter:
         keys, before, bounds = chunk.keys, self.layout, self._bounds
         count, last = before.keys + len(keys), int(keys[-1])
         if int(keys[0]) <= before.last or not bool(np.all(keys[:-1] < keys[1:])):
-            raise ContractError(f"keys of a run must ascend strictly; they do not behind {before.last}")
+            raise ContractError(f"keys of a run must ascend strictly; they do not after {before.last}")
         if count > bounds.keys or last > bounds.last:
             raise ContractError(f"a run got {count} keys up to {last}, beyond {bounds}")
         self.layout = before._replace(keys=count, last=last)

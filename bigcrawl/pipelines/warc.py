@@ -117,7 +117,7 @@ class WarcPipeline:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         read_config(crawler.settings)
         if storage_of(crawler) is not None:
-            raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
+            raise NotConfigured("another pipeline already stores the pages")
         pipeline = cls(crawler, usable_directory(Path(directory).expanduser()))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline)
@@ -169,15 +169,15 @@ class WarcPipeline:
         self._cancel_retry()
         if self._unwritten:
             logger.error(
-                "%(count)d exchanges found no room in %(directory)s and are not stored",
+                "%(count)d exchanges are not stored: there is no room in %(directory)s",
                 {"count": len(self._unwritten), "directory": self._directory},
             )
         self._disk.submit(self._writer.close)
         # In a thread: syncing up to a gigabyte must not delay other components that are closing.
         if not await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS):
             logger.error(
-                "%(directory)s does not take what was written last; the next start closes the file, and what was not "
-                "acknowledged is fetched again",
+                "%(directory)s does not accept the last writes; the next start closes the file, and pages not "
+                "acknowledged are fetched again",
                 {"directory": self._directory},
             )
         await self._end_recovery()
@@ -206,7 +206,7 @@ class WarcPipeline:
             self._write(Note(request.url, record_id, self._clock.now_ms(), fields))
         except Exception:
             self._tally.inc_value("bigcrawl/warc/write_errors")
-            logger.exception("what %(url)s asks for is not stored", {"url": request.url})
+            logger.exception("a note on %(url)s is not stored", {"url": request.url})
 
     def _write(self, item: Exchange | Note) -> None:
         self._unwritten.append(item)

@@ -50,7 +50,7 @@ def choose_dns(config: DnsConfig) -> None:
     if _shared.config == config:
         return
     if _shared.users:
-        logger.warning("another crawl of this process has other BIGCRAWL_DNS_ settings, which hold for both")
+        logger.warning("another crawl in this process has other BIGCRAWL_DNS_ settings, which apply to both")
     else:
         _shared.config, _shared.cache = config, None
 

@@ -140,8 +140,8 @@ def zone_of(name: str) -> tzinfo:
 
 def _no_zone(name: str) -> ConfigError:
     return ConfigError(
-        f"BIGCRAWL_TIME_ZONE is {name!r}; must be a name of the time zone database that this machine has, e.g. "
-        f"Europe/Berlin (pip install tzdata brings the database)"
+        f"BIGCRAWL_TIME_ZONE is {name!r}; must be a name in this machine's time zone database, e.g. "
+        f"Europe/Berlin (pip install tzdata installs the database)"
     )
 
 
@@ -164,7 +164,7 @@ def _part(text: str, where: str) -> Part:
             pages, body_bytes = (min(pages, rate), body_bytes) if not unit else (pages, min(body_bytes, rate))
         elif found := _TIMES.fullmatch(word):
             if times is not None:
-                raise _refusal(where, text, "it has two times; make two parts of it")
+                raise _refusal(where, text, "it has two times; split it into two parts")
             times = _times(found, where, text)
         elif found := _DAYS.fullmatch(word):
             days |= _days(found)

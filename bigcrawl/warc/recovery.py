@@ -117,7 +117,7 @@ def _recover_file(path: Path, should_stop: Callable[[], bool]) -> Recovered | No
             return None
         target = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         if target.exists():
-            raise FileExistsError(f"{target.name} is there already; move one of the two away")
+            raise FileExistsError(f"{target.name} already exists; move one of the two away")
         records, kept, is_damaged = _whole_records(file, should_stop)
         cut = os.fstat(fd).st_size - kept
         if is_damaged:

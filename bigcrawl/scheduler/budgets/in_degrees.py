@@ -135,7 +135,9 @@ class InDegreeCounts:
         """
         if not data or data[0] != COUNTS_VERSION:
             found = data[0] if data else "nothing"
-            raise CountsFormatError(f"format version of in-degree counts is {found}; this one reads {COUNTS_VERSION}")
+            raise CountsFormatError(
+                f"format version of in-degree counts is {found}; this version reads {COUNTS_VERSION}"
+            )
         try:
             flat = msgpack.unpackb(data[1:])
         except Exception as error:

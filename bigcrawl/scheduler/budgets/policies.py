@@ -200,7 +200,7 @@ class _Checked:
             self._policy = factory(config, counts)
         except Exception as error:
             raise ConfigError(
-                f"BIGCRAWL_BUDGET_POLICY {name} cannot be made of (BudgetConfig, InDegreeCounts): {error!r}"
+                f"BIGCRAWL_BUDGET_POLICY {name} cannot be constructed from (BudgetConfig, InDegreeCounts): {error!r}"
             ) from error
         for sample in ([], [0, 1, 2, 2, 100, (1 << 32) - 1]):  # fail at start rather than in the first step
             self.budgets(np.arange(len(sample), dtype=np.uint64), np.array(sample, dtype=np.uint32))
@@ -221,8 +221,8 @@ class _Checked:
         is_whole = found.dtype.kind in "iu" or not found.size
         if found.shape != in_degrees.shape or not is_whole or (found.size and found.min() < 0):
             raise ConfigError(
-                f"BIGCRAWL_BUDGET_POLICY {self._name} answered {len(in_degrees)} PLDs with {found!r}; must be an array "
-                f"of as many whole numbers from 0 on, e.g. numpy.full(len(plds), 10)"
+                f"BIGCRAWL_BUDGET_POLICY {self._name} returned {found!r} for {len(in_degrees)} PLDs; must be an array "
+                f"of that many non-negative whole numbers, e.g. numpy.full(len(plds), 10)"
             )
         checked: BudgetArray = np.minimum(found.astype(np.uint64), BUDGET_LARGEST).astype(np.uint32)
         return checked

@@ -108,7 +108,7 @@ def keys_of(hash_seed: bytes, name: str) -> Keys:
     with suppress(ValueError):
         if len(secret := bytes.fromhex(text)) == SECRET_BYTES:
             return Keys(secret)
-    raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl: go on with that one")
+    raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl: continue with that version")
 
 
 def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
@@ -143,7 +143,7 @@ def keys_in(crawl_dir: Path) -> Keys:
     """
     record = _read_file(crawl_dir / RECORD_FILE)
     if record is None:
-        raise ConfigError(f"{crawl_dir} holds no crawl")
+        raise ConfigError(f"{crawl_dir} contains no crawl")
     return keys_of(record.get("hash_seed", "").encode(), crawl_dir.name)
 
 

@@ -52,9 +52,9 @@ async def delete_crawl(config: Config) -> Deleted:
     embedded = EmbeddedServer(directory / "redis")
     is_embedded = (directory / "redis").is_dir()
     if crawl.redis_url is None and not is_embedded and (directory / RECORD_FILE).exists():
-        raise ConfigError(f"crawl {crawl.name!r} is kept in a Redis of yours: say which with BIGCRAWL_REDIS_URL")
+        raise ConfigError(f"crawl {crawl.name!r} is stored in a Redis of yours: set BIGCRAWL_REDIS_URL to it")
     if membership.is_any_locked() or not await asyncio.to_thread(embedded.stop_if_unused):
-        raise ConfigError(f"crawl {crawl.name!r} is running: stop its nodes before it is deleted")
+        raise ConfigError(f"crawl {crawl.name!r} is running: stop its nodes before deleting it")
     keys = 0
     if crawl.redis_url is not None:
         async with _client(crawl.redis_url) as client:
@@ -76,7 +76,7 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
         raise ConfigError(f"{directory} belongs to another crawl than {name!r} in this Redis: nothing is deleted")
     if living := await membership.others(client):
         raise ConfigError(
-            f"crawl {name!r} is running: stop its nodes before it is deleted, or wait for "
+            f"crawl {name!r} is running: stop its nodes before deleting it, or wait for "
             f"{config.frontier.lease_ms / 1000:g} s if they are dead: {', '.join(sorted(living))}"
         )
     deleted, cursor = 0, b"0"

@@ -150,9 +150,9 @@ class Fifo:
 
     def _check(self) -> None:
         self._log._check()
-        assert self.waiting == self._on_disk + len(self._pending), "what waits is on disk or pending"
+        assert self.waiting == self._on_disk + len(self._pending), "waiting URLs are on disk or pending"
         written = sum(segment.urls for segment in self._log.segments)
-        assert 0 <= self._on_disk <= written, "what waits on disk was written and not dropped"
+        assert 0 <= self._on_disk <= written, "URLs waiting on disk were written and not dropped"
         if self._on_disk:
             numbers = [segment.number for segment in self._log.segments]
             assert self._segment >= numbers[0], "no segment before the head's is kept"

@@ -258,7 +258,7 @@ class ParkedQueues:
         self._log._check()
         live = self._live_counts()
         segments = {segment.number: segment for segment in self._log.segments}
-        assert self._on_disk == sum(live.values()), "what is on disk is what the chains hold"
+        assert self._on_disk == sum(live.values()), "the chains hold all URLs on disk"
         assert all(live[number] <= segments[number].urls for number in live), "extents lie in segments"
         for host, levels in self._chains.items():
             assert levels or host in self._pending, "a host without parked URLs has no chain"

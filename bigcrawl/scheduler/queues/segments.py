@@ -230,9 +230,9 @@ class SegmentLog:
 
     def _check(self) -> None:
         numbers = list(self._segments)
-        assert numbers == sorted(numbers), "segments are numbered in the order they were begun"
+        assert numbers == sorted(numbers), "segments are numbered in order of their beginning"
         assert all(number < self._next_number for number in numbers), "numbers are used once"
-        assert all(segment.length > FIRST_BLOCK for segment in self._segments.values()), "none is empty"
+        assert all(segment.length > FIRST_BLOCK for segment in self._segments.values()), "no segment is empty"
 
     def _tail(self) -> Segment:
         if self._tail_is_open:

@@ -328,16 +328,16 @@ class Turns:
             kind, _, rest = name.partition("-")
             if kind == _QUEUE:
                 turn = int(rest.partition("-")[0])
-                assert turn >= state.turn, "no queue of a turn that is past is kept"
+                assert turn >= state.turn, "no queue of a past turn is kept"
                 later[turn] = later.get(turn, 0) + self._queues.waiting(name)
         assert later.pop(state.turn, 0) == self.front.waiting, "the front queues are those of the current turn"
         assert later == self._later, "every turn's URLs are counted"
         assert all(later.values()), "no later turn is empty"
-        assert self._later_waiting == sum(later.values()), "and their sum"
+        assert self._later_waiting == sum(later.values()), "the sum of later turns is kept"
         assert WINDOW_MIN <= state.window <= WINDOW_MAX, "the window is bounded"
         assert max(later, default=0) <= state.turn + WINDOW_MAX, "no URL lies behind the window"
         assert 1 <= state.quantum <= QUANTUM_MAX, "the quantum is bounded"
-        assert state.ordinary + state.extra >= self.front.waiting, "a turn has brought at least what waits in it"
+        assert state.ordinary + state.extra >= self.front.waiting, "a turn has had at least the URLs that wait in it"
 
 
 def _prefix(turn: int) -> str:

@@ -76,7 +76,7 @@ def unpack_letter(key: int, data: bytes) -> DeadLetter:
     try:
         version, *fields = msgpack.unpackb(data, raw=False)
         if version != _VERSION:
-            raise LetterFormatError(f"a dead letter of version {version}; must be {_VERSION}")
+            raise LetterFormatError(f"dead letter has version {version}; must be {_VERSION}")
         return DeadLetter(key, *fields)
     except (ValueError, TypeError) as error:
-        raise LetterFormatError(f"no dead letter: {error}") from error
+        raise LetterFormatError(f"not a dead letter: {error}") from error

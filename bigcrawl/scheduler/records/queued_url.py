@@ -77,7 +77,9 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
     except Exception as error:
         raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
     if not is_well_formed:
-        raise BatchFormatError("batch holds an entry with a field too many or too few, of a wrong type or out of range")
+        raise BatchFormatError(
+            "batch has an entry with too many or too few fields, or a field of a wrong type or out of range"
+        )
     return urls
 
 

@@ -125,7 +125,7 @@ def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], lis
         try:
             name, limits = field.decode(), json.loads(value)
             if not isinstance(limits, dict):
-                raise ConfigError(f"the crawl's rules have no table of limits for {name!r}")  # noqa: TRY301
+                raise ConfigError(f"the crawl's rules must have a table of limits for {name!r}")  # noqa: TRY301
             rules |= parse_rules({name: limits}, "the crawl's rules")
         except ConfigError as fault:
             faults.append(str(fault))

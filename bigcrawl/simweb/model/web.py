@@ -295,7 +295,7 @@ def _check_sizes(hosts: int, pages_per_host: int | None, pages: int | None, nami
     if not 1 <= hosts <= hosts_max:
         raise ConfigError(f"hosts is {hosts}; must be between 1 and {hosts_max}")
     if (pages_per_host is None) == (pages is None):
-        raise ConfigError("pages and pages per host are both given, or neither; give one of them")
+        raise ConfigError("give either pages or pages per host")
     if pages_per_host is not None and not 1 <= pages_per_host <= NUMBER_MAX:
         raise ConfigError(f"pages per host is {pages_per_host}; must be between 1 and {NUMBER_MAX}")
     if pages is not None and not hosts <= pages <= PAGES_MAX:
@@ -308,6 +308,6 @@ def _check_farms(farms: int | None, naming: Naming, features: frozenset[Feature]
     if farms is None:
         return
     if Feature.FARMS not in features or naming is Naming.ADDRESS:
-        raise ConfigError(f"farms is {farms}, but there are none: add the feature farms, and give hosts names")
+        raise ConfigError(f"farms is {farms}, but farms need the feature farms and hosts with names")
     if not 1 <= farms <= FARMS_MAX:
         raise ConfigError(f"farms is {farms}; must be between 1 and {FARMS_MAX}")

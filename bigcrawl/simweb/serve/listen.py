@@ -36,7 +36,7 @@ def open_listeners(addresses: Iterable[str], port: int, device: str = "lo") -> l
         few = list(islice(addresses, SOCKETS_MAX + 1))
         if len(few) > SOCKETS_MAX:
             raise ConfigError(
-                f"more than {SOCKETS_MAX} addresses, and no socket for all of them, for it cannot be tied to "
+                f"more than {SOCKETS_MAX} addresses, and a single socket for all cannot be tied to "
                 f"{device}: {error.strerror}; lower hosts, or listen on 127.0.0.1 and crawl through it as a proxy"
             ) from error
         return _one_each(few, port)

@@ -201,7 +201,7 @@ def _death_of(pid: int) -> asyncio.Future[None]:
         if end is None or (end.si_code, end.si_status) == (os.CLD_EXITED, 0):
             _set(ended)
         else:
-            ended.set_exception(ConfigError(f"server process {pid} has died, by exit or signal {end.si_status}"))
+            ended.set_exception(ConfigError(f"server process {pid} has died, exit status or signal {end.si_status}"))
 
     loop.add_reader(fd, notice)
     return ended

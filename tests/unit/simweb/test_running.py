@@ -140,7 +140,7 @@ def test_death_of_one_process_is_told_and_ends_all(tmp_path: Path):
             os.kill(victim, signal.SIGKILL)
             status, said = origin.ended()
             assert status == 1
-            assert f"server process {victim} has died, by exit or signal 9" in said
+            assert f"server process {victim} has died, exit status or signal 9" in said
             assert poll.poll(0)
 
 
@@ -156,7 +156,7 @@ def test_log_that_cannot_be_written_ends_the_web(tmp_path: Path, meets_it: str):
         status, said = origin.ended()
     assert status == 1
     assert "a log cannot be written: " in said
-    assert ("has died, by exit or signal 1" in said) is (meets_it == "other")
+    assert ("has died, exit status or signal 1" in said) is (meets_it == "other")
     assert list(read_log(tmp_path / "access.log")) == []
 
 
