@@ -191,7 +191,7 @@ def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys:
     ("arguments", "message"),
     [
         (("--hosts", "0"), "hosts is 0; must be between 1 and"),
-        (("--pages", "5", "--pages-per-host", "5"), "pages and pages per host are both given"),
+        (("--pages", "5", "--pages-per-host", "5"), "give either pages or pages per host"),
         (("--pages", "39"), "pages is 39; must be between hosts, 40"),
         (("--features", "robots,nonsense"), "feature is 'nonsense'; must be plain, all, or of robots"),
         (("--shape", "uniform", "--pages", "9"), "shape is uniform; it takes hosts, port, seed, shape alone"),
