@@ -11,11 +11,8 @@
 -- Lost reply: repeated with the same ticket, it gives the same answer and changes nothing more.
 -- Late: the host rests until the deadline, counted from the sending, for nobody.
 -- Cost: O(log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local ask_ms, pause_ms = 1000, 3000 -- a pause outlasts an asking that comes late, or not at all
 local host, record = ARGV[2], KEYS[3] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')

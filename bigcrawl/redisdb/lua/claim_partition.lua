@@ -26,11 +26,8 @@
 -- Late: refused once the node has claimed again or compared. One that left may own the partition for less than a lease
 --       from when it was sent.
 -- Cost: O(taken * log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation')
 local known_dead = ARGV[6] ~= '' and owner[4] == ARGV[6]
 local left = tonumber(owner[3] or '0') - now

@@ -34,20 +34,14 @@
 --             reconcile_partition gives it back.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(URLs * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return {-1}
-end
-if owner[3] ~= ARGV[4] then
-  return {-3}
+-- Uses: prelude/now_ms, prelude/refusal
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+if refused then
+  return {refused}
 end
 local never_ms, long_ms, snoozed_max = 1e15, 60000, 2048
 local longest_ms = 3600000 -- that a URL is in process, but for deadlines set very long
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[5])
 local usual_ms = tonumber(ARGV[8])
 local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}

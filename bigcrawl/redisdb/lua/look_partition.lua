@@ -15,11 +15,8 @@
 -- Late: now_ms is that of the sending, so that it adds nothing to a lease renewed since, and to that of an owner that is
 --       gone less than one lease. One that let go of the partition, or claimed it again, renews nothing.
 -- Cost: O(log hosts + fields of state).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
 local mine = ARGV[2] ~= '' and owner[1] == ARGV[2] and owner[2] == ARGV[3]
 local lease_ms = tonumber(owner[3] or '0')

@@ -26,20 +26,17 @@
 -- Lost reply: repeated in the next generation, it changes nothing more.
 -- Late: refused once the owner has compared in a later generation, and by any other owner.
 -- Cost: O((held + ended + places) * log URLs of a host + taken + hosts * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return {-1}
+-- Uses: prelude/now_ms, prelude/refusal
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3])
+if refused then
+  return {refused}
 end
-local before, generation = tonumber(owner[3] or '0'), tonumber(ARGV[4])
+local before, generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or '0'), tonumber(ARGV[4])
 if before > generation or (before == generation) ~= (tonumber(ARGV[5]) > 1) then
   return {-3}
 end
 redis.call('HSET', KEYS[1], 'generation', ARGV[4])
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local delay_ms = tonumber(ARGV[7])
 local due_ms = now + delay_ms
 local given_back, taken_again, removed = 0, 0, 0

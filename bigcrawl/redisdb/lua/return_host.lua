@@ -7,11 +7,8 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: the ticket is not lent any more, or the host is due when it would have been.
 -- Cost: O(log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local host, record = ARGV[2], KEYS[2] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')
 local start_ms, lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(%d+)\n(.*)$')

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(scripts.__file__).parents[1]
 SCRIPT_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua").glob("*.lua")))
+PRELUDE_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua" / "prelude").glob("*.lua")))
 SECTIONS = ("Returns", "Guarantee", "Lost reply", "Late", "Cost")
 TYPES = frozenset({"hash", "zset", "stream", "string", "prefix"})
 CRAWL = "crawl"
@@ -159,10 +160,21 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
 @pytest.mark.parametrize("name", SCRIPT_NAMES)
 class TestHeader:
     def test_names_its_script_and_has_all_sections(self, name: str) -> None:
-        """A header begins with its file's name and says result, guarantee, repeat and cost, in this order."""
+        """A header begins with its file's name and says result, guarantee, repeat and cost, in this order.
+
+        Who uses preludes names them last.
+        """
         header = header_of(name)
         assert header.name == name
-        assert header.sections == list(SECTIONS)
+        assert header.sections == [*SECTIONS, *(["Uses"] if script_texts.preludes(name) else [])]
+
+    def test_preludes_are_those_that_the_body_calls(self, name: str) -> None:
+        """The header names every prelude that is called, and no other."""
+        _, body = lines_of(name)
+        called = {prelude for prelude in PRELUDE_NAMES if re.search(rf"\b{prelude}\(", body)}
+        assert called == set(script_texts.preludes(name))
+        assert len(script_texts.preludes(name)) == len(called)
+        assert not re.search(rf"\b({'|'.join(PRELUDE_NAMES)})\b(?!\()", body), "no variable hides a prelude"
 
     def test_keys_are_those_of_the_call(self, name: str) -> None:
         """KEYS are numbered through and are, by name and place, the keys that the function sends."""
@@ -236,6 +248,25 @@ class TestHeader:
         assert not re.search(r"'(KEYS|SCAN|RANDOMKEY|FLUSH\w+)'|unpack|math\.random|os\.", body)
         commands = re.findall(r"redis\.call\(([^)]*)", body)
         assert all(re.match(r"'[A-Z]+'", command) for command in commands)
-        assert ("'TIME'" in body) == ("now_ms" in header_of(name).args.get(1, ""))
-        if "'TIME'" in body:
-            assert re.search(r"local now = tonumber\(ARGV\[1\]\)\nif now == 0 then", body)
+        assert "'TIME'" not in body
+        assert body.count("now_ms(") == body.count("now_ms(ARGV[1])") == ("now_ms" in header_of(name).args.get(1, ""))
+
+
+@pytest.mark.parametrize("prelude", PRELUDE_NAMES)
+def test_a_prelude_is_the_one_function_of_its_name(prelude: str) -> None:
+    """A file in `lua/prelude/` says what its function is for, defines it and does nothing; several scripts use it."""
+    lines = (PACKAGE / "redisdb" / "lua" / "prelude" / f"{prelude}.lua").read_text("utf-8").splitlines()
+    code = [line for line in lines if not line.startswith("--")]
+    assert lines[0].startswith(f"-- {prelude}: ")
+    assert code[0].startswith(f"local function {prelude}(")
+    assert [line for line in code[1:] if not line.startswith(" ")] == ["end"]
+    assert not re.search(r"KEYS|ARGV", "\n".join(lines)), "what it needs is handed over"
+    users = [name for name in SCRIPT_NAMES if prelude in script_texts.preludes(name)]
+    assert len(users) > 1
+    assert all(f"\nlocal function {prelude}(" in "\n" + script_texts.source_for_many(name) for name in users)
+
+
+def test_the_owner_is_asked_in_one_way() -> None:
+    """No script compares owner and epoch itself, but those that give a partition to a node, or show whose it is."""
+    comparing = {name for name in SCRIPT_NAMES if re.search(r"'HMGET', KEYS\[1\], 'node'", lines_of(name)[1])}
+    assert comparing == {"claim_partition", "look_partition"}
