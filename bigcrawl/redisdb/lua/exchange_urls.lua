@@ -34,7 +34,7 @@
 --             reconcile_partition gives it back.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(URLs * log hosts).
--- Uses: prelude/now_ms, prelude/refusal
+-- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
 if refused then
   return {refused}
@@ -71,7 +71,7 @@ end
 for i = 10, #ARGV, 7 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
-    local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+    local host, taken_ms, order, member = read_taken(record)
     local health = ARGV[i + 5]
     local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures', 'delay')
     local delay_ms = tonumber(ARGV[i + 1])
@@ -122,10 +122,7 @@ for i = 10, #ARGV, 7 do
     -- Renewed when another minute begins, not for each URL.
     if rest_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
       -- A host that fails is remembered for longer, for its next URL may come late; but hosts that failed once are many.
-      local kept_ms = next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000)
-      if redis.call('PTTL', KEYS[7] .. host) < kept_ms then
-        redis.call('PEXPIRE', KEYS[7] .. host, kept_ms)
-      end
+      keep_record(KEYS[7] .. host, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
       if is_well then
@@ -167,8 +164,8 @@ for i = 1, #due, 2 do
     redis.call('HSET', KEYS[5], seq, host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1])
     local count = redis.call('HINCRBY', KEYS[4], host, 1)
     -- Kept while the URL is in process: whoever claims the partition asks for it.
-    if redis.call('HEXISTS', KEYS[7] .. host, 'delay') == 1 and redis.call('PTTL', KEYS[7] .. host) < longest_ms then
-      redis.call('PEXPIRE', KEYS[7] .. host, longest_ms)
+    if redis.call('HEXISTS', KEYS[7] .. host, 'delay') == 1 then
+      keep_record(KEYS[7] .. host, longest_ms)
     end
     if count < connections and redis.call('EXISTS', back) == 1 then
       redis.call('ZADD', KEYS[3], start_ms + usual_ms + (i - 1) / 2 / 1024, host)

@@ -7,7 +7,7 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: the ticket is not lent any more, or the host is due when it would have been.
 -- Cost: O(log hosts).
--- Uses: prelude/now_ms
+-- Uses: prelude/now_ms, prelude/keep_record
 local now = now_ms(ARGV[1])
 local host, record = ARGV[2], KEYS[2] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')
@@ -24,9 +24,7 @@ if said_ms ~= until_ms then
 end
 redis.call('HDEL', record, 'lent')
 redis.call('HSET', record, 'next', next_ms)
-if redis.call('PTTL', record) < next_ms - now + 60000 then
-  redis.call('PEXPIRE', record, next_ms - now + 60000)
-end
+keep_record(record, next_ms - now + 60000)
 local score = tonumber(redis.call('ZSCORE', KEYS[1], host) or '-1')
 if score == until_ms or (score >= 0 and score < next_ms) then
   redis.call('ZADD', KEYS[1], next_ms, host)

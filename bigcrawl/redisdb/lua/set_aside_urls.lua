@@ -16,7 +16,7 @@
 -- Lost reply: a URL that is taken no more is passed over.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(URLs * log hosts).
--- Uses: prelude/now_ms, prelude/refusal
+-- Uses: prelude/now_ms, prelude/refusal, prelude/read_taken
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
 if refused then
   return refused
@@ -27,7 +27,7 @@ for i = 6, #ARGV, 2 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   local id = ''
   if record then
-    local host, taken_ms = string.match(record, '^([^\n]*)\n([^\n]*)\n')
+    local host, taken_ms = read_taken(record)
     local said_ms = tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0')
     id = redis.call('XADD', KEYS[8], '*', 'b', ARGV[i + 1])
     redis.call('HDEL', KEYS[5], ARGV[i])
