@@ -19,7 +19,7 @@ import msgpack
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.redisdb.scripts import Call, Value
+    from bigcrawl.redisdb.scripts.call import Call, Value
 
 GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
 """Scripts that make a crawl larger in Redis; no other does. A server at maxmemory refuses these, and lets the others go
