@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 OVERLOADED = frozenset({429, 503})
 """Statuses that concern the host rather than the page, and may carry a Retry-After."""
@@ -42,27 +43,38 @@ class BackoffPolicy:
     failures_max: int = 8
 
 
+class Backoff(NamedTuple):
+    """One failure's back-off; `exchange_urls` multiplies it by the failures in a row, which Redis counts.
+
+    Attributes:
+        first_ms: after the first failure in a row.
+        longest_ms: at most, after however many.
+        jitter: thousandths that are added, so that hosts which failed together are not asked together.
+        failures_max: the failures in a row that retire a host; 0 for no such number.
+    """
+
+    first_ms: int
+    longest_ms: int
+    jitter: int
+    failures_max: int
+
+
 def is_failure(outcome: str) -> bool:
     """Whether a URL's outcome counts as a failure of its host."""
     return outcome in FAILURES
 
 
-def failure_word(
-    policy: BackoffPolicy, why: str, jitter: float, retry_after_ms: int = 0, order: int | None = None
-) -> str:
-    """Return the text that reports a failed host in `exchange_urls`.
+def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
+    """Return for how long a host that has failed is left alone.
 
     Args:
         policy: the operator's settings.
-        why: an outcome or similar, without blanks.
         jitter: from 0 to 1, drawn by the caller; lengthens the back-off by up to a half.
         retry_after_ms: what the host asked for, 0 for nothing; the back-off starts with it and grows from there.
-        order: the next try's place in its host's queue; None: where it was.
     """
     first_ms = retry_after_ms or policy.first_ms
     longest_ms = max(policy.longest_ms, retry_after_ms)
-    place = "" if order is None else order
-    return f"{first_ms} {longest_ms} {round(500 * jitter)} {policy.failures_max} {why} {place}"
+    return Backoff(first_ms, longest_ms, round(500 * jitter), policy.failures_max)
 
 
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:

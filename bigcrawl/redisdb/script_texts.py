@@ -2,8 +2,7 @@
 
 A script is loaded in a form that takes several calls at once: one EVALSHA for all calls of a round trip to it. What
 several scripts do alike is a function in `lua/prelude/`, in a file of its name. A script's header names those that it
-uses, and their texts are put in front of it: Redis has no functions that scripts could share, but for those of
-FUNCTION LOAD, which stay on a server when nobody calls them any more.
+uses, and their texts are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
 """
 
 from __future__ import annotations

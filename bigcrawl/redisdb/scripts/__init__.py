@@ -23,7 +23,18 @@ from __future__ import annotations
 from bigcrawl.redisdb.scripts.back_queues import admit_urls, drop_urls
 from bigcrawl.redisdb.scripts.call import Call, Identity, Value
 from bigcrawl.redisdb.scripts.crawl import Company, beat_node, claim_start, meet_crawls, tell_time
-from bigcrawl.redisdb.scripts.exchange import ANSWERS, Ended, Exchanged, TakenUrl, answers, elsewhere, exchange_urls
+from bigcrawl.redisdb.scripts.exchange import (
+    ANSWERS,
+    NO_NEWS,
+    Ended,
+    Exchanged,
+    HostNews,
+    TakenUrl,
+    answers,
+    exchange_urls,
+    fails,
+    moved,
+)
 from bigcrawl.redisdb.scripts.gates import Starts, grant_starts, hold_host, leave_host, pass_gates
 from bigcrawl.redisdb.scripts.hosts import RETIRED_MS, awaken_host, borrow_host, put_robots, retire_hosts, return_host
 from bigcrawl.redisdb.scripts.inbox import (
@@ -47,12 +58,14 @@ from bigcrawl.redisdb.scripts.suspects import bury_url, try_suspect, unbury_urls
 
 __all__ = [
     "ANSWERS",
+    "NO_NEWS",
     "RETIRED_MS",
     "Call",
     "Claim",
     "Company",
     "Ended",
     "Exchanged",
+    "HostNews",
     "Identity",
     "PartitionView",
     "Reconciled",
@@ -71,13 +84,14 @@ __all__ = [
     "claim_partition",
     "claim_start",
     "drop_urls",
-    "elsewhere",
     "exchange_urls",
+    "fails",
     "grant_starts",
     "hold_host",
     "leave_host",
     "look_partition",
     "meet_crawls",
+    "moved",
     "note_rewind",
     "park_urls",
     "pass_gates",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from bigcrawl.redisdb.scripts.call import Call, refuse
 
@@ -37,10 +37,57 @@ class Exchanged(NamedTuple):
     urls: list[TakenUrl]
 
 
+_Blank = Literal[""]
+
+ANSWERS: Final = "+"
+"""The `health` of a host that answers."""
+
+
+class HostNews(NamedTuple):
+    """What the end of a URL says of its host, and where the URL's next try stands.
+
+    The fields are arguments of the script as they are; most are "" for most ends, which costs least to send.
+
+    Attributes:
+        health: "" says nothing of the host; `ANSWERS`, or why the host has failed.
+        order: the next try's place in its host's queue; "" for the old one.
+        first_ms: how long the host is left alone after its first failure in a row; each further one makes it four
+            times as long. Like the rest, "" for a host that has not failed.
+        longest_ms: how long it is left alone at most.
+        jitter: thousandths of this time that are added to it.
+        failures_max: the failures in a row that retire the host; 0 for no such number.
+    """
+
+    health: str = ""
+    order: int | _Blank = ""
+    first_ms: int | _Blank = ""
+    longest_ms: int | _Blank = ""
+    jitter: int | _Blank = ""
+    failures_max: int | _Blank = ""
+
+
+NO_NEWS: Final = HostNews()
+_ANSWERED: Final = HostNews(ANSWERS)
+
+
+def moved(order: int | None) -> HostNews:
+    """The end says nothing of the host; the next try stands at `order`, or at its old place."""
+    return NO_NEWS if order is None else HostNews("", order)
+
+
+def answers(order: int | None = None) -> HostNews:
+    """The host answers; the next try stands at `order`, or at its old place."""
+    return _ANSWERED if order is None else HostNews(ANSWERS, order)
+
+
+def fails(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostNews:
+    """The host has failed, and is left alone as `backoff` says: the last four fields of `HostNews`."""
+    return HostNews(why, "" if order is None else order, *backoff)
+
+
 class Ended(NamedTuple):
     """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try.
 
-    `health` is what it says of its host: "" nothing, "+" it answers, else a failure as `HostFailure.word` has it.
     Of its host's delay, `waited_ms` are over when this is told.
     """
 
@@ -49,22 +96,8 @@ class Ended(NamedTuple):
     member: bytes = b""
     counter: str = ""
     fetched_bytes: int = 0
-    health: str = ""
+    news: HostNews = NO_NEWS
     waited_ms: int = 0
-
-
-ANSWERS = "+"
-"""The `health` of an end: the host answers."""
-
-
-def answers(order: int | None) -> str:
-    """Return the `health` of an end whose host answers, with the next try's place in its queue; None: the old one."""
-    return ANSWERS if order is None else f"{ANSWERS}{order}"
-
-
-def elsewhere(order: int) -> str:
-    """Return the `health` of an end that says nothing of the host, but the URL has another place in its queue now."""
-    return f">{order}"
 
 
 # Named tuples' own constructors are Python; this one is not.
@@ -89,7 +122,9 @@ def exchange_urls(
     args: list[Value] = [now_ms, who.node, who.epoch, who.generation, connections, urls_max, horizon_ms, delay_ms]
     args.append(outcomes)
     for end in ended:
-        args += end
+        args += end[:5]
+        args += end.news
+        args.append(end.waited_ms)
 
     def parse(reply: list[Any]) -> Exchanged:
         if reply[0] < 0:

@@ -15,7 +15,7 @@ import pytest
 from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_prefix
-from bigcrawl.redisdb.scripts import Call, Ended, Identity
+from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,7 +32,7 @@ PARTITION = 7
 ROWS: dict[tuple[str, str], Any] = {
     ("admit_urls", "urls"): [("host", 1, b"1:url")],
     ("drop_urls", "urls"): [(b"1:url", b"outcome")],
-    ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, "+")],
+    ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, answers(5))],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "earlier"): [(3,)],
     ("reconcile_partition", "told"): [(4,)],
