@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+FIELDS: Final = (b"b", b"e", b"o", b"f")
+"""The names of an entry's fields in Redis, in the order of `InboxEntry`; the Lua scripts write them too."""
+BATCH, EDGES, OUTCOMES, FORGOTTEN = FIELDS
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
