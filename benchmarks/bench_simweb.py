@@ -23,7 +23,7 @@ from benchmarks.simweb_origin import SEED
 from bigcrawl.simweb.basics.addresses import address_of
 from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.simweb.serve.access_log import read_log
-from bigcrawl.simweb.serve.lookup_log import Outcome, read_lookups
+from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,5 +176,5 @@ def test_lookups_a_core(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         rate = LOOKUPS / (origin.cpu_s() - cpu_s)
     with capsys.disabled():
         print(f"\n{rate:,.0f} look-ups/s a core", end="")  # noqa: T201
-    assert sum(lookup.outcome is Outcome.FOUND for lookup in read_lookups(tmp_path / "lookups.log")) == LOOKUPS
+    assert sum(lookup.outcome is LookupOutcome.FOUND for lookup in read_lookups(tmp_path / "lookups.log")) == LOOKUPS
     assert rate > LOOKUPS_MIN

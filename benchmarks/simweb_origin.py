@@ -14,7 +14,7 @@ from bigcrawl.simweb.basics.answer import Answer
 from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.simweb.model.web import Web
 from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ def main(shape: str, hosts: str, log: str, lookup_log: str) -> None:
     """Serve until SIGTERM; a line on stdout tells the ports of the web and of its resolver."""
     sockets = open_listeners(map(address_of, range(int(hosts))), 0)
     serving = Serving(log=Path(log), dns=("127.0.0.1", 0), lookup_log=Path(lookup_log))
-    serve_until_told(make_web(shape, int(hosts)), sockets, serving, lambda ports: print(*ports, flush=True))  # noqa: T201
+    serve_until_signal(make_web(shape, int(hosts)), sockets, serving, lambda ports: print(*ports, flush=True))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.name_record import NameRecord
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import DnsServer
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.basics.answer import Answer
@@ -32,7 +32,7 @@ class Names:
 
 
 async def serve(delay_ms: int) -> None:
-    resolver = Resolver(Names(delay_ms))
+    resolver = DnsServer(Names(delay_ms))
     await resolver.start()
     print(resolver.port, flush=True)  # noqa: T201 - for who started it
     told = asyncio.Event()

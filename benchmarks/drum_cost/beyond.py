@@ -13,7 +13,7 @@ from benchmarks.drum_cost.models import PAPER, drum_alpha, drum_batch, drum_boun
 from benchmarks.drum_cost.ours import spill_tuples, tuples_max
 from benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
 from bigcrawl.drum.format import KEY_BYTES
-from bigcrawl.drum.fresh import FRESH_KEYS_MAX
+from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ def _set_share(offered: float, batch: float, buckets: int, length: Callable[[int
         buckets=buckets,
         unique_share=PAPER.unique_share,
         seen_before=PAPER.seen_before,
-        fresh_max=FRESH_KEYS_MAX,
+        fresh_max=MEMTABLE_KEYS_MAX,
         length=length,
     )
     return cost.total / (PAPER.text_bytes * offered)

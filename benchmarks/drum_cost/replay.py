@@ -6,8 +6,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcrawl.drum.format import KEY_BYTES, Layout, best_suffix_bytes, prefixes_of
-from bigcrawl.drum.tiers import runs_to_merge
+from bigcrawl.drum.format import KEY_BYTES, RunLayout, best_suffix_bytes, prefixes_of
+from bigcrawl.drum.merge_policy import runs_to_merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def run_bytes(keys: int, buckets: int) -> int:
     # A count must hold the fullest prefix; six deviations are beyond any that a run has.
     fullest = mean + 6 * math.sqrt(mean)
     count_bytes = next(size for size in (1, 2, 4, 8) if fullest < 256**size)
-    return Layout(suffix_bytes, count_bytes, 0, keys, 0, extent, 0).length
+    return RunLayout(suffix_bytes, count_bytes, 0, keys, 0, extent, 0).length
 
 
 def whole_key_bytes(keys: int, _: int) -> int:

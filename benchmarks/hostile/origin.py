@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.hostile.web import HostileWeb, Ports, WebPlan
 from bigcrawl.simweb.basics.addresses import address_of
 from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 from tests.support.processes import spawn
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def main(plan_json: str, log: str) -> None:
     """Serve until SIGTERM; a line on stdout tells the port."""
     plan = WebPlan.from_json(plan_json)
     sockets = open_listeners(map(address_of, range(plan.hosts)), 0)
-    serve_until_told(HostileWeb(plan), sockets, Serving(log=Path(log)), _tell)
+    serve_until_signal(HostileWeb(plan), sockets, Serving(log=Path(log)), _tell)
 
 
 def _tell(ports: SimwebPorts) -> None:

@@ -142,7 +142,7 @@ class HostileWeb:
 def _lie(target: str) -> Answer:
     match sum(target.encode()) % 3:
         case 0:
-            return Answer(200, _HTML, _BODY, told_bytes=2 * len(_BODY), fault=Fault.CUT, fault_at=len(_BODY))
+            return Answer(200, _HTML, _BODY, announced_bytes=2 * len(_BODY), fault=Fault.CUT, fault_at=len(_BODY))
         case 1:
             return Answer(200, _HTML, _BODY, fault=Fault.CUT, fault_at=len(_BODY) // 2)
         case _:

@@ -21,7 +21,7 @@ from benchmarks.crawl.report import aligned, say
 from benchmarks.merges.dips import Rates, curve, merges, rates
 from benchmarks.merges.prefill import prefill, run_sizes
 from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
-from bigcrawl.drum.tiers import FAN_IN
+from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.simweb.serve.access_log import read_log
 from tests.support.crawls import Crawl
 from tests.support.redis_server import PrivateRedis

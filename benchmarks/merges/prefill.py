@@ -10,9 +10,9 @@ import numpy as np
 from bigcrawl.drum.bucket import BucketState
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
-from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX
+from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX
+from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.drum.run import Bounds, RunInfo, write_run
-from bigcrawl.drum.tiers import FAN_IN
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
 from bigcrawl.scheduler.partition.tables import KINDS, NO_TABLES
@@ -36,12 +36,12 @@ def run_sizes(keys: int, flushes: int) -> list[int]:
         keys: of all runs together, at least some 10^5; up to three times as many where tiers would have it so.
         flushes: 1 to `FAN_IN`.
     """
-    size = FRESH_KEYS_MAX + 1
+    size = MEMTABLE_KEYS_MAX + 1
     sizes = [size] * (FAN_IN - flushes)
     while True:
         size *= FAN_IN
         largest = (keys - sum(sizes)) // (FAN_IN - 1)
-        if largest < 2 * size * FRESH_KEYS_MAX // (FRESH_KEYS_MAX + 1):  # still of the tier of `size`
+        if largest < 2 * size * MEMTABLE_KEYS_MAX // (MEMTABLE_KEYS_MAX + 1):  # still of the tier of `size`
             sizes += [max(size, largest)] * (FAN_IN - 1)
             return sizes[::-1]
         sizes += [size] * (FAN_IN - 1)
@@ -65,5 +65,5 @@ def prefill(directory: Path, sizes: Sequence[int], seed: int) -> None:
         run = write_run(DiskFiles(), own.path / f"{KINDS['seen'].prefix}-{number}", [Records(keys, None)], bounds)
         assert run is not None
         runs.append(run)
-    tables = NO_TABLES._replace(seen=BucketState(tuple(runs), EMPTY_FRESH))
+    tables = NO_TABLES._replace(seen=BucketState(tuple(runs), EMPTY_MEMTABLE))
     ManifestLog(own.path, own.files).begin(replace(Manifest(own.epoch), number=1, tables=tables), [])

@@ -11,7 +11,7 @@ from benchmarks.spam.web import SlowWeb, WebPlan
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
 from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 from tests.support.processes import spawn
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def main(plan_json: str, log: str, resolver: str) -> None:
     sockets = open_listeners(web.addresses(), 0)
     serving = Serving(log=Path(log), dns=(resolver, _DNS_PORT))
     try:
-        serve_until_told(SlowWeb(web, plan.latency_ms), sockets, serving, _tell)
+        serve_until_signal(SlowWeb(web, plan.latency_ms), sockets, serving, _tell)
     except ConfigError as error:
         raise SystemExit(f"spam: {error}") from error
 

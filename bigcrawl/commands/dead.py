@@ -14,6 +14,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
+from bigcrawl.scheduler.records.inbox_entry import OUTCOMES
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import encode_batch
 
@@ -109,7 +110,7 @@ async def _queue(crawl: OpenedCrawl, letters: Letters) -> None:
     for partition, there in letters.items():
         if there:
             outcomes = pack_outcomes((letter.key, AGAIN, 0) for letter in there)
-            await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "o", outcomes)
+            await crawl.tell_owner(partition, OUTCOMES, outcomes)
             batch = encode_batch([letter.queued for letter in there])
             await crawl.client.run([scripts.append_batch(crawl.keys(partition), node, 1, 1, batch, len(there))])
     if any(letters.values()):

@@ -15,6 +15,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.records.dead_letters import DeadLetter, unpack_letter
+from bigcrawl.scheduler.records.inbox_entry import BATCH, FORGOTTEN, OUTCOMES
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.records.outcomes import OutcomesFormatError, check_outcomes, unpack_keys, unpack_outcomes
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
@@ -179,12 +180,12 @@ async def trace_inbox(crawl: OpenedCrawl, place: Place, folded: str) -> InboxTra
 def _note_entry(trace: InboxTrace, entry_id: str, fields: dict[bytes, bytes], key: int) -> None:
     """Read one entry. Unreadable ones are skipped; the owner sets them aside."""
     try:
-        if key in unpack_keys(fields.get(b"f", b"")):
+        if key in unpack_keys(fields.get(FORGOTTEN, b"")):
             trace.forgets.append(entry_id)
-        check_outcomes(outcomes := fields.get(b"o", b""))
+        check_outcomes(outcomes := fields.get(OUTCOMES, b""))
         keys, values = unpack_outcomes([(entry_id, outcomes)])
         trace.ends += [(entry_id, value) for value in values[keys == key]]
-        batch = fields.get(b"b")
+        batch = fields.get(BATCH)
         for url in decode_batch(batch) if batch else ():
             if url.key == key:
                 trace.offers.append(entry_id)

@@ -92,6 +92,10 @@ class OpenedCrawl:
         """Return the Redis keys of a partition."""
         return partition_keys(self.config.crawl.name, partition)
 
+    async def tell_owner(self, partition: int, field: bytes, data: bytes) -> None:
+        """Put one field, see `records.inbox_entry`, into a partition's inbox, whether or not it has an owner now."""
+        await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
+
     def directory(self, partition: int) -> Path:
         """Return the directory of a partition."""
         return self.config.crawl.crawl_dir / f"p{partition:04d}"

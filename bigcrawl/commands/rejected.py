@@ -52,8 +52,7 @@ async def _act(config: Config, server: str, entries: Sequence[Rejected], *, retr
         for entry in entries:
             # To the inbox first: an entry that is there twice brings URLs that have been seen.
             if retry:
-                inbox = crawl.keys(entry.partition).inbox
-                await crawl.client.command("XADD", inbox, "*", entry.field, entry.path.read_bytes())
+                await crawl.tell_owner(entry.partition, entry.field, entry.path.read_bytes())
             entry.path.unlink(missing_ok=True)
         for partition in {entry.partition for entry in entries}:
             left = sum(1 for _ in (crawl.directory(partition) / REJECTED).iterdir())

@@ -20,6 +20,7 @@ from bigcrawl.links import Links
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.records.inbox_entry import FORGOTTEN, OUTCOMES
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_keys, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, encode_batch
 
@@ -52,7 +53,7 @@ async def _forget(config: Config, server: str, words: Sequence[str]) -> list[str
         places = [crawl.place_of(word) for word in words]
         for partition, there in _by_partition(places).items():
             keys = pack_keys([place.key for place in there])
-            await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "f", keys)
+            await crawl.tell_owner(partition, FORGOTTEN, keys)
             await unbury(crawl, {partition: [place.key for place in there]})
         await _unmark_finished(crawl)
     return [place.url for place in places]
@@ -105,7 +106,7 @@ async def _queue(crawl: OpenedCrawl, again: Sequence[Place], new: Sequence[Place
     node = f"by-hand-{uuid.uuid4().hex[:8]}"
     for partition, there in _by_partition(again).items():
         outcomes = pack_outcomes((place.key, AGAIN, 0) for place in there)
-        await crawl.client.command("XADD", crawl.keys(partition).inbox, "*", "o", outcomes)
+        await crawl.tell_owner(partition, OUTCOMES, outcomes)
     unchecked = {place.key for place in again}
     for partition, there in _by_partition([*again, *new]).items():
         encode = links_encoder(Links([place.url for place in there]), 0)

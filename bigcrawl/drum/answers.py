@@ -1,9 +1,9 @@
-"""Answers: `answers-<n>`, what a merge found for each tuple of a spill, and telling them in arrival order.
+"""Answers: `answers-<n>` holds what a merge found for each tuple of a spill. They are delivered in arrival order.
 
-A merge goes bucket by bucket and a receiver wants tuples in the order they came. `AnswerSheet` takes what a
-merge finds, bucket after bucket, and writes it like the keys (`bigcrawl.drum.sections`). `tell_spill` reads
-keys and answers of a spill, and then its aux, block after block: the buckets of a block's tuples say how far to
-go on in each section.
+A merge works bucket by bucket, but a receiver wants tuples in arrival order. `AnswerSheet` takes the results of a merge
+bucket after bucket and writes them in the same format as the keys (`bigcrawl.drum.sections`). `deliver_spill` reads a
+spill's keys and answers, then its aux block by block; the bucket numbers in a block say how far to advance in each
+section.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from bigcrawl.drum.aux_file import BLOCK_HEADER_BYTES, Aux, decode_block, decode_block_header
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.intake import aux_path, decode_section, keys_path
 from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, MIXED, SectionReader, SectionWriter
+from bigcrawl.drum.spill import aux_path, decode_section, keys_path
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.intake import Layout, Spill
     from bigcrawl.drum.run import KeyMask
+    from bigcrawl.drum.spill import Spill, TupleLayout
 
 
-# For each spill of a merge.
+# For each spill in a merge.
 _BUFFER_BYTES = 16 << 10
 
 
 class Answer(NamedTuple):
-    """What a stretch of tuples is told; entry i of each column is the i-th in arrival order.
+    """The answers to consecutive tuples; entry i of each column belongs to the i-th in arrival order.
 
     Attributes:
-        first: ordinal of the first tuple, counted from the DRUM's beginning; the same when told again.
+        first: ordinal of the first tuple, counted from the DRUM's beginning; the same if delivered again.
         keys: uint64, shape (n,), n >= 1.
         ops: uint8: `CHECK`, `UPDATE` or `CHECK_UPDATE`.
-        found: whether the key was there before this tuple, and after all tuples before it.
-        values: the value it had then, zero where it was not found; None in a set.
+        found: whether the key was present before this tuple and after all earlier tuples.
+        values: the value it had then, zero if it was not found; None in a set.
         aux: the strings that were offered with the keys.
     """
 
@@ -56,7 +56,7 @@ class Answer(NamedTuple):
     aux: Aux
 
     def from_ordinal(self, ordinal: int) -> Answer:
-        """Return the part from that tuple on, which is one of these."""
+        """Return the part that starts at the tuple with this ordinal, which must be one of these."""
         skip = ordinal - self.first
         if skip <= 0:
             return self
@@ -65,12 +65,12 @@ class Answer(NamedTuple):
 
 
 def answers_path(directory: Path, number: int) -> Path:
-    """Return where the answers to a spill are."""
+    """Return the path of the answers to a spill."""
     return directory / f"answers-{number}"
 
 
 class AnswerSheet:
-    """The answers to one spill while a merge finds them: a bit a tuple, and a value; written as they come."""
+    """The answers to one spill, written while a merge finds them: one bit and one value a tuple."""
 
     def __init__(self, files: Files, directory: Path, spill: Spill, buckets: int) -> None:
         path = answers_path(directory, spill.number)
@@ -80,18 +80,18 @@ class AnswerSheet:
         return f"<AnswerSheet {self._writer}>"
 
     def add(self, found: KeyMask, values: ValueArray | None) -> None:
-        """Take the answers to the next bucket's tuples, in the order they came."""
+        """Add the answers to the next bucket's tuples, in arrival order."""
         bits = np.packbits(found, bitorder="little").tobytes()
         self._writer.add(bits if values is None else bits + values.tobytes())
 
     def finish(self) -> Path:
-        """Write what is left, not synced, and return the file's path."""
+        """Write the rest, without syncing, and return the file's path."""
         self._writer.finish()
         return self._writer.path
 
 
 class _Found(NamedTuple):
-    """A spill's tuples and answers by bucket: bucket b's are those from `starts[b]` on."""
+    """A spill's tuples and answers by bucket; those of bucket b start at `starts[b]`."""
 
     starts: npt.NDArray[np.int64]
     keys: KeyArray
@@ -100,13 +100,13 @@ class _Found(NamedTuple):
     values: ValueArray | None
 
 
-def tell_spill(files: Files, directory: Path, spill: Spill, layout: Layout) -> Iterator[Answer]:
-    """Yield the answers to a spill in arrival order, one for each block of aux.
+def deliver_spill(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> Iterator[Answer]:
+    """Yield the answers to a spill in arrival order, one `Answer` for each block of aux.
 
     Raises:
         CorruptionError: one of the three files is damaged.
 
-    Cost: keys and answers of the spill in memory, and one block of aux.
+    Cost: memory for the spill's keys and answers, and one block of aux.
     """
     by_bucket = _read_found(files, directory, spill, layout)
     nexts = by_bucket.starts.copy()
@@ -114,7 +114,7 @@ def tell_spill(files: Files, directory: Path, spill: Spill, layout: Layout) -> I
     for ids, aux in read_blocks(files, directory, spill, layout):
         order = ids.argsort(kind="stable")
         counts = np.bincount(ids, minlength=layout.buckets)
-        # The places, by bucket, of what this block has of each.
+        # Positions of this block's tuples in bucket order.
         places = np.repeat(nexts - (np.cumsum(counts) - counts), counts) + np.arange(len(ids))
         nexts += counts
         back = np.empty(len(ids), dtype=np.int64)
@@ -124,11 +124,11 @@ def tell_spill(files: Files, directory: Path, spill: Spill, layout: Layout) -> I
         first += len(ids)
 
 
-def read_blocks(files: Files, directory: Path, spill: Spill, layout: Layout) -> Iterator[tuple[IdArray, Aux]]:
+def read_blocks(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> Iterator[tuple[IdArray, Aux]]:
     """Yield bucket numbers and aux of a spill's tuples, block by block.
 
     Raises:
-        CorruptionError: a block is damaged, or they are not as many tuples as the manifest says.
+        CorruptionError: a block is damaged, or the number of tuples differs from the manifest's.
     """
     path, at, tuples = aux_path(directory, spill.number), 0, 0
     while at < spill.aux_bytes:
@@ -141,7 +141,7 @@ def read_blocks(files: Files, directory: Path, spill: Spill, layout: Layout) -> 
         raise CorruptionError(path, at, f"{spill.tuples} tuples to byte {spill.aux_bytes}", f"{tuples} to {at}")
 
 
-def _read_found(files: Files, directory: Path, spill: Spill, layout: Layout) -> _Found:
+def _read_found(files: Files, directory: Path, spill: Spill, layout: TupleLayout) -> _Found:
     keys_reader = SectionReader(files, keys_path(directory, spill.number), KEYS_MAGIC, layout.buckets, spill.tuples)
     path = answers_path(directory, spill.number)
     answers = SectionReader(files, path, ANSWERS_MAGIC, layout.buckets, spill.tuples)

@@ -1,4 +1,4 @@
-"""Aux: opaque byte strings, one a tuple, in blocks, in the order in which the tuples came.
+"""Aux: opaque byte strings, one for each tuple, stored in blocks in arrival order.
 
 A block:
 
@@ -8,14 +8,14 @@ A block:
     8       u32    bytes stored of it; 0: every string is empty
     12      u32    crc32 of what follows the header
     16      u32    crc32 of bytes 0 to 15
-    20      n * 1  bucket of each tuple, u8; n * 2, u16, where there are more than 256 buckets
+    20      n * 1  bucket of each tuple, u8; n * 2, u16, if there are more than 256 buckets
     ...            zlib of the column: a width, u8, 2 or 4; n lengths of that width; the strings, one after another
 
-All numbers are little-endian. A spill's blocks follow one another from the start of its aux file, and its
-manifest says how many bytes count.
+All numbers are little-endian. A spill's blocks follow one another from the start of its aux file. The manifest says how
+many bytes of it count.
 
-Compressed, because every aux byte is written once and read once, and that is most of what DRUM moves: igzip
-takes 1.5 ns a byte and makes URLs a quarter to a half.
+Blocks are compressed because aux is most of the data that DRUM moves, and every byte of it is written once and read
+once. igzip takes 1.5 ns a byte and shrinks URLs to a quarter or a half.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _CRC = struct.Struct("<I")
 BLOCK_HEADER_BYTES = _HEADER.size + _CRC.size
 _LEVEL = 1
 
-# What a header may say at most.
+# The largest column that a header may announce.
 COLUMN_BYTES_MAX = 2**31
 
 
 class Aux:
-    """A column of byte strings, held as one string and the length of each: a value, never changed."""
+    """An immutable column of byte strings, stored as one string and the length of each."""
 
     __slots__ = ("_ends", "blob", "lengths")
 
@@ -59,7 +59,7 @@ class Aux:
 
     @classmethod
     def of(cls, items: Sequence[str] | Sequence[bytes]) -> Self:
-        """Return the column of strings, text as UTF-8; 0.04 µs each where all are ASCII."""
+        """Return a column of the strings, with text as UTF-8. Cost: 0.04 µs each if all are ASCII."""
         if not items:
             return cls(b"", np.zeros(0, dtype=np.uint32))
         if isinstance(items[0], str):
@@ -91,7 +91,7 @@ class Aux:
             start = end
 
     def select(self, mask: npt.NDArray[np.bool_]) -> list[bytes]:
-        """Return the strings where the mask is True, in order; 0.15 µs each."""
+        """Return the strings where the mask is True, in order. Cost: 0.15 µs each."""
         places = np.flatnonzero(mask)
         ends = np.cumsum(self.lengths, dtype=np.int64)[places]
         starts = ends - self.lengths[places]
@@ -99,7 +99,7 @@ class Aux:
         return [blob[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def from_place(self, place: int) -> Self:
-        """Return the column from that string on."""
+        """Return the column from this index on."""
         return type(self)(self.blob[int(self.lengths[:place].sum(dtype=np.int64)) :], self.lengths[place:])
 
     def _ends_list(self) -> list[int]:
@@ -140,7 +140,7 @@ def encode_block(ids: IdArray, columns: Sequence[Aux]) -> bytes:
 
 
 class BlockHeader(NamedTuple):
-    """What a block says of itself."""
+    """The fields of a block's header."""
 
     tuples: int
     column_bytes: int
@@ -153,10 +153,10 @@ class BlockHeader(NamedTuple):
 
 
 def decode_block_header(path: str | PathLike[str], offset: int, data: bytes) -> BlockHeader:
-    """Return the header that lies at `offset`.
+    """Return the block header at `offset`.
 
     Raises:
-        CorruptionError: too short, or damaged.
+        CorruptionError: the data is too short or damaged.
     """
     if len(data) < BLOCK_HEADER_BYTES:
         raise CorruptionError(path, offset, f"a block header of {BLOCK_HEADER_BYTES} bytes", f"{len(data)} bytes")
@@ -170,7 +170,7 @@ def decode_block_header(path: str | PathLike[str], offset: int, data: bytes) -> 
 def decode_block(
     path: str | PathLike[str], offset: int, header: BlockHeader, body: bytes, id_type: np.dtype[Any]
 ) -> tuple[IdArray, Aux]:
-    """Return the buckets of a block's tuples, and their aux, given what follows its header.
+    """Return the bucket numbers and the aux of a block's tuples, given the bytes after its header.
 
     Raises:
         CorruptionError: the body is short or damaged.

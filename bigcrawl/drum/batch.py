@@ -1,7 +1,7 @@
-"""A mixed batch of checks and updates of one bucket, done as if its entries came one by one.
+"""Applies a mixed batch of checks and updates to one bucket, as if its entries came one by one.
 
-Source: IRLbot §4.3, whose buckets take check, update and check+update in any order; that of a key's entries
-within a batch is their arrival's.
+Source: IRLbot §4.3, whose buckets accept check, update and check+update in any order. Entries of one key are applied in
+order of arrival.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOW_HALF = np.uint64((1 << 32) - 1)
 
 
 class Batch:
-    """The entries of a batch, in the order of their keys and, for each key, of their arrival."""
+    """The entries of a batch, sorted by key and, within a key, by arrival."""
 
     def __init__(self, keys: KeyArray, writes: KeyMask) -> None:
         count = len(keys)
@@ -31,11 +31,11 @@ class Batch:
         np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
         self.distinct: KeyArray = ordered[starts]
-        # Of each entry: its key's number, and where that key's entries start.
+        # For each entry: the index of its key, and the index of that key's first entry.
         self._key = np.cumsum(begins) - 1
         self._start = starts[self._key]
         self._writes = writes[self._order]
-        # The last write up to an entry, whosever key it is; of each key's last entry, its own or none.
+        # The last write up to each entry, of any key. For the last entry of a key: a write of that key, or none.
         upto = np.maximum.accumulate(np.where(self._writes, np.arange(count), -1))
         self._ends = np.append(starts, count)[1:] - 1
         self._last_write = upto[self._ends]
@@ -44,12 +44,12 @@ class Batch:
         self._is_written = self._write_before >= self._start
 
     def found_before(self, held: KeyMask) -> KeyMask:
-        """Return whether the key of each entry was there before it, where the batch found those of `held`."""
+        """Return whether each entry's key was present before it; `held` are the keys present before the batch."""
         found: KeyMask = self._as_arrived(held[self._key] | self._is_written)
         return found
 
     def replace(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and of each key after all, where writes replace values."""
+        """Return the value before each entry, and the final value of each key, if writes replace values."""
         values = values[self._order]
         before = held[self._key]
         before[self._is_written] = values[self._write_before[self._is_written]]
@@ -58,7 +58,7 @@ class Batch:
         return self._as_arrived(before), after
 
     def add(self, values: ValueArray, held: ValueArray) -> tuple[ValueArray, ValueArray]:
-        """Return the value before each entry, and of each key after all, where writes add; sums stop at the highest."""
+        """Return the value before each entry, and the final value of each key, if writes add; sums saturate."""
         amounts = np.where(self._writes, values[self._order], 0).astype(np.uint64)
         sums = [self._sums(part) for part in (amounts & _LOW_HALF, amounts >> _HALF)]
         added = [sum_with - part for sum_with, part in zip(sums, (amounts & _LOW_HALF, amounts >> _HALF), strict=True)]
@@ -67,7 +67,7 @@ class Batch:
         return self._as_arrived(before), after
 
     def _sums(self, amounts: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Return for each entry the sum of its key's amounts, each below 2**32, up to and with it."""
+        """Return for each entry the sum of its key's amounts up to and including it; each amount is below 2**32."""
         sums = np.cumsum(amounts, dtype=np.uint64)
         ours: npt.NDArray[np.uint64] = sums - (sums - amounts)[self._start]
         return ours
@@ -79,7 +79,7 @@ class Batch:
 
 
 def _saturated(held: ValueArray, low: npt.NDArray[np.uint64], high: npt.NDArray[np.uint64]) -> ValueArray:
-    """Return held + low + (high << 32), or the highest number of held's dtype where that is less."""
+    """Return held + low + (high << 32), saturated at the highest number of held's dtype."""
     start = held.astype(np.uint64)
     low = low + (start & _LOW_HALF)
     high = high + (start >> _HALF) + (low >> _HALF)

@@ -1,17 +1,16 @@
-"""One bucket of DRUM: a set of 64-bit keys on disk, or a map of them to values of fixed width.
+"""One bucket of DRUM: a set of 64-bit keys on disk, or a map from such keys to values of fixed width.
 
-Its records lie in few runs of growing size, and the newest, too few to be worth a file, are fresh: held in memory,
-and kept by the caller's manifest. A batch is looked up in all of them, and what it changes is added to the fresh
-ones; when those are too many they become one more run, merged with small ones when too many of these have
-gathered. No file that exists is ever changed: a batch returns what would be the bucket from now on, and the
-caller's manifest commits that or forgets it.
+Its records lie in a few runs of growing size. The newest records, too few for a file, are in a memtable; the caller's
+manifest stores them. A batch is looked up in all runs and the memtable, and its changes are added to the memtable. A
+full memtable becomes a run, merged with small runs once too many of them have gathered. Existing files are never
+changed. A batch returns the bucket's next state, which takes effect when the caller's manifest commits it.
 
-A set has each key once. A map has a record of each change: the whole value as it was then, so that the newest
-record of a key is all that counts, and merges drop the others.
+A set holds each key once. A map holds a record of each change with the whole value at that time. Only the newest record
+of a key counts; merges drop the others.
 
-Source: IRLbot §4.3. Differs: the bucket buffer and the aux file are the caller's (the partition's inbox),
-and the cache is a few runs rather than one file, so that a small batch does not rewrite a large set. Fresh
-records are what LSM trees call a memory table, and the manifest its log.
+Source: IRLbot §4.3. Differs: the bucket buffer and the aux file are the caller's (the partition's inbox), and the cache
+is a few runs rather than one file, so that a small batch does not rewrite a large set. As in LSM trees, the manifest is
+the memtable's log.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ import numpy as np
 
 from bigcrawl.drum.batch import Batch
 from bigcrawl.drum.format import Records
-from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX, Fresh
+from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX, Memtable
+from bigcrawl.drum.merge_policy import runs_to_merge
+from bigcrawl.drum.record_merge import kept_of, merge_ascending, newest_of, rest_of
 from bigcrawl.drum.run import Bounds, RunInfo, RunReader, write_run
-from bigcrawl.drum.tiers import kept_of, merge_ascending, newest_of, rest_of, runs_to_merge
 from bigcrawl.exceptions import ContractError, CorruptionError
 
 if TYPE_CHECKING:
@@ -40,52 +40,51 @@ if TYPE_CHECKING:
 
     OpArray = npt.NDArray[np.uint8]
 
-# What an entry of a mixed batch does.
+# The operation of an entry in a mixed batch.
 CHECK, UPDATE, CHECK_UPDATE = range(3)
 
 _RUN_NUMBER = re.compile(r".*-(\d+)")
 
 
 class Kind(NamedTuple):
-    """What lies in a bucket; a constant of the caller.
+    """What a bucket stores; a constant of the caller.
 
     Attributes:
-        prefix: of the runs' names, which are ``<prefix>-<number>``.
-        value: dtype of fixed width of the value each key has, may be structured; None: a set.
-        increment: an update adds to the value, an unsigned integer that stays at its highest, instead of
-            replacing it.
-        fresh_max: more fresh records than this become a run.
+        prefix: runs are named ``<prefix>-<number>``.
+        value: dtype of fixed width of each key's value, may be structured; None: a set.
+        increment: an update adds to the value, an unsigned integer that saturates, instead of replacing it.
+        fresh_max: when the memtable holds more records than this, it becomes a run.
     """
 
     prefix: str
     value: np.dtype[Any] | None = None
     increment: bool = False
-    fresh_max: int = FRESH_KEYS_MAX
+    fresh_max: int = MEMTABLE_KEYS_MAX
 
 
 class BucketState(NamedTuple):
-    """What a manifest keeps of a bucket.
+    """A bucket as a manifest stores it.
 
     Attributes:
         runs: oldest first.
-        fresh: what is in no run, in the order it came.
+        memtable: the records that are in no run, in order of arrival.
     """
 
     runs: tuple[RunInfo, ...]
-    fresh: Fresh
+    memtable: Memtable
 
 
-EMPTY_BUCKET = BucketState((), EMPTY_FRESH)
+EMPTY_BUCKET = BucketState((), EMPTY_MEMTABLE)
 
 
 class CheckResult(NamedTuple):
-    """What `check_update` found and wrote; nothing of it holds before the caller commits the state after.
+    """What `check_update` found and wrote. It takes effect when the caller commits `state_after`.
 
     Attributes:
-        new: shape of the keys asked for; True for the first arrival of each key not in the set.
+        new: shape of the given keys; True for the first arrival of each key not in the set.
         added: the new keys, ascending.
-        state_after: runs and fresh records from now on; the fresh ones begin with those before, or are others.
-        obsolete: runs that `state_after` no longer needs; delete them only behind a durable commit.
+        state_after: the next state; its memtable starts with the records of the current one, or is a different one.
+        obsolete: runs that `state_after` does not need; delete them only after a durable commit.
         written: the runs that were written.
     """
 
@@ -97,12 +96,12 @@ class CheckResult(NamedTuple):
 
 
 class ApplyResult(NamedTuple):
-    """What a batch of entries found and wrote; nothing of it holds before the caller commits the state after.
+    """What a batch of entries found and wrote. It takes effect when the caller commits `state_after`.
 
     Attributes:
-        found: shape of the keys; whether the key was there before its entry.
-        values: shape of the keys; the value it had before its entry, zero when it was not there; None in a set.
-        state_after: as in `CheckResult`, and so are the rest.
+        found: shape of the keys; whether the key was present before its entry.
+        values: shape of the keys; the value it had before its entry, zero if it was not present; None in a set.
+        state_after: as in `CheckResult`, like the rest.
     """
 
     found: KeyMask
@@ -119,15 +118,15 @@ class _Change(NamedTuple):
 
 
 class Bucket:
-    """A set of uint64 keys on disk, or a map of them.
+    """A set of uint64 keys on disk, or a map from them.
 
     Guarantees:
-        A distinct key is reported new once, at its first arrival within a batch, and again until the
-        caller has committed the batch. No existing file is changed or deleted. Each result starts from the
-        committed state: of two results only one can be committed.
+        A distinct key is reported new once, at its first arrival within a batch, and again until the caller has
+        committed the batch. No existing file is changed or deleted. Each result starts from the committed state, so
+        of two results only one can be committed.
 
-    Cost: sequential I/O for large batches, about two pages a key and run for small ones; memory is bounded
-    by the batch and 2 MiB a run that is merged.
+    Cost: sequential I/O for large batches, about two pages a key and run for small ones. Memory is bounded by the batch
+    and 2 MiB for each run that is merged.
     """
 
     def __init__(self, directory: Path, kind: Kind, state: BucketState, files: Files) -> None:
@@ -135,18 +134,18 @@ class Bucket:
         self._kind = kind
         self._state = state
         self._files = files
-        # The number of the next run; it never falls, not even when the newest run has lost all its keys: an older
-        # manifest may still name that.
+        # The number of the next run. It never decreases, not even if the newest run has lost all its keys, because an
+        # older manifest may still name that run.
         self._next_number = 1 + max((_run_number(run) for run in state.runs), default=0)
 
     def __len__(self) -> int:
-        """Return how many keys there are; in a map at most, because a changed key has records in several runs."""
-        return sum(run.keys for run in self._state.runs) + len(self._state.fresh)
+        """Return the number of keys. In a map this is an upper bound: a changed key has records in several runs."""
+        return sum(run.keys for run in self._state.runs) + len(self._state.memtable)
 
     def __repr__(self) -> str:
-        runs, fresh = self._state
+        runs, memtable = self._state
         name = f"{self._directory.name}/{self._kind.prefix}"
-        return f"<Bucket {name} keys={len(self)} runs={len(runs)} fresh={len(fresh)}>"
+        return f"<Bucket {name} keys={len(self)} runs={len(runs)} memtable={len(memtable)}>"
 
     @property
     def state(self) -> BucketState:
@@ -154,25 +153,25 @@ class Bucket:
         return self._state
 
     def check(self, keys: KeyArray) -> KeyMask:
-        """Return which keys are there; any order, duplicates allowed."""
+        """Return which keys are present. Keys may be in any order and repeat."""
         distinct, back = np.unique(keys, return_inverse=True)
         return self._find(distinct)[0][back]
 
     def values(self, keys: KeyArray) -> tuple[KeyMask, ValueArray]:
-        """Return which keys are in a map, and the value of each, zero for others; any order, duplicates allowed."""
+        """Return which keys are in a map, and their values, zero for others. Keys may be in any order and repeat."""
         distinct, back = np.unique(keys, return_inverse=True)
         found, values = self._find(distinct)
         if values is None:
-            raise ContractError(f"{self!r} is a set, it has no values")
+            raise ContractError(f"{self!r} is a set; it has no values")
         return found[back], values[back]
 
     def records(self) -> Iterator[Records]:
-        """Yield all keys with their values, ascending, in chunks of bounded size; reads all runs."""
+        """Yield all keys with their values, ascending, in chunks of bounded size. Reads all runs."""
         sources = [self._reader(run).spans() for run in self._state.runs]
-        return merge_ascending([*sources, iter((self._fresh_ascending(),))])
+        return merge_ascending([*sources, iter((self._memtable_ascending(),))])
 
     def check_update(self, keys: KeyArray) -> CheckResult:
-        """Ask which keys are new in a set and write the new ones, for the caller to commit.
+        """Find out which keys are new in a set and write them, for the caller to commit.
 
         Args:
             keys: uint64, shape (n,), any order, duplicates allowed.
@@ -193,19 +192,19 @@ class Bucket:
     def apply(
         self, keys: KeyArray, ops: OpArray, values: ValueArray | None = None, keep: Keep | None = None
     ) -> ApplyResult:
-        """Check and update in one batch, as if its entries were done one by one in the order they stand in.
+        """Check and update in one batch, as if its entries were applied one by one in their order.
 
         Args:
             keys: uint64, shape (n,), any order, duplicates allowed.
             ops: of each entry: `CHECK`, `UPDATE` or `CHECK_UPDATE`; the last two do the same here.
-            values: of each entry of a map, of the dtype of its kind; that of a check is ignored. None for a set.
-            keep: given keys and values, says which to keep; asked by merges that meet the oldest run, so that
-                the others go sooner or later. Until then they are found.
+            values: of each entry of a map, of the dtype of its kind; ignored for a check. None for a set.
+            keep: returns which of the given keys and values to keep. Merges that include the oldest run call it, so
+                other records disappear sooner or later. Until then they are found.
 
         Raises:
             CorruptionError: a run is damaged.
             OSError: the disk failed or is full; nothing has changed.
-            ContractError: an unknown op, or values where none belong, or of another dtype.
+            ContractError: an op is unknown, or values are given for a set or have another dtype.
         """
         self._check_batch(keys, ops, values)
         batch = Batch(keys, ops != CHECK)
@@ -221,25 +220,25 @@ class Bucket:
         return ApplyResult(found, before, *self._with_added(added, keep))
 
     def put(self, keys: KeyArray, values: ValueArray) -> ApplyResult:
-        """Write values into a map whose keys' values the caller knows already: no run is read, unless it is merged.
+        """Write values into a map if the caller already knows the old ones. Reads no run unless one is merged.
 
         Args:
             keys: uint64, shape (n,), strictly ascending.
-            values: of each key, of the dtype of its kind; whole, also where updates increment.
+            values: of each key, of the dtype of its kind; the whole value even if updates increment.
 
         Raises:
             OSError: the disk failed or is full; nothing has changed.
-            ContractError: this is a set, or values of another dtype.
+            ContractError: this is a set, or the values have another dtype.
         """
         self._check_batch(keys, np.zeros(len(keys), dtype=np.uint8), values)
         nothing = np.zeros(len(keys), dtype=np.bool_)
         return ApplyResult(nothing, None, *self._with_added(Records(keys, values), None))
 
     def without(self, keys: KeyArray) -> ApplyResult:
-        """Forget keys: as if they had never been here. Rewrites each run that holds one of them.
+        """Remove keys, as if they had never been added. Rewrites each run that holds one of them.
 
         Args:
-            keys: uint64, shape (n,), any order, duplicates allowed; those that are not here are no error.
+            keys: uint64, shape (n,), any order, duplicates allowed; absent keys are ignored.
         """
         distinct, back = np.unique(keys, return_inverse=True)
         found, values = self._find(distinct)
@@ -254,21 +253,21 @@ class Bucket:
             if after is not None:
                 runs.append(after)
                 written.append(after)
-        fresh = self._state.fresh
+        memtable = self._state.memtable
         if found.any():
-            fresh = fresh.without(distinct)
+            memtable = memtable.without(distinct)
         obsolete = tuple(run for run in self._state.runs if run not in runs)
-        change = _Change(BucketState(tuple(runs), fresh), obsolete, tuple(written))
+        change = _Change(BucketState(tuple(runs), memtable), obsolete, tuple(written))
         return ApplyResult(found[back], values[back] if values is not None else None, *change)
 
     def commit(self, result: CheckResult | ApplyResult) -> None:
-        """Let the bucket be what the result says: the caller's manifest says so now."""
+        """Adopt the result's state, which the caller's manifest has just committed."""
         self._state = result.state_after
         for run in result.written:
             self._next_number = max(self._next_number, 1 + _run_number(run))
 
     def verify(self) -> list[CorruptionError]:
-        """Read every byte of every run and return what is damaged."""
+        """Read every byte of every run and return the damage found."""
         problems: list[CorruptionError] = []
         for run in self._state.runs:
             try:
@@ -280,12 +279,12 @@ class Bucket:
         return problems
 
     def _check(self) -> None:
-        runs, fresh = self._state
+        runs, memtable = self._state
         assert len({run.name for run in runs}) == len(runs), "a run is listed once"
-        assert all(_run_number(run) < self._next_number for run in runs), "the next run has a name of its own"
+        assert all(_run_number(run) < self._next_number for run in runs), "the next run has a new name"
         assert all(run.keys >= 1 and run.first <= run.last for run in runs), "no run is empty"
-        assert len(fresh) <= self._kind.fresh_max, "fresh records are bounded"
-        fresh._check()
+        assert len(memtable) <= self._kind.fresh_max, "the memtable is bounded"
+        memtable._check()
 
     def _check_batch(self, keys: KeyArray, ops: OpArray, values: ValueArray | None) -> None:
         if len(ops) != len(keys) or (len(ops) and int(ops.max()) > CHECK_UPDATE):
@@ -297,19 +296,19 @@ class Bucket:
     def _reader(self, run: RunInfo) -> RunReader:
         return RunReader(self._files, self._directory, run, self._kind.value)
 
-    def _fresh_ascending(self) -> Records:
-        return self._state.fresh.ascending(self._kind.value)
+    def _memtable_ascending(self) -> Records:
+        return self._state.memtable.ascending(self._kind.value)
 
     def _find(self, distinct: KeyArray) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the ascending keys are there, and the value of each in a map: its newest record's."""
-        fresh, value = self._fresh_ascending(), self._kind.value
-        places = fresh.keys.searchsorted(distinct)
+        """Return which of the ascending keys are present and, in a map, the value in each one's newest record."""
+        newest, value = self._memtable_ascending(), self._kind.value
+        places = newest.keys.searchsorted(distinct)
         found = np.zeros(len(distinct), dtype=np.bool_)
-        if len(fresh.keys):
-            found = fresh.keys.take(places, mode="clip") == distinct
+        if len(newest.keys):
+            found = newest.keys.take(places, mode="clip") == distinct
         values = np.zeros(len(distinct), dtype=value) if value is not None else None
-        if values is not None and fresh.values is not None:
-            values[found] = fresh.values[places[found]]
+        if values is not None and newest.values is not None:
+            values[found] = newest.values[places[found]]
         missing = np.flatnonzero(~found)
         wanted = distinct[missing]
         for run in reversed(self._state.runs):
@@ -324,20 +323,20 @@ class Bucket:
         return found, values
 
     def _with_added(self, added: Records, keep: Keep | None) -> _Change:
-        """Return the bucket with records that are newer than all it has; writes a run when they are too many."""
-        runs, fresh = self._state
+        """Return the bucket with newer records added; writes a run if the memtable gets too large."""
+        runs, memtable = self._state
         fresh_max = self._kind.fresh_max
         if not len(added.keys):
             return _Change(self._state)
-        if len(fresh) + len(added.keys) <= fresh_max:
-            return _Change(BucketState(runs, fresh.with_added(*added, fresh_max)))
-        gathered = newest_of(self._fresh_ascending(), added)
+        if len(memtable) + len(added.keys) <= fresh_max:
+            return _Change(BucketState(runs, memtable.with_added(*added, fresh_max)))
+        gathered = newest_of(self._memtable_ascending(), added)
         if added.values is not None and len(gathered.keys) <= fresh_max // 2:
-            # The same few keys again and again: their newest records are worth no file yet.
-            return _Change(BucketState(runs, EMPTY_FRESH.with_added(*gathered, fresh_max)))
+            # The same few keys changed again and again; their newest records are not worth a file yet.
+            return _Change(BucketState(runs, EMPTY_MEMTABLE.with_added(*gathered, fresh_max)))
         kept = len(runs) - runs_to_merge([run.keys for run in runs], len(gathered.keys))
         written = self._merge(gathered, runs[kept:], keep if kept == 0 else None)
-        return _Change(BucketState((*runs[:kept], *written), EMPTY_FRESH), runs[kept:], written)
+        return _Change(BucketState((*runs[:kept], *written), EMPTY_MEMTABLE), runs[kept:], written)
 
     def _merge(self, newest: Records, runs: Sequence[RunInfo], keep: Keep | None) -> tuple[RunInfo, ...]:
         chunks: Iterable[Records] = (newest,)

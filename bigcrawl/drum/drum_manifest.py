@@ -1,4 +1,4 @@
-"""What a DRUM on disk is: its log `MANIFEST`.
+"""A DRUM's manifest: the log `MANIFEST`, which says what is on disk.
 
     offset  bytes  what
     0       8      magic "BCDRUMMF"
@@ -7,14 +7,14 @@
 
 All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. Fields:
 
-    kind       prefix, dtype of the values as a string or a list of fields, whether updates add, most fresh records
-    buckets    of each bucket its runs and its fresh records
+    kind       prefix, dtype of the values as a string or a list of fields, whether updates add, memtable's maximum
+    buckets    of each bucket its runs and the records of its memtable
     spills     number, ordinal of the first tuple, tuples, bytes of aux, whether any asks
     answered   ordinal of the first tuple that has no answer yet
-    told       ordinal of the first tuple whose answer no receiver has acknowledged
+    told       ordinal of the first tuple whose answer is not acknowledged by a receiver
 
-The first record has all fields; it is written to `MANIFEST.tmp`, synced and renamed: the commit of a merge.
-Later ones have `told` or the `spills` that have come, and are appended. Spills wholly told are left out.
+The first record has all fields. It is written to `MANIFEST.tmp`, synced and renamed, which commits a merge. Later
+records are appended and have `told` or the new `spills`. Spills that are told completely are left out.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ import numpy as np
 
 from bigcrawl.drum.bucket import BucketState, Kind
 from bigcrawl.drum.files import replace_surely
-from bigcrawl.drum.fresh import Fresh
-from bigcrawl.drum.intake import Spill
 from bigcrawl.drum.log_records import HEADER_BYTES, check_header, encode_header, encode_record, read_records
+from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
+from bigcrawl.drum.spill import Spill
 from bigcrawl.exceptions import CorruptionError
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ _VERSION = 1
 
 
 class DrumState(NamedTuple):
-    """What is committed.
+    """The committed state.
 
     Attributes:
         kind: of all buckets.
         buckets: by number.
-        spills: those not told wholly, in the order they came, without gaps.
-        answered: ordinal of the first tuple without an answer; spills are answered whole.
+        spills: those not told completely, in order of arrival, without gaps.
+        answered: ordinal of the first tuple without an answer; a spill is answered as a whole.
         told: ordinal of the first tuple whose answer is not acknowledged.
     """
 
@@ -71,19 +71,19 @@ class DrumState(NamedTuple):
         return self._replace(spills=(*self.spills, spill))
 
     def with_told(self, told: int) -> DrumState:
-        """Return the state after everything before that ordinal has been acknowledged."""
+        """Return the state after everything before that ordinal was acknowledged."""
         return self._replace(told=told, spills=tuple(spill for spill in self.spills if spill.end > told))
 
     def _check(self) -> None:
-        assert self.told <= self.answered <= self.end, "what is told was answered"
+        assert self.told <= self.answered <= self.end, "only answered tuples are told"
         firsts = [spill.first for spill in self.spills]
         assert firsts[1:] == [spill.end for spill in self.spills][:-1], "spills follow one another"
-        assert not firsts or firsts[0] <= self.told, "what precedes the spills is told"
+        assert not firsts or firsts[0] <= self.told, "everything before the spills is told"
         assert all(self.answered <= s.first or self.answered >= s.end for s in self.spills), "a spill is answered whole"
 
 
 class DrumLog:
-    """The manifest's file, written by its one owner; a method that fails has changed nothing that counts."""
+    """The manifest's file, written by its single owner. A method that fails changes nothing that counts."""
 
     def __init__(self, directory: Path, files: Files, size: int = 0) -> None:
         self._directory = directory
@@ -91,7 +91,7 @@ class DrumLog:
         self._temporary = directory / MANIFEST_TEMPORARY
         self._files = files
         self._size = size
-        # Bytes of an append that failed, or of a crash, may lie behind `size`.
+        # A failed append or a crash may have left bytes after `size`.
         self._has_rest = True
         self._is_named = True
 
@@ -99,7 +99,7 @@ class DrumLog:
         return f"<DrumLog {self._path} bytes={self._size}>"
 
     def begin(self, state: DrumState) -> None:
-        """Commit a whole state; it is durable after `sync_name`."""
+        """Commit a complete state. It is durable after `sync_name`."""
         data = encode_header(_MAGIC, _VERSION) + _encode(_whole(state))
         self._files.write_new(self._temporary, (data,))
         self._files.sync_file(self._temporary)
@@ -107,13 +107,13 @@ class DrumLog:
         self._size, self._has_rest, self._is_named = len(data), False, False
 
     def sync_name(self) -> None:
-        """Return when the rename of the last `begin` is on the medium."""
+        """Sync the rename of the last `begin`."""
         if not self._is_named:
             self._files.sync_directory(self._directory)
             self._is_named = True
 
     def append_spill(self, spill: Spill) -> None:
-        """Commit one spill more. Not synced."""
+        """Commit one more spill. Not synced."""
         self._append({"spills": [tuple(spill)]})
 
     def append_told(self, told: int) -> None:
@@ -121,7 +121,7 @@ class DrumLog:
         self._append({"told": told})
 
     def sync(self) -> None:
-        """Return when all records are on the medium."""
+        """Sync all records."""
         self._files.sync_file(self._path)
 
     def _append(self, fields: dict[str, Any]) -> None:
@@ -134,10 +134,10 @@ class DrumLog:
 
 
 def read_log(directory: Path, files: Files) -> tuple[DrumState, DrumLog]:
-    """Return what is committed, and its log.
+    """Return the committed state and its log.
 
     Raises:
-        CorruptionError: not a manifest, another version, or a damaged record.
+        CorruptionError: the file is not a manifest, has another version, or has a damaged record.
     """
     path = directory / MANIFEST
     data = files.read(path)
@@ -160,7 +160,7 @@ def _whole(state: DrumState) -> dict[str, Any]:
     prefix, value, increment, fresh_max = state.kind
     return {
         "kind": (prefix, _dtype_text(value), increment, fresh_max),
-        "buckets": [([tuple(run) for run in runs], fresh.strings_from(0)) for runs, fresh in state.buckets],
+        "buckets": [([tuple(run) for run in runs], memtable.strings_from(0)) for runs, memtable in state.buckets],
         "spills": [tuple(spill) for spill in state.spills],
         "answered": state.answered,
         "told": state.told,
@@ -171,8 +171,8 @@ def _state(fields: dict[str, Any]) -> DrumState:
     prefix, value, increment, fresh_max = fields["kind"]
     kind = Kind(prefix, _dtype_of(value), increment, fresh_max)
     buckets = tuple(
-        BucketState(tuple(RunInfo(*run) for run in runs), Fresh.from_strings(fresh))
-        for runs, fresh in fields["buckets"]
+        BucketState(tuple(RunInfo(*run) for run in runs), Memtable.from_strings(memtable))
+        for runs, memtable in fields["buckets"]
     )
     spills = tuple(Spill(*spill) for spill in fields["spills"])
     return DrumState(kind, buckets, spills, fields["answered"], fields["told"])
@@ -185,7 +185,7 @@ def _changed(state: DrumState, fields: dict[str, Any]) -> DrumState:
 
 
 def is_storable(value: np.dtype[Any] | None) -> bool:
-    """Whether a manifest can say what dtype the values have: not with padding, nor with objects."""
+    """Whether a manifest can describe the dtype of the values: it has neither padding nor objects."""
     if value is None:
         return True
     return not value.hasobject and all(field[0] for field in value.descr if value.names) and value.isnative

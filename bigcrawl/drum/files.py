@@ -1,12 +1,12 @@
-"""The one seam between durable state and the file system.
+"""The single seam between durable state and the file system.
 
-Everything a partition writes goes through a `Files`, so that a test can stop a process, or fill a disk,
-before, during and after any single operation. No method retries, buffers or holds a file open: a thousand
-partitions cost no file handles. What is made is its owner's alone. Errors are plain `OSError`; the caller
-who knows what was being done translates them, by `store_errors`.
+Everything a partition writes goes through a `Files`, so that a test can stop a process or fill a disk before, during
+and after any operation. No method retries, buffers or holds a file open, so a thousand partitions cost no file handles.
+New files are accessible to their owner alone. Errors are plain `OSError`; the caller, who knows the operation,
+translates them with `store_errors`.
 """
 
-# Making a Path costs as much as the calls that a step makes most.
+# Making a Path costs as much as the most frequent calls of a step.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116, PTH208
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from bigcrawl.private_files import DIRECTORY_MODE, FILE_MODE, make_private_direc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    # A plain string spares the caller of many small operations the making of a Path.
+    # A plain string saves the cost of making a Path in many small operations.
     AnyPath = str | os.PathLike[str]
 
 
 class Files(Protocol):
-    """What durable state needs from a file system; paths are whole, sizes and offsets are bytes."""
+    """The operations that durable state needs from a file system. Paths are whole; sizes and offsets are bytes."""
 
     def write_new(self, path: AnyPath, chunks: Iterable[bytes]) -> None:
-        """Write a file from its first byte; one of that name is overwritten. Not synced."""
+        """Write a file from its first byte, overwriting an existing one. Not synced."""
 
     def write_at(self, path: AnyPath, offset: int, data: bytes, *, create: bool = True) -> None:
-        """Write at an offset; bytes before it stay. A missing file is created, or an error. Not synced."""
+        """Write at an offset; bytes before it stay. Creates a missing file, or fails. Not synced."""
 
     def truncate(self, path: AnyPath, size: int) -> None:
         """Cut an existing file to `size` bytes. Not synced."""
@@ -42,7 +42,7 @@ class Files(Protocol):
         """Return up to `size` bytes from `offset`, or all to the end."""
 
     def map(self, path: AnyPath) -> mmap.mmap:
-        """Return the file's bytes, read-only, without reading them yet; the file is not empty."""
+        """Map the file's bytes read-only, without reading them yet. The file must not be empty."""
 
     def size(self, path: AnyPath) -> int:
         """Return the file's length in bytes."""
@@ -51,42 +51,42 @@ class Files(Protocol):
         """Return whether there is a file or directory of that name."""
 
     def replace(self, source: AnyPath, target: AnyPath) -> None:
-        """Rename, over an existing target, in one step."""
+        """Rename in one step, overwriting an existing target."""
 
     def link(self, source: AnyPath, target: AnyPath) -> None:
         """Give the file a second name; the target must not exist."""
 
     def unlink(self, path: AnyPath) -> None:
-        """Remove a name; one that is not there is no error."""
+        """Remove a name; ignores a missing one."""
 
     def make_directory(self, path: AnyPath) -> None:
-        """Create a directory and its missing parents; an existing one is no error."""
+        """Create a directory and its missing parents; ignores an existing one."""
 
     def make_new_directory(self, path: AnyPath) -> None:
-        """Create a directory whose parent is there.
+        """Create a directory in an existing parent.
 
         Raises:
-            FileExistsError: there is one of that name.
+            FileExistsError: the name exists.
         """
 
     def list_directory(self, path: AnyPath) -> list[str]:
-        """Return the names in a directory, unordered; empty when there is no such directory."""
+        """Return the names in a directory, unordered; empty if it does not exist."""
 
     def remove_directory(self, path: AnyPath) -> None:
-        """Remove an empty directory; one that is not there is no error."""
+        """Remove an empty directory; ignores a missing one."""
 
     def sync_file(self, path: AnyPath) -> None:
-        """Return when the file's bytes are on the medium."""
+        """Return once the file's bytes are on the medium."""
 
     def sync_directory(self, path: AnyPath) -> None:
-        """Return when the directory's names are on the medium."""
+        """Return once the directory's entries are on the medium."""
 
 
 def replace_surely(files: Files, source: AnyPath, target: AnyPath, data: bytes) -> None:
-    """Rename a file that holds `data`; a network file system may fail to answer for a rename that it has done.
+    """Rename a file that holds `data`, even if a network file system reports an error for a rename that it did.
 
     Raises:
-        OSError: it was not done.
+        OSError: the file was not renamed.
     """
     try:
         files.replace(source, target)
@@ -178,7 +178,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _read_all(handle: int, offset: int, size: int) -> bytes:
-    # One read returns at most 2 GiB, and less when a signal arrives.
+    # One read returns at most 2 GiB, and less if a signal arrives.
     data = os.pread(handle, size, offset) if size > 0 else b""
     while 0 < len(data) < size:
         more = os.pread(handle, size - len(data), offset + len(data))
@@ -198,7 +198,7 @@ def _sync(path: AnyPath, flags: int) -> None:
 
 @contextlib.contextmanager
 def store_errors(directory: AnyPath) -> Iterator[None]:
-    """Translate what the file system raises; whatever was being done may be tried again."""
+    """Translate errors of the file system. The operation may be tried again."""
     try:
         yield
     except OSError as error:

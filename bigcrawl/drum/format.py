@@ -1,4 +1,4 @@
-"""The bytes of a run: 64-bit keys, sorted, each with a value or none, written once and never changed.
+"""The format of a run: sorted 64-bit keys, each with or without a value, written once and never changed.
 
     offset     bytes         what
     0          n * (s + v)   records, keys strictly ascending: the low s bytes of key - base, the v bytes of its value
@@ -17,13 +17,11 @@
     end-8      u32           crc32 of the table of checksums
     end-4      u32           crc32 of the 52 bytes before
 
-All numbers are little-endian. What a run says of itself stands at its end, because a merge knows how many keys
-it keeps only when it has read them. The prefix's last number is that of the last key; a directory's last group
-is filled up with zeros.
+All numbers are little-endian. The metadata is at the end of the file, because a merge knows how many keys it keeps only
+after reading them. The last prefix is that of the last key. The last group of a directory is padded with zeros.
 
-To change the layout, raise the version: an unknown one is refused. A run has no temporary name and no commit
-mark of its own: it exists when its owner's manifest names it, and a crash before that leaves a file that nothing
-refers to.
+To change the layout, raise the version: an unknown one is refused. A run has no temporary name and no commit mark of
+its own. It exists once its owner's manifest names it; a crash before that leaves a file that nothing refers to.
 """
 
 from __future__ import annotations
@@ -54,13 +52,13 @@ KEY_BYTES = 8
 CRC_TYPE = np.dtype("<u4")
 CRC_BYTES = 4
 
-# A page: what a look-up brings from the disk at least.
+# A page, the least that a look-up reads from disk.
 BLOCK_BYTES = 4096
 
-# Prefixes of a group: its counts are added up to find the place of one, in half a microsecond.
+# Prefixes of a group. Finding the records of one adds up the group's counts, in half a microsecond.
 GROUP_PREFIXES = 32
 
-# Bounds what a run's directory takes in memory while it is written or read as a whole: 2 MiB.
+# Bounds the memory of a run's directory while it is written or read completely: 2 MiB.
 PREFIXES_MAX = 1 << 18
 
 _TRAILER = struct.Struct("<8sIBBHQQQQI")
@@ -71,14 +69,14 @@ assert TRAILER_BYTES == 56
 
 
 class Records(NamedTuple):
-    """Keys, and the value of each; None in a set."""
+    """Keys and their values; values are None in a set."""
 
     keys: KeyArray
     values: ValueArray | None
 
 
-class Layout(NamedTuple):
-    """What a run says of itself, and so where everything in it lies."""
+class RunLayout(NamedTuple):
+    """A run's metadata, which determines where everything in the file lies."""
 
     suffix_bytes: int
     count_bytes: int
@@ -95,7 +93,7 @@ class Layout(NamedTuple):
 
     @property
     def suffix_bits(self) -> int:
-        """What a difference is shifted by to get its prefix."""
+        """How far a difference is shifted to get its prefix."""
         return 8 * self.suffix_bytes
 
     @property
@@ -110,17 +108,17 @@ class Layout(NamedTuple):
 
     @property
     def directory(self) -> int:
-        """Where the directory begins: behind the records."""
+        """Offset of the directory, after the records."""
         return self.keys * self.record_bytes
 
     @property
     def table(self) -> int:
-        """Where the table of checksums begins: behind the directory."""
+        """Offset of the table of checksums, after the directory."""
         return self.directory + groups_of(self.prefixes) * self.group_bytes
 
     @property
     def length(self) -> int:
-        """Bytes of the file."""
+        """Length of the file in bytes."""
         return self.table + blocks_of(self.table) * CRC_BYTES + TRAILER_BYTES
 
 
@@ -130,7 +128,7 @@ def blocks_of(size: int) -> int:
 
 
 def groups_of(prefixes: int) -> int:
-    """Return how many groups so many prefixes fill."""
+    """Return how many groups a number of prefixes fills."""
     return -(-prefixes // GROUP_PREFIXES)
 
 
@@ -140,12 +138,12 @@ def prefixes_of(extent: int, suffix_bytes: int) -> int:
 
 
 def best_suffix_bytes(keys: int, extent: int) -> int:
-    """Return how long the suffixes of so many keys should be for the shortest run.
+    """Return the suffix length that gives the shortest run.
 
-    A byte less saves a byte a key and costs 256 times the directory.
+    One byte less saves one byte a key and makes the directory 256 times as large.
 
     Args:
-        keys: how many, about.
+        keys: approximate number.
         extent: the last key's difference from the base.
     """
 
@@ -157,12 +155,12 @@ def best_suffix_bytes(keys: int, extent: int) -> int:
 
 
 def group_type(count_bytes: int) -> np.dtype[np.void]:
-    """Return how a group of the directory lies in memory."""
+    """Return the dtype of a group of the directory."""
     return np.dtype([("start", "<u8"), ("counts", f"<u{count_bytes}", (GROUP_PREFIXES,))])
 
 
 def encode_records(records: Records, base: int, suffix_bytes: int) -> bytes:
-    """Return the bytes of records whose keys are at least `base`."""
+    """Return the bytes of records. Their keys must be at least `base`."""
     keys, values = records
     differences = np.subtract(keys, np.uint64(base), dtype=KEY_TYPE)
     if suffix_bytes == KEY_BYTES and values is None:
@@ -177,19 +175,19 @@ def encode_records(records: Records, base: int, suffix_bytes: int) -> bytes:
     return bytes(data)
 
 
-def decode_suffixes(data: Buffer, offset: int, count: int, layout: Layout) -> KeyArray:
-    """Return the suffixes of `count` records from `offset` on, behind which there are 8 bytes more."""
+def decode_suffixes(data: Buffer, offset: int, count: int, layout: RunLayout) -> KeyArray:
+    """Return the suffixes of `count` records from `offset` on. At least 8 bytes must follow the records."""
     whole = column(data, offset, count, layout.record_bytes, KEY_TYPE)
     return np.bitwise_and(whole, np.uint64((1 << layout.suffix_bits) - 1))
 
 
-def decode_values(data: Buffer, offset: int, count: int, layout: Layout, value: np.dtype[Any]) -> ValueArray:
+def decode_values(data: Buffer, offset: int, count: int, layout: RunLayout, value: np.dtype[Any]) -> ValueArray:
     """Return a copy of the values of `count` records from `offset` on."""
     return column(data, offset + layout.suffix_bytes, count, layout.record_bytes, value).copy()
 
 
 def encode_directory(counts: CountArray) -> tuple[bytes, int]:
-    """Return the directory of a run with so many records of each prefix, and the bytes of a count in it."""
+    """Return the directory of a run with these numbers of records by prefix, and the size of a count in bytes."""
     highest = int(counts.max())
     count_bytes = next(size for size in (1, 2, 4, 8) if highest < 1 << 8 * size)
     groups = np.zeros(groups_of(len(counts)), dtype=group_type(count_bytes))
@@ -201,11 +199,11 @@ def encode_directory(counts: CountArray) -> tuple[bytes, int]:
     return groups.tobytes(), count_bytes
 
 
-def decode_directory(path: str, data: Buffer, layout: Layout) -> CountArray:
+def decode_directory(path: str, data: Buffer, layout: RunLayout) -> CountArray:
     """Return where the records of each prefix end.
 
     Raises:
-        CorruptionError: there are not as many as the run has, or groups begin elsewhere.
+        CorruptionError: the number of records differs from the run's, or a group starts at a wrong record.
     """
     groups = np.frombuffer(data, dtype=group_type(layout.count_bytes))
     ends = np.cumsum(groups["counts"], dtype=np.int64)
@@ -215,14 +213,14 @@ def decode_directory(path: str, data: Buffer, layout: Layout) -> CountArray:
     return ends[: layout.prefixes]
 
 
-def encode_trailer(layout: Layout, table: bytes) -> bytes:
+def encode_trailer(layout: RunLayout, table: bytes) -> bytes:
     """Return the last 56 bytes of a run."""
     head = (RUN_MAGIC, RUN_VERSION, layout.suffix_bytes, layout.count_bytes, layout.value_bytes)
     data = _TRAILER.pack(*head, layout.keys, layout.first, layout.last, layout.base, isal_zlib.crc32(table))
     return data + _TRAILER_CRC.pack(isal_zlib.crc32(data))
 
 
-def decode_trailer(path: str, data: bytes, size: int) -> tuple[Layout, int]:
+def decode_trailer(path: str, data: bytes, size: int) -> tuple[RunLayout, int]:
     """Return the layout of a run whose file is `size` bytes long, and the crc32 of its table of checksums.
 
     Args:
@@ -231,7 +229,7 @@ def decode_trailer(path: str, data: bytes, size: int) -> tuple[Layout, int]:
         size: bytes of the file.
 
     Raises:
-        CorruptionError: not a run, another version, a damaged trailer, or a file of another length.
+        CorruptionError: the file is not a run, has another version or length, or its trailer is damaged.
     """
     offset = size - TRAILER_BYTES
     if len(data) < TRAILER_BYTES:
@@ -245,7 +243,7 @@ def decode_trailer(path: str, data: bytes, size: int) -> tuple[Layout, int]:
     found = isal_zlib.crc32(data[: _TRAILER.size])
     if crc != found:
         raise CorruptionError(path, offset, f"trailer crc32 {crc:#010x}", f"{found:#010x}")
-    layout = Layout(suffix_bytes, count_bytes, value_bytes, *numbers)
+    layout = RunLayout(suffix_bytes, count_bytes, value_bytes, *numbers)
     if not (1 <= suffix_bytes <= KEY_BYTES and layout.keys >= 1 and layout.base <= layout.first <= layout.last):
         raise CorruptionError(path, offset + 12, "a run of at least one key", layout)
     if size != layout.length:
@@ -254,5 +252,5 @@ def decode_trailer(path: str, data: bytes, size: int) -> tuple[Layout, int]:
 
 
 def column(data: Buffer | npt.NDArray[Any], offset: int, count: int, stride: int, dtype: np.dtype[Any]) -> ValueArray:
-    """Return a view of what lies at the same place in each of `count` records, aligned or not."""
+    """Return a view of the same field in each of `count` records, aligned or not."""
     return np.ndarray((count,), dtype, buffer=data, offset=offset, strides=(stride,))

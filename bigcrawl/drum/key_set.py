@@ -1,14 +1,14 @@
-"""A set of keys on disk that answers at once: one bucket, asked key by key.
+"""A set of keys on disk that answers at once: one bucket, queried key by key.
 
-For who cannot wait for a merge. New keys are held in memory and appended, some hundred at a time, to a log; enough
-of them become a run. A key that is not in memory is looked up in the runs.
+It serves callers that cannot wait for a merge. New keys are held in memory and appended to a log, some hundred at a
+time. Once there are enough, they become a run. A key that is not in memory is looked up in the runs.
 
     MANIFEST       the runs (`bigcrawl.drum.drum_manifest`): a DRUM of one bucket and no spills
     b000/run-<n>   runs (`bigcrawl.drum.bucket`)
-    new-<n>        keys that came after run n was written: records (`bigcrawl.drum.log_records`) of u64 keys
+    new-<n>        keys added after run n was written: records (`bigcrawl.drum.log_records`) of u64 keys
 
-A new manifest empties the set of new keys, because it names a run that no log belongs to yet. A crash loses the keys
-that were not yet appended, at most `LOG_KEYS` - 1; a power cut, those not yet synced, up to all since the last run.
+A new manifest empties the set of new keys, because it names a run that has no log yet. A crash loses keys that were not
+appended, at most `LOG_KEYS` - 1. A power cut loses keys that were not synced, at most all since the last run.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from bigcrawl.drum.bucket import Kind
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.intake import Layout
 from bigcrawl.drum.log_records import encode_record, read_records
 from bigcrawl.drum.repository import Repository
 from bigcrawl.drum.run import RunReader
+from bigcrawl.drum.spill import TupleLayout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
 
-# 8 MB as a Python set; a run of as many takes 60 ms and 500 KB of disk.
+# 8 MB as a Python set. Writing a run of this many takes 60 ms and 500 KB of disk.
 RUN_KEYS: Final = 1 << 16
 
-# As many as Scrapy's requests.seen keeps back in its buffer of 8 KiB, 22 bytes each, are lost by kill -9.
+# kill -9 loses this many, about as many as are in the 8 KiB buffer of Scrapy's requests.seen, at 22 bytes each.
 LOG_KEYS: Final = 256
 
-# Keys found in runs, held so that links which every page has cost no look-up; 8 MB too.
+# Cache of keys found in runs, so that links on every page cost no look-up; 8 MB too.
 _KNOWN_MAX = 1 << 16
 
-# An open reader remembers each block that it has verified.
+# An open reader remembers each block that it has verified, so it is replaced after this many look-ups.
 _LOOKUPS_A_READER = 20_000
 
 
@@ -48,24 +48,24 @@ class KeySet:
     """A set of 64-bit keys.
 
     Args:
-        directory: this set's own; made if it is not there.
+        directory: used by this set alone; created if missing.
         files: the file system.
-        run_keys: new keys that are held in memory before they become a run.
+        run_keys: how many new keys are held in memory before they become a run.
 
     Raises:
-        CorruptionError: what is on disk is damaged.
+        CorruptionError: data on disk is damaged.
         TransientStoreError: the disk failed.
 
-    Cost: a key in memory 0.3 µs; others 6 µs a run, of which there are at most three for every factor of four in
-    size: 15 at 10^8 keys. Every `run_keys` new keys pay for a run, 60 ms, and sometimes for a merge of
-    runs, 0.2 s for each million keys in it. Memory: 30 MB, whatever the size.
+    Cost: 0.3 µs for a key in memory; for others 6 µs a run. There are at most three runs for every factor of four in
+    size: 15 at 10^8 keys. Every `run_keys` new keys cost a run, 60 ms, and sometimes a merge of runs, 0.2 s for each
+    million keys in it. Memory: 30 MB, whatever the size.
     """
 
     def __init__(self, directory: Path, files: Files | None = None, run_keys: int = RUN_KEYS) -> None:
         self._files = DiskFiles() if files is None else files
         self._run_keys = run_keys
-        layout = Layout(1, None)
-        # All that is new goes into a run.
+        layout = TupleLayout(1, None)
+        # Every new key goes into a run; there is no memtable.
         self._repository = Repository(directory, self._files, layout, Kind("run", fresh_max=0))
         with store_errors(directory):
             state, self._log = self._repository.open(keep=_is_log)
@@ -91,11 +91,11 @@ class KeySet:
         return len(self._unwritten) >= LOG_KEYS or len(self._new) >= self._run_keys
 
     def add(self, key: int) -> bool:
-        """Put a key in; return whether it was there. Reads, but writes nothing: see `write`.
+        """Add a key and return whether it was present. Reads from disk but writes nothing: see `write`.
 
         Raises:
             CorruptionError: a run is damaged.
-            TransientStoreError: the disk failed; the key was not put in.
+            TransientStoreError: the disk failed; the key was not added.
         """
         if key in self._new or key in self._known:
             return True
@@ -109,10 +109,10 @@ class KeySet:
         return False
 
     def write(self, *, everything: bool = False) -> None:
-        """Append new keys to the log, or make a run of them, when they are enough or `everything` is wanted.
+        """Append new keys to the log or make a run of them, if there are enough or `everything` is set.
 
         Raises:
-            TransientStoreError: the disk failed or is full; nothing is lost, repeat it later.
+            TransientStoreError: the disk failed or is full. Nothing is lost; try again later.
             CorruptionError: a run is damaged.
         """
         with store_errors(self._repository.directory):
@@ -137,12 +137,12 @@ class KeySet:
                 self._files.sync_directory(self._repository.directory)
 
     def verify(self) -> list[CorruptionError]:
-        """Read every byte of every run and return what is damaged."""
+        """Read every byte of every run and return the damage found."""
         return self._bucket.verify()
 
     def _check(self) -> None:
-        assert set(self._unwritten) <= self._new, "what is not written is new"
-        assert not self._new & self._known, "what is new is in no run"
+        assert set(self._unwritten) <= self._new, "unwritten keys are new"
+        assert not self._new & self._known, "new keys are in no run"
         self._bucket._check()
 
     def _is_in_runs(self, key: int) -> bool:

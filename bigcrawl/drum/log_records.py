@@ -1,4 +1,4 @@
-"""What a log is made of: a header, and records that are appended one by one, each checked by itself.
+"""The format of a log: a header, then records appended one by one, each with its own checksum.
 
 The header is a magic of eight bytes and the version of the format, a u32. A record:
 
@@ -8,8 +8,8 @@ The header is a magic of eight bytes and the version of the format, a u32. A rec
     8       u32    crc32 of bytes 0 to 7
     12      n      body
 
-All numbers are little-endian. What a crash leaves is a last record that is cut short, or whose bytes are zeros
-from some place on; it is passed over. Any other record with a wrong checksum is damage.
+All numbers are little-endian. A crash can leave a last record that is cut short, or whose bytes are zeros from some
+offset on; it is ignored. Any other record with a wrong checksum is damage.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _HEAD_BYTES = _HEAD.size + _CRC.size
 
 
 def encode_header(magic: bytes, version: int) -> bytes:
-    """Return what a log of this magic and version begins with."""
+    """Return the header of a log."""
     return _HEADER.pack(magic, version)
 
 
 def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: int) -> None:
-    """See that a log, or its first bytes, begins as one of this magic and version does.
+    """Check that a log, or its first bytes, begins with this magic and version.
 
     Raises:
-        CorruptionError: it does not; `OtherVersionError`, where it is of another version.
+        CorruptionError: it does not; `OtherVersionError` if only the version differs.
     """
     if len(data) < HEADER_BYTES:
         raise CorruptionError(path, 0, f"a header of {HEADER_BYTES} bytes", f"{len(data)} bytes")
@@ -54,18 +54,18 @@ def check_header(path: str | PathLike[str], data: bytes, magic: bytes, version: 
 
 
 def encode_record(body: bytes) -> bytes:
-    """Return a record."""
+    """Return a record with this body."""
     head = _HEAD.pack(len(body), isal_zlib.crc32(body))
     return b"".join((head, _CRC.pack(isal_zlib.crc32(head)), body))
 
 
 def read_records(path: str | PathLike[str], data: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    """Yield where each record ends, and its body.
+    """Yield the end offset and the body of each record.
 
     Args:
         path: of the log, for errors.
         data: the whole log.
-        at: where its first record begins.
+        at: offset of its first record.
 
     Raises:
         CorruptionError: a record is damaged.

@@ -1,6 +1,6 @@
-"""A merge: all spilled tuples against the runs, bucket by bucket, in one pass.
+"""A merge: checks all spilled tuples against the runs, bucket by bucket, in one pass.
 
-Source: IRLbot §4.3, steps 1 to 4. Differs: a bucket writes a run of what is new, and rewrites few
+Source: IRLbot §4.3, steps 1 to 4. Differs: a bucket writes a run of its new keys and rewrites few others
 (`bigcrawl.drum.bucket`), where the paper rewrites the cache Z each time.
 """
 
@@ -12,25 +12,25 @@ import numpy as np
 
 from bigcrawl.drum.answers import AnswerSheet
 from bigcrawl.drum.bucket import CHECK
-from bigcrawl.drum.intake import Tuples, decode_section
 from bigcrawl.drum.sections import MIXED
+from bigcrawl.drum.spill import Tuples, decode_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.drum.bucket import Bucket, BucketState, OpArray
     from bigcrawl.drum.format import ValueArray
-    from bigcrawl.drum.intake import Spill
     from bigcrawl.drum.repository import Repository
     from bigcrawl.drum.run import KeyMask, RunInfo
+    from bigcrawl.drum.spill import Spill
 
 
 class Merged(NamedTuple):
-    """What a merge found and wrote, durable but named by no manifest yet.
+    """The result of a merge, durable but not yet named by a manifest.
 
     Attributes:
-        buckets: the state of each from now on.
-        obsolete: by bucket, runs that are no longer needed then.
+        buckets: the next state of each.
+        obsolete: by bucket, the runs that it then no longer needs.
     """
 
     buckets: tuple[BucketState, ...]
@@ -49,15 +49,15 @@ def merge_spills(repository: Repository, buckets: Sequence[Bucket], spills: Sequ
     """Answer every tuple of the spills and write runs and answers, synced.
 
     Args:
-        repository: where they are.
-        buckets: as committed, and left so.
-        spills: all that have no answers, in the order they came; synced.
+        repository: the DRUM's directory.
+        buckets: in their committed state; not changed.
+        spills: all spills without answers, in order of arrival; synced.
 
     Raises:
         CorruptionError: a spill or a run is damaged.
-        OSError: the disk failed or is full; nothing has changed but files that no manifest names.
+        OSError: the disk failed or is full; only files that no manifest names have changed.
 
-    Cost: one bucket's tuples in memory, 64 bytes each, and 16 KiB of answers for each spill.
+    Cost: memory for one bucket's tuples, 64 bytes each, and 16 KiB of answers for each spill.
     """
     readers = [repository.keys_reader(spill) for spill in spills]
     files, directory = repository.files, repository.directory
@@ -82,7 +82,7 @@ def merge_spills(repository: Repository, buckets: Sequence[Bucket], spills: Sequ
 
 
 def _ask(bucket: Bucket, tuples: Tuples) -> _Outcome:
-    """Put one bucket's tuples to it, in the cheapest way that answers them in order."""
+    """Apply one bucket's tuples in the cheapest way that answers them in order."""
     keys, operation, ops, values = tuples
     if not len(keys):
         nothing = None if values is None else values[:0]
@@ -115,7 +115,7 @@ def _ops(part: Tuples) -> OpArray:
 
 
 def _spread(outcome: _Outcome, parts: Sequence[Tuples], sheets: Sequence[AnswerSheet | None]) -> None:
-    """Give each spill's sheet the answers to its part."""
+    """Pass each spill's part of the answers to its sheet."""
     start = 0
     for part, sheet in zip(parts, sheets, strict=True):
         end = start + len(part.keys)

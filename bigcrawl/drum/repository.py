@@ -1,7 +1,7 @@
-"""A DRUM's directory: making and opening it, the files of spills and buckets, what crashes left.
+"""A DRUM's directory: creating and opening it, files of spills and buckets, removing what crashes left.
 
 MANIFEST                          the truth: what is committed (`bigcrawl.drum.drum_manifest`)
-keys-<n>, aux-<n>, answers-<n>    spill n (`intake`, `sections`, `aux_file`, `answers`)
+keys-<n>, aux-<n>, answers-<n>    spill n (`spill`, `sections`, `aux_file`, `answers`)
 b<hex>/<prefix>-<n>               runs of a bucket (`bigcrawl.drum.bucket`)
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from bigcrawl.drum.answers import answers_path, read_blocks
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket
 from bigcrawl.drum.drum_manifest import MANIFEST, DrumLog, DrumState, is_storable, read_log
-from bigcrawl.drum.intake import aux_path, keys_path
 from bigcrawl.drum.sections import ANSWERS_MAGIC, KEYS_MAGIC, SectionReader
+from bigcrawl.drum.spill import aux_path, keys_path
 from bigcrawl.exceptions import ConfigError, CorruptionError
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.bucket import BucketState, Kind
     from bigcrawl.drum.files import Files
-    from bigcrawl.drum.intake import Layout, Spill
     from bigcrawl.drum.run import RunInfo
+    from bigcrawl.drum.spill import Spill, TupleLayout
 
 
 class Repository:
-    """Where a DRUM's files lie; whoever calls knows what is committed."""
+    """The files of a DRUM. The caller knows what is committed."""
 
-    def __init__(self, directory: Path, files: Files, layout: Layout, kind: Kind) -> None:
+    def __init__(self, directory: Path, files: Files, layout: TupleLayout, kind: Kind) -> None:
         self.directory = directory
         self.files = files
         self.layout = layout
@@ -40,13 +40,13 @@ class Repository:
         return f"<Repository {self.directory} buckets={self.layout.buckets}>"
 
     def open(self, keep: Callable[[str], bool] = lambda _: False) -> tuple[DrumState, DrumLog]:
-        """Return what is committed, and its log, after making the directory or clearing up in it.
+        """Create the directory, or remove what a crash left in it. Return the committed state and its log.
 
         Args:
-            keep: whether a file of that name, which the manifest does not know, may stay.
+            keep: returns whether a file with this name, unknown to the manifest, may stay.
 
         Raises:
-            ConfigError: it was made with another kind or number of buckets.
+            ConfigError: it was created with another kind or number of buckets.
             CorruptionError: the manifest is damaged.
             OSError: the disk failed.
         """
@@ -56,7 +56,7 @@ class Repository:
         else:
             state, log = self._create()
         self._remove_unnamed(state, keep)
-        # Each time: a power cut may leave a manifest without directories that nothing was written to.
+        # Every time: after a power cut there may be a manifest without the directories that are still empty.
         for number in range(self.layout.buckets):
             self.files.make_directory(self.bucket_path(number))
         return state, log
@@ -66,7 +66,7 @@ class Repository:
         return Bucket(self.bucket_path(number), self.kind, state, self.files)
 
     def bucket_path(self, number: int) -> Path:
-        """Return where a bucket's runs are."""
+        """Return the path of a bucket's runs."""
         return self.directory / f"b{number:03x}"
 
     def keys_reader(self, spill: Spill) -> SectionReader:
@@ -80,34 +80,34 @@ class Repository:
         return SectionReader(self.files, path, ANSWERS_MAGIC, self.layout.buckets, spill.tuples)
 
     def sync_spills(self, spills: Iterable[Spill]) -> None:
-        """Return when keys and aux are on the medium."""
+        """Return once keys and aux are on the medium."""
         for spill in spills:
             self.files.sync_file(keys_path(self.directory, spill.number))
             self.files.sync_file(aux_path(self.directory, spill.number))
         self.files.sync_directory(self.directory)
 
     def sync_runs(self, written: Iterable[tuple[int, Iterable[RunInfo]]]) -> None:
-        """Return when the runs that buckets have written are on the medium."""
+        """Return once the runs that buckets have written are on the medium."""
         for number, runs in written:
             for run in runs:
                 self.files.sync_file(self.bucket_path(number) / run.name)
             self.files.sync_directory(self.bucket_path(number))
 
     def remove_spill(self, spill: Spill) -> None:
-        """Delete a spill's files. What cannot be deleted stays until the directory is opened again."""
+        """Delete a spill's files. Those that cannot be deleted stay until the directory is opened again."""
         for path_of in (keys_path, aux_path, answers_path):
             with contextlib.suppress(OSError):
                 self.files.unlink(path_of(self.directory, spill.number))
 
     def remove_runs(self, obsolete: Iterable[tuple[int, Iterable[RunInfo]]]) -> None:
-        """Delete runs of buckets, as `remove_spill` does."""
+        """Delete runs of buckets, like `remove_spill`."""
         for number, runs in obsolete:
             for run in runs:
                 with contextlib.suppress(OSError):
                     self.files.unlink(self.bucket_path(number) / run.name)
 
     def verify_spill(self, spill: Spill, answered: int) -> list[CorruptionError]:
-        """Read every byte of a spill's files, and of its answers where it has them."""
+        """Read every byte of a spill's files, and of its answers if it has any."""
         problems: list[CorruptionError] = []
         steps: list[Callable[[], Iterable[object]]] = [
             lambda: self.keys_reader(spill).read_all(),

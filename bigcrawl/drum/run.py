@@ -1,8 +1,8 @@
-"""Writing a run, and asking an existing one which keys it holds.
+"""Writes runs, and looks up keys in existing ones.
 
-A run is opened for one call and not held. Few keys against many are found by the directory: it says which few
-records, some hundred bytes, may be a key's, and these are searched as a string. Many keys are compared with all
-records in order, in spans of bounded size. Either way each block that decided an answer has its checksum verified.
+A run is opened for one call and not held. A few keys in a large run are found through its directory: it narrows each
+key down to a few records, some hundred bytes, which are searched as a string. Many keys are compared with all records
+in order, in spans of bounded size. Either way, the checksum of each block that decided an answer is verified.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bigcrawl.drum.format import (
     KEY_BYTES,
     KEY_TYPE,
     TRAILER_BYTES,
-    Layout,
     Records,
+    RunLayout,
     best_suffix_bytes,
     column,
     decode_directory,
@@ -51,24 +51,24 @@ if TYPE_CHECKING:
     KeyMask = npt.NDArray[np.bool_]
     Keep = Callable[[KeyArray, ValueArray | None], KeyMask]
 
-# A span is what one sequential read brings: 400 KiB of a set's keys, 512 KiB in memory; a merge holds one a run.
+# A span is one sequential read: 400 KiB of a set's keys, 512 KiB in memory. A merge holds one for each run.
 SPAN_KEYS = 1 << 16
 
-# Up to sixteen blocks are read in one piece, which costs less than mapping them.
+# Up to sixteen blocks are read in one piece, which is cheaper than mapping them.
 _WHOLE_BYTES_MAX = 16 * BLOCK_BYTES
 
-# What a search of one key costs, in records that are read in order: 0.7 us; a prefix costs three times a record.
+# Cost of searching one key, in records read in order: 0.7 us. A prefix costs as much as three records.
 _RECORDS_PER_SEARCH = 200
 _RECORDS_PER_PREFIX = 3
 
-# Up to so many keys, looking one by one is cheaper than some dozen operations on arrays of them.
+# Up to this many keys, looking them up one by one is cheaper than some dozen array operations.
 _FEW_KEYS = 64
 
 _GROUPS = {size: struct.Struct(f"<Q{GROUP_PREFIXES}{code}") for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))}
 
 
 class RunInfo(NamedTuple):
-    """A run as its owner's manifest remembers it."""
+    """A run as its owner's manifest stores it."""
 
     name: str
     keys: int
@@ -78,7 +78,7 @@ class RunInfo(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What is known of a run before it is written: at most so many keys, none below the first or above the last."""
+    """What is known of a run before it is written: the most keys it may have, and bounds of the first and last."""
 
     keys: int
     first: int
@@ -86,19 +86,19 @@ class Bounds(NamedTuple):
 
 
 def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bounds) -> RunInfo | None:
-    """Write a run whole; nothing refers to it until the caller's manifest does.
+    """Write a complete run. Nothing refers to it until the caller's manifest does.
 
     Args:
         files: the file system.
-        path: where; one of that name is overwritten.
-        chunks: keys ascend strictly over all of them together; values are all of one dtype, or None.
-        bounds: of all keys; the run is shortest when they are close.
+        path: an existing file is overwritten.
+        chunks: keys ascend strictly across all of them; values all have one dtype, or are None.
+        bounds: of all keys; tight bounds give the shortest run.
 
     Returns:
-        None when there are no keys; nothing was written then.
+        The run, or None if there are no keys; then nothing was written.
 
     Raises:
-        ContractError: the keys do not ascend, or not within the bounds.
+        ContractError: the keys do not ascend, or exceed the bounds.
     """
     filled = (chunk for chunk in chunks if len(chunk.keys))
     first = next(filled, None)
@@ -111,7 +111,7 @@ def write_run(files: Files, path: Path, chunks: Iterable[Records], bounds: Bound
 
 
 class _RunWriter:
-    """What a run says of itself, gathered while its records pass."""
+    """Collects a run's metadata while its records pass."""
 
     def __init__(self, head: Records, bounds: Bounds) -> None:
         self._head = head
@@ -121,10 +121,11 @@ class _RunWriter:
         self._crcs: list[int] = []
         self._rest = b""
         value_bytes = head.values.dtype.itemsize if head.values is not None else 0
-        self.layout = Layout(self._suffix_bytes, 0, value_bytes, 0, int(head.keys[0]), bounds.first - 1, bounds.first)
+        first = int(head.keys[0])
+        self.layout = RunLayout(self._suffix_bytes, 0, value_bytes, 0, first, bounds.first - 1, bounds.first)
 
     def parts(self, chunks: Iterator[Records]) -> Iterator[bytes]:
-        """Yield the bytes of the run; the layout is whole when they have been."""
+        """Yield the bytes of the run. The layout is complete afterwards."""
         yield self._blocks(self._add(self._head))
         for chunk in chunks:
             yield self._blocks(self._add(chunk))
@@ -140,7 +141,7 @@ class _RunWriter:
         keys, before, bounds = chunk.keys, self.layout, self._bounds
         count, last = before.keys + len(keys), int(keys[-1])
         if int(keys[0]) <= before.last or not bool(np.all(keys[:-1] < keys[1:])):
-            raise ContractError(f"keys of a run must ascend strictly; they do not behind {before.last}")
+            raise ContractError(f"keys of a run must ascend strictly; they do not after {before.last}")
         if count > bounds.keys or last > bounds.last:
             raise ContractError(f"a run got {count} keys up to {last}, beyond {bounds}")
         self.layout = before._replace(keys=count, last=last)
@@ -154,7 +155,7 @@ class _RunWriter:
         return encode_records(chunk, bounds.first, self._suffix_bytes)
 
     def _blocks(self, data: bytes) -> bytes:
-        """Note the checksums of the whole blocks there are now, and return them."""
+        """Return the whole blocks available now, after recording their checksums."""
         data = self._rest + data
         whole = len(data) - len(data) % BLOCK_BYTES
         self._rest = data[whole:]
@@ -197,10 +198,10 @@ class RunReader:
         return f"<RunReader {self._path} keys={self._layout.keys}>"
 
     def find(self, keys: KeyArray) -> tuple[KeyMask, ValueArray | None]:
-        """Return which of the strictly ascending keys the run holds, and their values: zero for others.
+        """Return which of the strictly ascending keys the run holds, and their values, zero for others.
 
-        Cost: 3 us for each of a few keys, 1 us for one of many, or 4 ns a record of the run, whatever is less;
-        40 us for any of it.
+        Cost: 3 us for each of a few keys, 1 us for each of many, or 4 ns a record of the run, whichever is least; 40 us
+        in any case.
         """
         found = np.zeros(len(keys), dtype=np.bool_)
         values = np.zeros(len(keys), dtype=self._value) if self._value is not None else None
@@ -222,12 +223,12 @@ class RunReader:
         ends = decode_directory(self._path, memoryview(data)[offset:], layout)
         for start in range(0, layout.keys, SPAN_KEYS):
             end = min(start + SPAN_KEYS, layout.keys)
-            # Eight bytes are loaded from where a suffix begins; behind the last there is the directory.
+            # Eight bytes are loaded from the start of each suffix. After the last one, the directory follows.
             data, offset = self._read(start * layout.record_bytes, end * layout.record_bytes + KEY_BYTES)
             keys = decode_suffixes(data, offset, end - start, layout)
             if layout.suffix_bytes < KEY_BYTES:
                 low, high = (int(place) for place in ends.searchsorted((start, end - 1), side="right"))
-                # A record's prefix is the number of those that end before it or where it stands.
+                # A record's prefix is the number of prefixes that end at or before its index.
                 ended = np.bincount(ends[low:high] - start, minlength=end - start)
                 prefixes = (np.cumsum(ended) + low).astype(np.uint64)
                 keys |= prefixes << np.uint64(layout.suffix_bits)
@@ -236,7 +237,7 @@ class RunReader:
             yield Records(keys, decode_values(data, offset, end - start, layout, value) if value is not None else None)
 
     def verify(self) -> None:
-        """Read every block and check that the keys are those the trailer tells of, and ascend."""
+        """Read every block; check that the keys ascend and match the trailer."""
         previous = -1
         for keys, _ in self.spans():
             if int(keys[0]) <= previous or not bool(np.all(keys[:-1] < keys[1:])):
@@ -256,7 +257,7 @@ class RunReader:
             return b""
 
     def _read(self, start: int, end: int) -> tuple[Buffer, int]:
-        """Return the verified blocks that hold some bytes, and where in them the first of these is."""
+        """Return the verified blocks that hold some bytes, and the offset of the first of these in them."""
         low, high = start - start % BLOCK_BYTES, min(end + -end % BLOCK_BYTES, self._table_at)
         data = self._view[low:high] if self._is_small else self._files.read(self._path, low, high - low)
         self._verify_blocks(low // BLOCK_BYTES, memoryview(data))
@@ -284,7 +285,7 @@ class RunReader:
             self._verify(at, at + group_bytes)
             group = group_at(data, at)
             nth = prefix % GROUP_PREFIXES + 1
-            start = sum(group[:nth]) * record_bytes  # the group's place and the counts before
+            start = sum(group[:nth]) * record_bytes  # the group's start and the counts before
             end = start + group[nth] * record_bytes
             if start == end:
                 continue
@@ -299,7 +300,7 @@ class RunReader:
                     values[place] = np.frombuffer(data, values.dtype, 1, at + size)[0]
 
     def _search_many(self, keys: KeyArray, low: int, high: int, found: KeyMask, values: ValueArray | None) -> None:
-        """Do the same as `_search_few`, for all keys together: by halving what of the records may be each key's."""
+        """Do the same as `_search_few`, but for all keys at once, by binary search among each key's records."""
         layout, bits = self._layout, np.uint64(self._layout.suffix_bits)
         differences = keys[low:high] - np.uint64(layout.base)
         prefixes = (differences >> bits if layout.suffix_bytes < KEY_BYTES else differences * 0).astype(np.int64)
@@ -311,7 +312,7 @@ class RunReader:
         left, right = start, end
         for _ in range(int((end - start).max()).bit_length()):
             middle = (left + right) >> 1
-            # Where nothing is left to halve, the middle is not below the right, and both stay.
+            # If nothing is left to halve, the middle is not below the right, and both stay.
             is_below = (suffixes[np.minimum(middle, layout.keys - 1)] & mask < wanted) & (left < right)
             left = np.where(is_below, middle + 1, left)
             right = np.where(is_below, right, np.minimum(middle, right))
@@ -337,7 +338,7 @@ class RunReader:
         return first + end - count, first + end
 
     def _verify_all(self, starts: CountArray, ends: CountArray) -> None:
-        """Check the blocks that hold some bytes of each of many stretches."""
+        """Verify the blocks that hold bytes of these ranges."""
         first, last = starts // BLOCK_BYTES, (ends - 1) // BLOCK_BYTES
         further = range(int((last - first).max()) + 1)
         blocks = np.unique(np.concatenate([first[first + more <= last] + more for more in further] or [first[:0]]))
@@ -348,7 +349,7 @@ class RunReader:
             raise self._damaged(int(blocks[wrong[0]]), found[wrong[0]])
 
     def _verify(self, start: int, end: int) -> None:
-        """Check the blocks that hold some bytes, each once."""
+        """Verify the blocks that hold some bytes, each once."""
         for block in range(start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1):
             if block not in self._sound:
                 crc = isal_zlib.crc32(self._view[block * BLOCK_BYTES : (block + 1) * BLOCK_BYTES])
@@ -357,7 +358,7 @@ class RunReader:
                 self._sound.add(block)
 
     def _verify_blocks(self, first: int, data: memoryview) -> None:
-        """Check neighbouring blocks, of which only the last before the table may be short."""
+        """Verify neighbouring blocks. Only the last one before the table may be short."""
         found = [isal_zlib.crc32(data[at : at + BLOCK_BYTES]) for at in range(0, len(data), BLOCK_BYTES)]
         stored = np.frombuffer(self._table, CRC_TYPE, len(found), first * CRC_BYTES).tolist()
         if found != stored:
@@ -370,7 +371,7 @@ class RunReader:
 
 
 def _common(some: KeyArray, others: KeyArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the places, in each of two strictly ascending arrays, of the keys that are in both."""
+    """Return the indices, in each of two strictly ascending arrays, of the keys in both."""
     if len(some) > len(others):
         there, here = _common(others, some)
         return here, there

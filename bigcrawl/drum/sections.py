@@ -1,4 +1,4 @@
-"""Files of one section a bucket: what a spill holds by bucket, and the answers to it.
+"""Files with one section for each bucket: the tuples of a spill, and the answers to it.
 
     offset  bytes      what
     0       8          magic: "BCDRUMKY" keys, "BCDRUMAN" answers
@@ -13,8 +13,8 @@
     section of keys:     c keys, u64; if each has its own, c operations, u8; c values
     section of answers:  c bits, the first the lowest of its byte, 1: found; c values, as before the tuple
 
-All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. Such a
-file is written whole, and exists when a manifest names its spill.
+All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. Such a file is
+written as a whole, and exists once a manifest names its spill.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ assert _TABLE_AT == 32
 
 
 class SectionWriter:
-    """Writes a file section by section, and at last its header; nothing is synced.
+    """Writes a file section by section, and finally its header. Nothing is synced.
 
     Args:
         files: the file system.
-        path: where; a file of that name is overwritten.
-        magic: what it holds.
+        path: an existing file is overwritten.
+        magic: says what it holds.
         sections: how many will be added.
         tuples: in all sections.
         operation: of all tuples, or `MIXED`.
-        buffer_bytes: of sections that wait in memory.
+        buffer_bytes: size of the write buffer for sections.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class SectionWriter:
             self._write_buffer()
 
     def finish(self) -> None:
-        """Write what waits, and the header: all sections have been added."""
+        """Write the buffered sections and the header. All sections must have been added."""
         assert self._count == len(self._table), "every section is added"
         self._write_buffer()
         table = self._table.tobytes()
@@ -112,7 +112,7 @@ class SectionWriter:
 
 
 class SectionReader:
-    """One file's header and table in memory, 8 bytes a section; a section is read when it is asked for.
+    """Holds a file's header and table in memory, 8 bytes a section; reads sections on demand.
 
     Attributes:
         tuples: in all sections.
@@ -138,9 +138,9 @@ class SectionReader:
             raise CorruptionError(path, 0, f"header crc32 {crc:#010x}", f"{found:#010x}")
         if (count, self.tuples) != (sections, tuples):
             raise CorruptionError(path, 12, f"{sections} sections, {tuples} tuples", f"{count}, {self.tuples}")
-        # As it lies in the file: a merge has one for each spill, with thousands of sections.
+        # Kept as it is in the file: a merge has one for each spill, with thousands of sections.
         self._table = np.frombuffer(head, dtype=_TABLE_TYPE, offset=_TABLE_AT).reshape(-1, 2)
-        self._at = (0, len(head))  # a section, and where it begins
+        self._at = (0, len(head))  # a section, and its offset
         end = len(head) + int(self.lengths.sum(dtype=np.int64))
         if (size := files.size(path)) != end:
             raise CorruptionError(path, min(size, end), f"{end} bytes", f"{size} bytes")
@@ -154,7 +154,7 @@ class SectionReader:
         return self._table[:, 0]
 
     def read(self, number: int) -> bytes:
-        """Return one section; its cost is one read, and a sum over the table when the one before was not read last."""
+        """Return one section. Cost: one read, and a sum over the table unless the previous section was read last."""
         offset, length = self._place(number)
         if not length:
             return b""
@@ -163,7 +163,7 @@ class SectionReader:
         return data
 
     def read_all(self) -> Iterator[memoryview]:
-        """Yield every section in order, after reading the file at once."""
+        """Yield every section in order, after one read of the whole file."""
         data = memoryview(self._files.read(self._path))
         for number in range(len(self._table)):
             offset, length = self._place(number)
@@ -172,7 +172,7 @@ class SectionReader:
             yield section
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Where a section begins, and its length."""
+        """Return the offset and the length of a section."""
         at, offset = self._at
         if number != at:
             first = _TABLE_AT + self._table.nbytes

@@ -1,25 +1,26 @@
-"""Store every exchange of the crawl in WARC files; works in any Scrapy project, with any scheduler.
+"""Stores every exchange of the crawl in WARC files. Works in any Scrapy project, with any scheduler.
 
-``ITEM_PIPELINES = {"bigcrawl.pipelines.warc.WarcPipeline": 900}`` and ``BIGCRAWL_WARC_DIR`` switch it on.
-Items pass through it unchanged: what it stores are responses, taken from Scrapy's ``response_downloaded``
-signal, right behind the download handler and before any middleware has unpacked or replaced them. So
-robots.txt fetches, redirects and error pages are in the files too; answers from Scrapy's HTTP cache, and
-responses given up half-way with ``StopDownload(fail=True)``, are not.
+``ITEM_PIPELINES = {"bigcrawl.pipelines.warc.WarcPipeline": 900}`` and ``BIGCRAWL_WARC_DIR`` switch it on. Items pass
+through it unchanged. What it stores are responses, taken from Scrapy's ``response_downloaded`` signal: directly after
+the download handler and before any middleware has unpacked or replaced them. So the files also contain robots.txt
+fetches, redirects and error pages. They do not contain responses from Scrapy's HTTP cache, or responses aborted with
+``StopDownload(fail=True)``.
 
-When the disk takes no more:
+If the disk accepts no more:
 
 | state | entered when | meanwhile |
 |---|---|---|
 | flushed | the crawl begins; the last waiting exchange is written | exchanges are written as they come |
 | stuck | a write or a sync fails | the engine is paused, the log says so once; the oldest is tried every second |
 
-What waits is bounded by what was being fetched when the write failed, because the engine hands out no
-requests meanwhile; once there is room it goes on with its next heartbeat, within five seconds.
+While stuck, the engine hands out no requests, so at most the exchanges being fetched when the write failed wait in
+memory. Once there is room, the engine continues with its next heartbeat, within five seconds.
 
-A scheduler that acknowledges its requests notes `WarcPipeline.pages` when one has ended, and acknowledges it when
-`WarcPipeline.safe_pages` has come as far: then a crash, a stop on a full disk, or a power failure loses nothing that
-was acknowledged. With such a scheduler pages are safe once they are on the medium, where BIGCRAWL_WARC_SYNC_SECONDS
-says so; else, once the kernel has them. A disk that hangs is told once; nothing is acknowledged meanwhile.
+A scheduler that acknowledges requests reads `WarcPipeline.pages` when a request has ended, and acknowledges it once
+`WarcPipeline.safe_pages` has reached that number. Then neither a crash, nor a stop on a full disk, nor a power failure
+loses anything that was acknowledged. With such a scheduler, pages are safe once they are on the medium, if
+BIGCRAWL_WARC_SYNC_SECONDS says so; otherwise once the kernel has them. A hanging disk is reported once, and nothing is
+acknowledged meanwhile.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECOVERY_AT_CLOSE_SECONDS = 3.0
-# The node is to end within ten seconds of SIGTERM; a file that is not closed by then is closed by the next start.
+# The node must end within ten seconds of SIGTERM. A file not closed by then is closed by the next start.
 DISK_AT_CLOSE_SECONDS = 4.0
 HANGING_MS = 10_000
 
 _SCHEMES = ("http://", "https://")
-# "partial" is no truncation: so Scrapy calls every body that ends where the server closes the connection.
+# "partial" is not a truncation: Scrapy sets it for every body that ends when the server closes the connection.
 _TRUNCATIONS: dict[str, Truncation] = {
     "truncated": "length",
     "truncated-time": "time",
@@ -85,8 +86,8 @@ class WarcPipeline:
     """Writes the crawl's exchanges; see the module.
 
     Args:
-        directory: exists.
-        retry_seconds: how long a write that failed waits before it is tried again.
+        directory: must exist.
+        retry_seconds: how long to wait before a failed write is tried again.
     """
 
     def __init__(
@@ -99,9 +100,9 @@ class WarcPipeline:
         self._disk = GroupCommit(lambda: self._writer.syncing(), None, self._clock)  # noqa: PLW0108 - made below
         self._writer = _writer(read_config(crawler.settings), directory, self._clock, self._disk)
         self._unwritten: deque[Exchange | Note] = deque()
-        self._unsafe: deque[Exchange | Note] = deque()  # written; kept until a sync has confirmed it
+        self._unsafe: deque[Exchange | Note] = deque()  # written, and kept until a sync has confirmed them
         self._is_hanging = False
-        self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of what is not over yet
+        self._record_ids: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of requests that are not over yet
         self._retry: CallLaterResult | None = None
         self._has_paused_engine = False
         self._recovery: Deferred[None] | None = None
@@ -115,7 +116,7 @@ class WarcPipeline:
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         if storage_of(crawler) is not None:
-            raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
+            raise NotConfigured("another pipeline already stores the pages")
         pipeline = cls(crawler, usable_directory(config.warc_dir))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline)
@@ -125,18 +126,18 @@ class WarcPipeline:
         return f"<WarcPipeline {self._writer!r} unwritten={len(self._unwritten)}>"
 
     def is_flushed(self) -> bool:
-        """Whether everything downloaded so far is with the kernel; while it is not, hand out no requests."""
+        """Whether everything downloaded so far is with the kernel. While it is not, hand out no requests."""
         self._heed_disk()
         return not self._unwritten
 
     @property
     def pages(self) -> int:
-        """How many pages, and notes of them, there were so far."""
+        """How many pages, and notes on pages, there were so far."""
         return self._disk.written + len(self._unwritten)
 
     @property
     def safe_pages(self) -> int:
-        """How many of them are safe, the first ones."""
+        """How many of them, counted from the first, are safe."""
         return self._disk.safe
 
     @property
@@ -154,7 +155,7 @@ class WarcPipeline:
                 "neither stored nor, on Scrapy's own scheduler, fetched again",
                 {"directory": self._directory},
             )
-        # Fetching does not wait for it: a gigabyte takes seconds to scan, and only dead files are touched.
+        # Fetching does not wait for recovery: scanning a gigabyte takes seconds, and only dead files are touched.
         self._recovery = deferred_from_coro(self._recover())
 
     def process_item(self, item: Any) -> Any:
@@ -163,26 +164,26 @@ class WarcPipeline:
     async def close_spider(self) -> None:
         self._crawler.signals.disconnect(self.response_downloaded, signal=signals.response_downloaded)
         self._try_again()
-        # The timer that this has set anew would write behind the closing.
+        # The timer was set again by that call, and would write after closing.
         self._cancel_retry()
         if self._unwritten:
             logger.error(
-                "%(count)d exchanges found no room in %(directory)s and are not stored",
+                "%(count)d exchanges are not stored: there is no room in %(directory)s",
                 {"count": len(self._unwritten), "directory": self._directory},
             )
         self._disk.submit(self._writer.close)
-        # In a thread: syncing up to a gigabyte must not hold up what else is closing.
+        # In a thread: syncing up to a gigabyte must not delay other components that are closing.
         if not await run_in_thread(self._disk.end, DISK_AT_CLOSE_SECONDS):
             logger.error(
-                "%(directory)s does not take what was written last; the next start closes the file, and what was not "
-                "acknowledged is fetched again",
+                "%(directory)s does not accept the last writes; the next start closes the file, and pages not "
+                "acknowledged are fetched again",
                 {"directory": self._directory},
             )
         await self._end_recovery()
         self._stats_buffer.flush()
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Write what has come; no exception leaves."""
+        """Write the response. Raises nothing."""
         try:
             if not request.url.startswith(_SCHEMES):
                 return
@@ -193,9 +194,9 @@ class WarcPipeline:
             logger.exception("%(url)s is not stored", {"url": request.url})
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Write what has been found out of the page that answered a request; no exception leaves.
+        """Write a note on the page that answered a request. Raises nothing.
 
-        One that was never stored, from Scrapy's HTTP cache for instance, is passed over.
+        A page that was never stored, for instance one from Scrapy's HTTP cache, is skipped.
         """
         record_id = self._record_ids.get(request)
         if record_id is None:
@@ -204,16 +205,16 @@ class WarcPipeline:
             self._write(Note(request.url, record_id, self._clock.now_ms(), fields))
         except Exception:
             self._stats_buffer.inc_value("bigcrawl/warc/write_errors")
-            logger.exception("what %(url)s asks for is not stored", {"url": request.url})
+            logger.exception("a note on %(url)s is not stored", {"url": request.url})
 
     def _write(self, item: Exchange | Note) -> None:
         self._unwritten.append(item)
-        # With others waiting it waits its turn: the timer is running.
+        # If others are waiting, it waits for its turn; the timer is running.
         if len(self._unwritten) == 1:
             self._write_waiting()
 
     def _write_waiting(self) -> None:
-        """Write in order until all is written or the disk refuses."""
+        """Write in order until everything is written or the disk refuses."""
         while self._unwritten:
             try:
                 written = self._writer.write(self._unwritten[0])
@@ -222,7 +223,7 @@ class WarcPipeline:
                 self._wait_for_room(error)
                 return
             except Exception:
-                # Not the disk's fault and so no better the next time: it must not hold up the others.
+                # Not the disk's fault, so a retry would fail too: it must not hold up the others.
                 self._note_written()
                 raise
             self._note_written()
@@ -243,7 +244,7 @@ class WarcPipeline:
             self._unsafe.popleft()
 
     def _heed_disk(self) -> None:
-        """See what became of the syncs: what one that failed should have covered is written again, to a new file."""
+        """React to syncs: what a failed one should have covered is written again, to a new file."""
         if (error := self._disk.error) is not None:
             self._forget_safe()
             self._disk.begin_again()
@@ -263,7 +264,7 @@ class WarcPipeline:
     def _wait_for_room(self, error: TransientStoreError) -> None:
         if self._retry is None:
             logger.error("%(error)s; the crawl pauses until there is room", {"error": error})
-            # An operator's own pause stays one.
+            # A pause by the operator stays in force.
             if not self._crawler.engine.paused:
                 self._crawler.engine.pause()
                 self._has_paused_engine = True
@@ -278,7 +279,7 @@ class WarcPipeline:
             self._retry_later()
 
     def _retry_later(self) -> None:
-        """Set the timer; there is never more than one."""
+        """Set the timer. There is never more than one."""
         self._cancel_retry()
         self._retry = call_later(self._retry_seconds, self._try_again)
 
@@ -297,7 +298,7 @@ class WarcPipeline:
         self._has_paused_engine = False
 
     async def _end_recovery(self) -> None:
-        """Wait for it, so that crawls of a page recover too, but not for gigabytes: the next run begins them anew."""
+        """Wait for recovery, so that tiny crawls recover too, but not for gigabytes, which the next run recovers."""
         if self._recovery is None:
             return
         timer = call_later(RECOVERY_AT_CLOSE_SECONDS, self._stop_recovery.set)
@@ -320,7 +321,7 @@ class WarcPipeline:
 
 
 def _exchange(request: Request, response: Response, now_ms: int, record_id: bytes) -> Exchange:
-    # The handler's time to the first byte; the body's time is not known, so the date lies within the fetch.
+    # The handler only measures the time to the first byte, so the date lies within the fetch.
     latency_ms = int(request.meta.get("download_latency", 0) * 1000)
     ip = response.ip_address
     return Exchange(
@@ -340,7 +341,7 @@ def _exchange(request: Request, response: Response, now_ms: int, record_id: byte
 
 
 def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
-    # The dict below Scrapy's class has what its items() would look up again, name by name.
+    # The underlying dict has what Scrapy's items() would look up again, name by name.
     return [(name, value) for name, values in dict.items(headers) for value in values]
 
 
@@ -366,10 +367,10 @@ def _writer(config: Config, directory: Path, clock: Clock, disk: GroupCommit) ->
 
 
 def usable_directory(directory: Path) -> Path:
-    """Make the directory if it is missing, and return it.
+    """Create the directory if it is missing, and return it.
 
     Raises:
-        ConfigError: it cannot be made or written to.
+        ConfigError: it cannot be created or written to.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""Which addresses a crawler has no business with: those inside the operator's own network.
+"""Refuses addresses that a crawler must not connect to: those inside the operator's own network.
 
-A page may link to `http://192.168.0.1/reboot`, and a name may resolve to it; so the resolved address is
-what is judged, and the one that was judged is the one connected to. The tables are the IANA registries
-of special-purpose addresses, written out here because what the standard library calls private differs
-between versions of Python. IPv6 addresses that carry an IPv4 address are judged by what they carry.
+A page may link to `http://192.168.0.1/reboot`, and a name may resolve to such an address. Therefore the resolved
+address is checked, and the connection goes to the address that was checked. The tables are the IANA registries of
+special-purpose addresses. They are written out here because Python versions differ in what they call private. An IPv6
+address that carries an IPv4 address is judged by the latter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# In each table the first network that holds the address gives the reason.
+# In each table, the first network that contains the address gives the reason.
 _IPV4 = tuple(
     (IPv4Network(network), reason)
     for network, reason in (
@@ -63,13 +63,13 @@ _IPV6 = tuple(
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
-# Networks whose addresses carry an IPv4 address, and how far from the right its last bit is.
+# Networks whose addresses carry an IPv4 address, and how many bits follow it.
 _CARRIERS = tuple(
     (IPv6Network(network), shift)
     for network, shift in (
         ("::ffff:0:0/96", 0),  # mapped
         ("::ffff:0:0:0/96", 0),  # translated, RFC 2765
-        ("::/96", 0),  # compatible, given up
+        ("::/96", 0),  # compatible, deprecated
         ("64:ff9b::/96", 0),  # NAT64
         ("2002::/16", 80),  # 6to4
     )
@@ -78,14 +78,14 @@ _CARRIERS = tuple(
 
 @lru_cache(8_192)
 def refusal(address: str) -> str | None:
-    """Return why an address must not be connected to, or None when it is an ordinary public one.
+    """Return why an address must not be connected to, or None for an ordinary public address.
 
     Args:
         address: an IPv4 or IPv6 address as text, without brackets; an IPv6 zone (`%eth0`) is ignored.
 
     Returns:
-        `unspecified`, `loopback`, `private`, `shared` (a provider's NAT), `link-local`, `multicast`,
-        `metadata` (of a cloud's machines), `reserved`, or `malformed` for what is no address.
+        `unspecified`, `loopback`, `private`, `shared` (a provider's NAT), `link-local`, `multicast`, `metadata` (of
+        cloud machines), `reserved`, or `malformed` if it is not an address.
 
     Cost: 10 µs, 0.1 µs for one of the last few thousand.
     """
@@ -96,10 +96,10 @@ def refusal(address: str) -> str | None:
 
 
 class AddressGuard:
-    """Which addresses a crawl may connect to: the public ones, and those that its operator opens."""
+    """Allows public addresses, and those that the operator opens."""
 
     def __init__(self, allow_private: bool, allowed: Sequence[IPv4Network | IPv6Network] = ()) -> None:
-        """Let all addresses pass if `allow_private`, else the public ones and those in the `allowed` networks."""
+        """Allow all addresses if `allow_private`, otherwise public ones and those in the `allowed` networks."""
         self._allow_private = allow_private
         self._allowed = allowed
 
@@ -108,7 +108,7 @@ class AddressGuard:
         return f"<AddressGuard opens {opened}>"
 
     def refusal(self, found: Iterable[str]) -> str | None:
-        """Why a host with these addresses is not connected to, or None: one that is refused refuses them all."""
+        """Return why a host with these addresses must not be connected to, or None. One refused address suffices."""
         if self._allow_private:
             return None
         for address in found:
@@ -124,11 +124,11 @@ class AddressGuard:
 
 @lru_cache(8_192)
 def server_of(address: str) -> str:
-    """The server that an address stands for: IPv4 addresses each one, of IPv6 a /64, which one machine may have.
+    """Return the server behind an address: the address itself for IPv4, its /64 for IPv6, which one machine may own.
 
     Returns:
-        An IPv4 address, also of one that IPv6 carries, or a network such as `2001:db8:1:2::/64`; what is no address
-        is returned as it is.
+        An IPv4 address, also if it is carried by IPv6; or a network such as `2001:db8:1:2::/64`. A string that is not
+        an address is returned unchanged.
     """
     server = _carried(address)
     if isinstance(server, IPv6Address):
@@ -137,7 +137,7 @@ def server_of(address: str) -> str:
 
 
 def _carried(address: str) -> IPv4Address | IPv6Address | None:
-    """The address, without its zone; the IPv4 address in an IPv6 one that carries one."""
+    """Return the address without its zone, or the IPv4 address that it carries; None if it is not an address."""
     try:
         parsed = ip_address(address)
     except ValueError:

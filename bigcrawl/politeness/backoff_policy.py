@@ -1,8 +1,8 @@
-"""When a host has failed, and what is asked of it then: decisions only; clock and randomness are the caller's.
+"""When a host has failed, and how long it must back off: decisions only; the caller provides clock and randomness.
 
-A failure is an answer that says "not now" (429, 503), or no answer at all. Everything else that the host sends, a 500
-too, is an answer: it is the page that is broken, and the page's own bounded tries are enough. So may it be with some of
-the failures: which of them are the host's, `bigcrawl.scheduler.handout.host_health` decides.
+A failure is a response that says "not now" (429, 503), or no response. Everything else that a host sends counts as an
+answer, even a 500: then the page is broken, and its own bounded retries suffice. Some failures too may be the page's
+alone; `bigcrawl.scheduler.handout.host_health` decides which are the host's.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ import re
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 OVERLOADED = frozenset({429, 503})
-"""Statuses that speak of the host, not of the page, and may bring a Retry-After."""
+"""Statuses that concern the host rather than the page, and may carry a Retry-After."""
 
 FAILURES = frozenset(
     {"status:429", "status:503", "error:dns", "error:timeout", "error:refused", "error:connection"},
 )
-"""Outcomes that are the host's failures, or a page's."""
+"""Outcomes that are failures of the host, or of a page."""
 
 DOUBTFUL = frozenset({"status:503", "error:timeout", "error:refused", "error:connection", "robots"})
-"""Failures that may be one page's, one port's or one scheme's alone."""
+"""Failures that may concern a single page, port or scheme."""
 
 NO_WORD = frozenset({"error:other"})
-"""Outcomes of a fetch that say nothing of the host: the error is ours."""
+"""Outcomes that say nothing about the host, because the error is ours."""
 
 FREE_TRIES_MAX = 3
-"""Failed tries of a URL that are not counted, because another of its host had failed before: so many more it has."""
+"""A URL gets this many uncounted tries, for failures after another URL of its host had already failed."""
 
 _SECONDS = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """What the operator set; the settings have the same in seconds."""
+    """The operator's settings, converted from seconds."""
 
     first_ms: int = 10_000
     longest_ms: int = 43_200_000
@@ -42,37 +43,48 @@ class BackoffPolicy:
     failures_max: int = 8
 
 
+class Backoff(NamedTuple):
+    """One failure's back-off; `exchange_urls` multiplies it by the failures in a row, which Redis counts.
+
+    Attributes:
+        first_ms: after the first failure in a row.
+        longest_ms: at most, after however many.
+        jitter: thousandths that are added, so that hosts which failed together are not asked together.
+        failures_max: the failures in a row that retire a host; 0 for no such number.
+    """
+
+    first_ms: int
+    longest_ms: int
+    jitter: int
+    failures_max: int
+
+
 def is_failure(outcome: str) -> bool:
-    """Whether a URL's outcome is its host's failure."""
+    """Whether a URL's outcome counts as a failure of its host."""
     return outcome in FAILURES
 
 
-def failure_word(
-    policy: BackoffPolicy, why: str, jitter: float, retry_after_ms: int = 0, order: int | None = None
-) -> str:
-    """Return what an end says of a host that has failed, as `exchange_urls` reads it.
+def backoff(policy: BackoffPolicy, jitter: float, retry_after_ms: int = 0) -> Backoff:
+    """Return for how long a host that has failed is left alone.
 
     Args:
         policy: the operator's settings.
-        why: an outcome or the like, without blanks.
-        jitter: from 0 to 1, drawn by the caller; it lengthens the back-off by up to a half.
-        retry_after_ms: what the host asked for, 0 for nothing; the back-off begins with it, and grows from there.
-        order: the next try's place in its host's queue; None: the old one.
+        jitter: from 0 to 1, drawn by the caller; lengthens the back-off by up to a half.
+        retry_after_ms: what the host asked for, 0 for nothing; the back-off starts with it and grows from there.
     """
     first_ms = retry_after_ms or policy.first_ms
     longest_ms = max(policy.longest_ms, retry_after_ms)
-    place = "" if order is None else order
-    return f"{first_ms} {longest_ms} {round(500 * jitter)} {policy.failures_max} {why} {place}"
+    return Backoff(first_ms, longest_ms, round(500 * jitter), policy.failures_max)
 
 
 def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
-    """Return how long a Retry-After asks to wait, in ms; 0 for a past date, for 0 and for what cannot be read.
+    """Return how long a Retry-After asks to wait, in ms; 0 for a past date, for 0, and for an invalid value.
 
     Args:
         value: the header: seconds, or an HTTP date.
-        date: the answer's own Date, which the other is relative to whatever the host's clock says; "" if it has none.
-        now_ms: the time here, for an answer without a Date.
-        longest_ms: no wait is longer.
+        date: the response's own Date, so that the host's clock need not be right; "" if it has none.
+        now_ms: the local time, for a response without Date.
+        longest_ms: upper bound of the result.
     """
     value = value.strip()
     if _SECONDS.fullmatch(value):
@@ -85,7 +97,7 @@ def retry_after_ms(value: str, date: str, now_ms: int, longest_ms: int) -> int:
 
 
 def _date_ms(text: str) -> int | None:
-    """An HTTP date as ms since the epoch; one without a zone is UTC, as HTTP's are."""
+    """Return an HTTP date as ms since the epoch; one without a zone is UTC."""
     try:
         date = parsedate_to_datetime(text.strip())
         return round((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,13 +1,13 @@
-"""Names to addresses: one question at a time a name, answers kept, failures kept too.
+"""Caches DNS answers and failures, with at most one question a name under way.
 
     lookup -> literal?  -> answered
-              kept?     -> answered, or DnsError, until the entry expires
-              asked?    -> waits for the question that is under way
-              else      -> asks the resolver; the answer or its failure is kept
+              cached?   -> answered, or DnsError, until the entry expires
+              asked?    -> waits for the question under way
+              else      -> asks the resolver; the answer or the failure is cached
 
-A failure is the host's, never the node's: DnsError says when asking again makes sense, and the host is
-snoozed for so long. That DNS has no such name is an answer and kept like one; that DNS did not answer is asked
-again with back-off. A waiter that is cancelled takes nobody's question with it.
+A failure concerns the host, never the node: DnsError says when to ask again, and the host is snoozed until then. "No
+such name" is an answer and cached like one. If DNS does not answer, the question is repeated with back-off. Cancelling
+one waiter does not cancel the question for others.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
 
 FAILURE_FIRST_MS = 10_000
-"""A name server that did not answer is asked again after that long, then after twice as long, and so on."""
+"""A name server that did not answer is asked again after this time, then after twice as long, and so on."""
 
 FAILURE_LONGEST_MS = 60_000
 
 GRACE_MS = 60_000
-"""A connection may be made by an answer that ended that lately: between the check and the connection time passes."""
+"""A connection may use an answer that expired this recently, because time passes between check and connection."""
 
 
 class Answer(NamedTuple):
-    """What DNS says of a host: its addresses, none when it has none, and for how long; None: it does not say."""
+    """The addresses of a host, empty if it has none, and their TTL; None if DNS gave no TTL."""
 
     addresses: tuple[str, ...]
     ttl_ms: int | None
 
 
 Resolve = Callable[[str], Awaitable[Answer | list[str]]]
-"""Asks for the addresses of a host; raises OSError, TimeoutError or DnsError. A list is an answer without a TTL."""
+"""Asks for the addresses of a host. Raises OSError, TimeoutError or DnsError. A list is an answer without TTL."""
 
 
 class AnswerStore(Protocol):
-    """Answers that others have got; raises nothing."""
+    """Shares answers with other nodes. Raises nothing."""
 
     async def get(self, host: str) -> Answer | None:
-        """What is known of a host, with what is left of its TTL; None: nothing."""
+        """Return the shared answer for a host, with the rest of its TTL, or None."""
 
     def put(self, host: str, answer: Answer) -> None:
-        """Tell the others, some time soon; no addresses: DNS has none."""
+        """Share an answer soon; without addresses it says that the host has none."""
 
 
 class DnsError(BigcrawlError):
-    """A host has no usable address now; ask again after `retry_after_ms`.
+    """A host has no usable address at the moment; ask again after `retry_after_ms`.
 
-    `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name`
-    or `failed`. `failures` is how many look-ups of the host in a row DNS has not answered.
+    `reason` is `not-found` (no such name, or no address), `temporary`, `timeout`, `malformed-name` or `failed`.
+    `failures` is the number of consecutive look-ups of the host that DNS has not answered.
     """
 
     def __init__(self, host: str, reason: str, retry_after_ms: int, failures: int = 0) -> None:
@@ -75,17 +75,17 @@ class DnsError(BigcrawlError):
 @dataclass(frozen=True, slots=True)
 class _Entry:
     addresses: tuple[str, ...]
-    reason: str  # empty when there are addresses
+    reason: str  # empty if there are addresses
     expires_ms: int
-    failures: int = 0  # look-ups in a row that DNS did not answer
+    failures: int = 0  # consecutive look-ups without an answer
 
 
 class DnsCache:
-    """The addresses of hosts, each asked for once while an answer holds; for one event loop.
+    """The addresses of hosts, each looked up once while its answer is valid; for one event loop.
 
     Guarantees:
-        At most one question a host is under way. At most `entries_max` answers are kept; the one not
-        used for the longest goes first.
+        At most one question a host is under way. At most `entries_max` answers are cached; the least recently used
+        one is dropped first.
     """
 
     def __init__(
@@ -99,16 +99,16 @@ class DnsCache:
         negative_ttl_ms: int = 60_000,
         entries_max: int = 100_000,
     ) -> None:
-        """Keep answers for their TTL, in milliseconds of `clock`.
+        """Cache answers for their TTL, in milliseconds of `clock`.
 
         Args:
             resolve: asks for a host's addresses.
-            clock: by which TTLs are kept.
-            ttl_ms: of an answer that has none.
-            ttl_min_ms: the least for which an answer is kept.
-            ttl_max_ms: the most.
-            negative_ttl_ms: how long it is kept that a host has no address.
-            entries_max: hosts that are remembered.
+            clock: measures TTLs.
+            ttl_ms: for an answer without TTL.
+            ttl_min_ms: lower bound for how long an answer is cached.
+            ttl_max_ms: upper bound.
+            negative_ttl_ms: how long to cache that a host has no address.
+            entries_max: the most hosts to cache.
         """
         self._resolve = resolve
         self._clock = clock
@@ -120,24 +120,24 @@ class DnsCache:
         self.store: AnswerStore | None = None
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._asked: dict[str, asyncio.Task[_Entry]] = {}
-        self._since_ms: dict[str, int] = {}  # of those, when they were asked
+        self._since_ms: dict[str, int] = {}  # when the question about each of those began
         self.questions = 0
-        """How often the resolver was asked."""
+        """How many questions the resolver was asked."""
 
     def __repr__(self) -> str:
         return f"DnsCache({len(self._entries)} kept, {len(self._asked)} asked, {self.questions} questions)"
 
     def _check(self) -> None:
-        """Assert the invariants of the class docstring."""
+        """Check the invariants of the class docstring."""
         assert len(self._entries) <= self._entries_max, "more answers kept than allowed"
-        assert self._since_ms.keys() == self._asked.keys(), "it is not known since when a question is under way"
+        assert self._since_ms.keys() == self._asked.keys(), "the start of a question is unknown"
         assert not any(task.done() for task in self._asked.values()), "an answered question is under way"
         assert all(bool(entry.addresses) != bool(entry.reason) for entry in self._entries.values())
 
     def peek(self, host: str, grace_ms: int = 0) -> list[str] | None:
-        """Return the addresses that are known without asking, or None; never waits, never raises.
+        """Return the addresses that are cached, or None. Never waits, never raises.
 
-        With `grace_ms`, also those of an answer that ended less than so long ago.
+        With `grace_ms`, includes an answer that expired less than that long ago.
         """
         literal = literal_address(host)
         if literal is not None:
@@ -146,11 +146,11 @@ class DnsCache:
         return list(entry.addresses) if entry is not None and entry.addresses else None
 
     def knows(self, host: str) -> bool:
-        """Whether a look-up would be answered without asking, if only with a failure."""
+        """Whether a look-up would return at once, even if only with a failure."""
         return self._kept(host) is not None or literal_address(host) is not None
 
     def asking_ms(self, host: str) -> int | None:
-        """For how long a question about the host has been under way; None: none is."""
+        """Return how long a question about the host has been under way, or None."""
         since_ms = self._since_ms.get(host)
         return None if since_ms is None else self._clock.monotonic_ms() - since_ms
 
@@ -163,10 +163,10 @@ class DnsCache:
         """Return the addresses of a host, at least one, in the resolver's order.
 
         Args:
-            host: as `host_of` gives it; an IP literal is its own address.
+            host: as `host_of` returns it; an IP literal is its own address.
 
         Raises:
-            DnsError: there are none now; the same answer is given until `retry_after_ms` are over.
+            DnsError: there are none at the moment; repeated until `retry_after_ms` has passed.
         """
         literal = literal_address(host)
         if literal is not None:
@@ -185,24 +185,24 @@ class DnsCache:
         return list(entry.addresses)
 
     async def close(self) -> None:
-        """Give up the questions under way; those who wait for them are cancelled."""
+        """Cancel the questions under way, and with them those who wait for them."""
         tasks = list(self._asked.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._since_ms.clear()
-        self._asked.clear()  # one that was cancelled before it began could not do so itself
+        self._asked.clear()  # a task cancelled before it began could not remove itself
 
     def _kept(self, host: str, grace_ms: int = 0) -> _Entry | None:
         entry = self._entries.get(host)
-        # One that has ended stays until it is replaced or forgotten: it knows of earlier failures.
+        # An expired entry stays until it is replaced or dropped, because it counts earlier failures.
         if entry is None or entry.expires_ms + grace_ms <= self._clock.monotonic_ms():
             return None
         self._entries.move_to_end(host)
         return entry
 
     async def _ask(self, host: str) -> _Entry:
-        """Ask the resolver and keep what comes of it; never raises, but can be cancelled."""
+        """Ask the resolver and cache the result. Never raises, but can be cancelled."""
         try:
             entry = await self._answer(host)
         finally:
@@ -224,7 +224,7 @@ class DnsCache:
             found = await self._resolve(host)
         except DnsError as error:
             return self._failure(host, error.reason, error.retry_after_ms)
-        except Exception as error:  # noqa: BLE001 - whatever a resolver does, only this host suffers
+        except Exception as error:  # noqa: BLE001 - whatever a resolver raises, only this host is affected
             reason = _reason_of(error)
             if reason != "not-found":
                 return self._failure(host, reason)
@@ -236,7 +236,7 @@ class DnsCache:
         return entry
 
     def _entry(self, answer: Answer, reason: str) -> _Entry:
-        """What DNS said, for as long as it holds."""
+        """Return the entry for an answer, with its expiry."""
         ttl_ms = answer.ttl_ms
         if ttl_ms is None:
             ttl_ms = self._negative_ttl_ms if reason else self._ttl_ms
@@ -244,7 +244,7 @@ class DnsCache:
         return _Entry(answer.addresses, reason, self._clock.monotonic_ms() + kept_ms)
 
     def _failure(self, host: str, reason: str, retry_after_ms: int = 0) -> _Entry:
-        """DNS said nothing: asked again with back-off, spread so that an outage does not end for all hosts at once."""
+        """Return the entry for a failure. Back-offs are spread, so that not all hosts retry at once after an outage."""
         last = self._entries.get(host)
         failures = last.failures + 1 if last is not None else 1
         if retry_after_ms:
@@ -255,8 +255,8 @@ class DnsCache:
 
 
 def literal_address(host: str) -> str | None:
-    """Return a host that is an IP address, else None."""
-    # Only a host with a colon, or that ends in a digit, can be one: names are told apart cheaply.
+    """Return the host if it is an IP address, else None."""
+    # Only a host with a colon or a final digit can be one, so names are cheap to recognise.
     if ":" not in host and not host[-1:].isdigit():
         return None
     return _address(host)
@@ -271,7 +271,7 @@ def _address(host: str) -> str | None:
 
 
 def _is_malformed(host: str) -> bool:
-    """Tell whether DNS has no way to ask for a name (RFC 1035: labels of 1 to 63 bytes, 253 in all)."""
+    """Whether DNS cannot represent the name (RFC 1035: labels of 1 to 63 bytes, 253 in all)."""
     labels_fit = all(0 < len(label) <= 63 for label in host.split("."))
     return not labels_fit or len(host) > 253 or not host.isascii() or not host.isprintable()
 

@@ -1,8 +1,8 @@
-"""Asks name servers without waiting in threads: aiodns, which is c-ares with its own socket loop.
+"""Resolves names without threads, through aiodns: c-ares on the event loop.
 
-The hosts file is read first, and `localhost` is this machine (RFC 6761). Names are asked for as they stand: a search
-list of resolv.conf is not gone through, and of nsswitch.conf only files and DNS are obeyed. A family is asked for
-alone; the other one is asked for where the first has no address and the setting allows it.
+The hosts file is read first, and `localhost` is this machine (RFC 6761). Names are looked up as written: the search
+list of resolv.conf is ignored, and of nsswitch.conf only files and DNS apply. Address families are asked for one at a
+time; the second only if the first has no address and the setting allows it.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
     from bigcrawl.config import DnsConfig
 
 QUESTIONS_AT_A_TIME: Final = 1_000
-"""Of a node: a name server that is slow for many names must not be sent ever more."""
+"""Limit for a node, so that a name server that is slow for many names does not get ever more questions."""
 
 QUESTIONS_A_CHANNEL: Final = 20_000
-"""c-ares keeps every answer for its TTL, some 1.5 KB each, without a bound: a new channel begins with none."""
+"""c-ares caches every answer for its TTL without a bound, some 1.5 KB each. A new channel starts empty."""
 
 _FLAGS: Final = pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS
-_NO_SORT: Final = 1 << 7  # ARES_AI_NOSORT, which pycares does not name: sorting opens a socket for each address
+_NO_SORT: Final = 1 << 7  # ARES_AI_NOSORT, which pycares does not define: sorting opens a socket for each address
 _FAMILIES: Final = {
     "ipv4-first": (socket.AF_INET, socket.AF_INET6),
     "ipv6-first": (socket.AF_INET6, socket.AF_INET),
     "ipv4": (socket.AF_INET,),
     "ipv6": (socket.AF_INET6,),
 }
-_NO_NAME: Final = frozenset({errno.ARES_ENOTFOUND, errno.ARES_EBADNAME})  # no such name, or none that could be
+_NO_NAME: Final = frozenset({errno.ARES_ENOTFOUND, errno.ARES_EBADNAME})  # the name does not or cannot exist
 _NO_DATA: Final = errno.ARES_ENODATA
 _TEMPORARY: Final = frozenset({errno.ARES_ESERVFAIL, errno.ARES_EREFUSED, errno.ARES_ECONNREFUSED})
 
 
 class DnsResolver:
-    """A `Resolve` of `DnsCache`; makes its channel when first asked, and another one in another event loop."""
+    """A `Resolve` for `DnsCache`. Opens its channel at the first question, and a new one in another event loop."""
 
     def __init__(self, config: DnsConfig) -> None:
         self._config = config
         self._families: Sequence[socket.AddressFamily] = _FAMILIES[config.families]
-        # c-ares doubles the time from try to try: so all of them fit into the whole.
+        # c-ares doubles the time from try to try; this start makes all tries fit into the timeout.
         self._first_try_s = config.timeout_ms / 1_000 / (2**config.tries - 1)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._channel: DNSResolver | None = None
@@ -60,17 +60,17 @@ class DnsResolver:
         return f"DnsResolver({servers}; {self._asked} questions on this channel)"
 
     async def __call__(self, host: str) -> Answer:
-        """Return the addresses of a host with their TTL; none when DNS says that it has none.
+        """Return the addresses of a host with their TTL; none if DNS says that it has none.
 
         Raises:
             TimeoutError: no answer in time.
-            OSError: as `socket.getaddrinfo` does: EAI_AGAIN when the name servers fail, EAI_FAIL otherwise.
+            OSError: as `socket.getaddrinfo`: EAI_AGAIN if the name servers fail, otherwise EAI_FAIL.
         """
         self._enter_loop()
         async with self._free, asyncio.timeout(self._config.timeout_ms / 1_000):
             for family in self._families:
                 answer = await self._ask(host, family)
-                # Some servers deny a name that they have IPv4 addresses for when they are asked for IPv6, dnsmasq too.
+                # Some servers, dnsmasq too, answer "no such name" to an IPv6 question about a name with IPv4 addresses.
                 if answer is None and family == socket.AF_INET:
                     break
                 if answer is not None and answer.addresses:
@@ -78,14 +78,14 @@ class DnsResolver:
         return Answer((), None)
 
     async def close(self) -> None:
-        """Give up the questions under way, which fail, and the channel; a later question opens another one."""
+        """Abort the questions under way, which fail, and close the channel. A later question opens a new one."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
 
     async def _ask(self, host: str, family: socket.AddressFamily) -> Answer | None:
-        """The addresses of one family; None when there is no such name."""
-        channel = self._open_channel()  # kept here: it is closed when its last question is answered
+        """Return the addresses of one family, or None if the name does not exist."""
+        channel = self._open_channel()  # the reference keeps it open until its last question is answered
         try:
             found = await channel.getaddrinfo(host, family, flags=_NO_SORT)
         except DNSError as error:

@@ -1,7 +1,7 @@
-"""The process's one DNS cache: the frontier asks it before a fetch, the reactor's resolver connects by it.
+"""The process's single DNS cache: the frontier looks names up in it before a fetch, and the reactor connects by it.
 
-That both see one cache is what makes the address that was checked the one that is connected to. Its settings are
-those of who joins first; a crawl beside that one in the same process gets them too.
+Sharing one cache ensures that a connection goes to the address that was checked. The first user's settings apply, also
+to other crawls in the same process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Shared:
-    """What the process shares; `users` have joined and not left."""
+    """The shared objects; `users` counts those that joined and have not left."""
 
     config: DnsConfig = field(default_factory=DnsConfig)
     cache: DnsCache | None = None
@@ -31,7 +31,7 @@ _shared = _Shared()
 
 
 def shared_dns() -> DnsCache:
-    """The cache of this process, made when first asked for."""
+    """Return the cache of this process, created on first use."""
     if _shared.cache is None:
         config = _shared.config
         _shared.resolver = DnsResolver(config)
@@ -46,24 +46,24 @@ def shared_dns() -> DnsCache:
 
 
 def choose_dns(config: DnsConfig) -> None:
-    """Make the cache anew by these settings, if they are other ones and nobody uses it."""
+    """Replace the cache by one with these settings, if they differ and it is unused."""
     if _shared.config == config:
         return
     if _shared.users:
-        logger.warning("another crawl of this process has other BIGCRAWL_DNS_ settings, which hold for both")
+        logger.warning("another crawl in this process has other BIGCRAWL_DNS_ settings, which apply to both")
     else:
         _shared.config, _shared.cache = config, None
 
 
 def join_dns(config: DnsConfig) -> DnsCache:
-    """Use the cache, by these settings if nobody uses it yet; until `leave_dns`."""
+    """Use the cache until `leave_dns`; with these settings if it is unused so far."""
     choose_dns(config)
     _shared.users += 1
     return shared_dns()
 
 
 async def leave_dns() -> None:
-    """The last one that leaves gives up the questions under way; answers are kept."""
+    """Stop using the cache. The last user to leave cancels the questions under way; answers are kept."""
     _shared.users = max(0, _shared.users - 1)
     if not _shared.users and _shared.cache is not None and _shared.resolver is not None:
         await _shared.cache.close()

@@ -1,11 +1,11 @@
-"""Which of many hosts is due first, without a look at all of them.
+"""Finds which of many hosts is due first, without looking at all of them.
 
 | a host with requests is | when |
 |---|---|
-| ordered | it was due, or will be, at the time it stands under; it may have become later since |
-| set aside | it is busy: it has no time until its fetch has ended |
+| ordered | it is due at the time it is ordered by, or later if that time has since moved |
+| set aside | it is busy, and has no due time until its fetch ends |
 
-Set aside are no more hosts than there are places to fetch in, so that looking them all through is cheap.
+At most as many hosts are set aside as fetches may run, so checking all of them is cheap.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class DueOrder:
-    """Hosts by the time from which they may be asked; of two with one time the one that came first."""
+    """Hosts ordered by the time from which they may be asked; ties are first come, first served."""
 
     def __init__(self, due_ms: Callable[[str], int | None]) -> None:
-        """Ask `due_ms` from when on a host may be asked; it answers None for a busy one."""
+        """Take `due_ms`, which returns from when a host may be asked, or None if it is busy."""
         self._due_ms = due_ms
         self._ordered: list[tuple[int, int, str]] = []
         self._aside: dict[str, None] = {}
@@ -35,35 +35,35 @@ class DueOrder:
         return len(self._known)
 
     def _check(self) -> None:
-        """Assert that each known host stands in one place."""
+        """Check that each known host is in one place."""
         ordered = [host for _, _, host in self._ordered]
         assert sorted([*ordered, *self._aside]) == sorted(self._known)
 
     @property
     def next_ms(self) -> int | None:
-        """The earliest time to ask again for one that is not busy; None while all are."""
+        """The earliest time at which a host that is not busy should be checked again; None if all are busy."""
         return self._ordered[0][0] if self._ordered else None
 
     def add(self, host: str) -> None:
-        """Take a host in, if it is not known."""
+        """Add a host unless it is known."""
         if host not in self._known:
             self._known.add(host)
             self._order(0, host)
 
     def remove(self, host: str) -> None:
-        """Forget the host that `first` has just returned."""
+        """Remove the host that `first` has just returned."""
         assert self._ordered[0][2] == host, f"{host} is not the first"
         heappop(self._ordered)
         self._known.discard(host)
 
     def first(self, now_ms: int, is_free: Callable[[str], bool]) -> str | None:
-        """Return the host that has been due for longest, or None; it stays where it is.
+        """Return the host that has been due the longest, or None. It keeps its place.
 
         Args:
-            now_ms: now.
+            now_ms: the current time.
             is_free: whether a host that is not busy has no request under way either.
 
-        Cost: O(log hosts) for each host whose time has come, and a look at each that is set aside.
+        Cost: O(log hosts) for each host whose time has come, plus one check for each host set aside.
         """
         for host in [aside for aside in self._aside if is_free(aside)]:
             due_ms = self._due_ms(host)

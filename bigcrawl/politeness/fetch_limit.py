@@ -1,19 +1,19 @@
-"""How many fetches a node has at a time, so that a crowded link or CPU is not made worse: decisions only, no clock.
+"""Limits how many fetches a node runs at a time, so as not to overload its link or CPU: decisions only, no clock.
 
-Where a link (or the CPU) is full, one more fetch brings no more pages: all of them only take longer, until they run
-into timeouts. So the limit goes by how long answers take, compared with how long they take when there is no crowd:
+If a link (or the CPU) is full, further fetches bring no more pages. All fetches only take longer, until they time out.
+So the limit depends on how long answers take, compared with how long they take without a crowd:
 
-    the typical time    median over the hosts that answered lately, each counted once: a few slow hosts, and all those
-                        that do not answer, change nothing
-    free time           the typical time without a crowd: the shortest known, forgotten by half in `FORGOTTEN_MS`
-    crowded             the typical time is more than twice the free time, and `QUEUE_MS`, for `WINDOWS_MIN` windows
-    room                it is well below that: the limit rises again, twofold at most in a window
+    the typical time    median over the hosts that answered lately, each counted once, so that a few slow hosts and all
+                        hosts that do not answer have no effect
+    free time           the typical time without a crowd: the shortest known, halved in every `FORGOTTEN_MS`
+    crowded             the typical time exceeds twice the free time plus `QUEUE_MS`, for `WINDOWS_MIN` windows
+    room                it is well below that: the limit rises again, at most twofold in a window
 
-A cut is an experiment. In a crowd half as many fetches take half the time each, and as many pages come in a second.
-Where neither is so, the hosts themselves are slow: the cut is taken back, and their time is the free time from now on.
+A cut is an experiment. If there is a crowd, half as many fetches take half the time each, and as many pages arrive a
+second. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time.
 
-Source: LEDBAT (RFC 6817) keeps a delay above the shortest one seen, for one connection; PolyBot §4.2 steered the number
-of connections by the rate, which has many causes, and was not satisfied.
+Source: LEDBAT (RFC 6817) keeps a connection's delay above the shortest one seen. PolyBot §4.2 steered the number of
+connections by the rate, which has many causes, and was not satisfied.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from statistics import median_high
 from typing import NamedTuple
 
 QUEUE_MS = 250
-"""A crowd that makes answers wait no longer is none: it keeps the link busy, and a busy CPU is no harm."""
+"""A crowd that delays answers by no more than this is ignored: it keeps the link busy, and a busy CPU does no harm."""
 
 FREE_FACTOR = 2.0
-"""Typical times of different hosts differ by that much without a crowd."""
+"""Typical times of different hosts vary by this factor without a crowd."""
 
 FORGOTTEN_MS = 600_000
-"""The free time is halved in so long unless it is seen again: a crowd may hide it, and hosts may be others by then."""
+"""The free time is halved in this time unless it is seen again: a crowd may hide it, and the hosts may change."""
 
 FIRST = 8
-"""Fetches at a time at the start: the free time must be seen once."""
+"""Fetches at a time at the start, so that the free time is seen once."""
 
 WINDOW_MS = 500
-"""What is looked at together, at least; never shorter than the typical time."""
+"""Shortest window; a window is never shorter than the typical time."""
 
 HOSTS_MIN = 30
-"""Fewer hosts have no typical time."""
+"""With fewer hosts there is no typical time."""
 
 WINDOWS_MIN = 3
-"""So many windows in a row make a crowd: large pages, or a pause of the process, are in fewer."""
+"""A crowd takes this many windows in a row; large pages, or a pause of the process, affect fewer."""
 
 PATIENCE_MS = 2_000
-"""So long answers of enough hosts are waited for; then, without a sign of a crowd, the limit rises."""
+"""How long to wait for answers from enough hosts. Then, if nothing indicates a crowd, the limit rises."""
 
 LONGEST_MS = 30_000
-"""No window is longer."""
+"""Longest window."""
 
 HANGING_MS = 2_000
-"""A fetch that is still without an answer then crowds nobody; it takes nothing from the limit."""
+"""A fetch without an answer for this long no longer crowds others, and does not count towards the limit."""
 
-_AIM = 0.75  # of what is crowded: where a cut aims at, and at most a rise
-_ROOM = 0.7  # of it: below, the limit rises
-_CUT_MOST, _CUT_LEAST = 0.5, 0.75  # what is left by a cut: no less, for it may be wrong; no more, or it shows nothing
-_FAIR_FACTOR = 4  # typical times after a change: by then not only short ones of the fetches since have ended
-_RISE_FACTOR = 2  # enough for the limit to rise again: what is too much is cut again
-_TRIAL_FACTOR = 1.5  # typical times that a trial takes at least
-_SMOOTH = 0.1  # weight of a window in the mean that tells a crowd and the free time: hosts differ, and so do medians
+_AIM = 0.75  # share of the crowded time that cuts aim at, and the most that rises aim at
+_ROOM = 0.7  # share of the crowded time below which the limit rises
+_CUT_MOST, _CUT_LEAST = 0.5, 0.75  # a cut leaves at least this, since it may be wrong; at most that, to show an effect
+_FAIR_FACTOR = 4  # typical times after a change; by then not only short fetches have ended since
+_RISE_FACTOR = 2  # typical times after which the limit may rise again; if it rises too far, it is cut again
+_TRIAL_FACTOR = 1.5  # typical times that a trial lasts at least
+_SMOOTH = 0.1  # weight of a window in the mean that decides on crowds and free time, since medians of hosts vary
 
 
 class _Trial(NamedTuple):
-    """A cut whose success is waited for: how it was before, and which share of that shows no success."""
+    """A cut whose effect is awaited: the figures before it, and the share of them that means failure."""
 
     limit: int
     typical_ms: float
@@ -71,12 +71,12 @@ class _Trial(NamedTuple):
 
 
 class FetchLimit:
-    """One node's limit, between `least` and `most`.
+    """The limit of one node, between `least` and `most`.
 
     Attributes:
-        limit: fetches at a time now, those that hang not counted.
+        limit: fetches at a time now, not counting those that hang.
         is_crowded: whether it was cut and has not reached `most` since.
-        typical_ms: how long answers took lately, median over hosts; 0 before any is known.
+        typical_ms: how long answers took lately, median over hosts; 0 until known.
     """
 
     def __init__(self, least: int, most: int, now_ms: int = 0) -> None:
@@ -99,22 +99,22 @@ class FetchLimit:
 
     @property
     def crowded_ms(self) -> float:
-        """A typical time above this is that of a crowd."""
+        """A typical time above this means a crowd."""
         return FREE_FACTOR * self._free_ms + QUEUE_MS
 
     @property
     def hanging_ms(self) -> float:
-        """A fetch that has been under way for longer hangs."""
+        """A fetch under way for longer than this hangs."""
         return max(HANGING_MS, 3 * self.typical_ms)
 
     def note(self, host: str, took_ms: int, now_ms: int) -> None:
-        """A host has answered. Cost: a quarter of a microsecond."""
+        """Record an answer of a host. Cost: a quarter of a microsecond."""
         self._answers += 1
         if now_ms - took_ms >= self._changed_ms:
             self._took_ms[host] = took_ms
 
     def look(self, now_ms: int, fetching: int) -> bool:
-        """Decide, a few times a second; whether the limit is another one.
+        """Adjust the limit; call it a few times a second. Returns whether the limit changed.
 
         Args:
             now_ms: on the clock of `note`.
@@ -195,7 +195,7 @@ class FetchLimit:
             self.is_crowded = False
 
     def _forget(self, now_ms: int) -> None:
-        """Let the free time fade: what was seen long ago, or in a crowd, has to be found again."""
+        """Let the free time fade, because a value seen long ago or in a crowd must be found again."""
         self._free_ms *= 0.5 ** ((now_ms - self._looked_ms) / FORGOTTEN_MS)
         self._looked_ms = now_ms
 
@@ -206,5 +206,5 @@ class FetchLimit:
 
 
 def _has_failed(trial: _Trial, typical_ms: float, answers_per_ms: float) -> bool:
-    """Whether fewer fetches took as long as before, and brought fewer pages: then there is no crowd of ours."""
+    """Whether fewer fetches took as long as before and brought fewer pages; then there is no crowd on our side."""
     return typical_ms > trial.bound * trial.typical_ms and answers_per_ms < trial.bound * trial.answers_per_ms

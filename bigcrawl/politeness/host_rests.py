@@ -1,13 +1,13 @@
-"""When each host may be asked again, for one process that has no frontier; the caller brings clock and dice.
+"""When each host may be asked again, for a process without a frontier. The caller provides clock and randomness.
 
 | state | entered when | left when |
 |---|---|---|
 | ready | nothing is known of the host, or its rest is over | a fetch starts |
 | busy | as many fetches run as the host may have connections | one of them ends |
-| resting | a fetch ended, or failed, or somebody asked for a rest | the time has come |
-| retired | `failures_max` fetches in a row failed | an answer comes after all |
+| resting | a fetch ended or failed, or a rest was requested | the time has come |
+| retired | `failures_max` fetches in a row failed | an answer arrives after all |
 
-What is kept of a host is forgotten when its rest is over and others need the room; never before.
+A host's state is dropped only when its rest is over and others need the room.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.throttle_policy import DelayPolicy
 
 HOSTS_KEPT = 100_000
-"""Hosts that are remembered, some 250 bytes each; more only while more than that rest at a time."""
+"""Hosts that are remembered, some 250 bytes each; more only while more than that many rest at once."""
 
 
 @dataclass(slots=True)
@@ -36,11 +36,11 @@ class _Host:
 
 
 class HostRests:
-    """The hosts of one process; all times are milliseconds of one monotonic clock.
+    """The hosts of one process. All times are milliseconds of one monotonic clock.
 
     Guarantees:
-        Between the end of a host's fetch and the start of its next one lies its delay; with more than one
-        connection, between two starts. A rest is never shortened.
+        A host's delay lies between the end of a fetch and the start of the next; with more than one connection,
+        between two starts. A rest is never shortened.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class HostRests:
         backoff: BackoffPolicy | None = None,
         hosts_kept: int = HOSTS_KEPT,
     ) -> None:
-        """Keep at most `connections` fetches of a host; of `backoff` a `failures_max` of 0 retires none."""
+        """Allow at most `connections` fetches of a host. A `failures_max` of 0 in `backoff` retires no host."""
         self._policy = policy
         self._connections = connections
         self._backoff = backoff or BackoffPolicy()
         self._hosts_kept = hosts_kept
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()  # the one touched last stands last
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()  # least recently used first
 
     def __repr__(self) -> str:
         return f"HostRests({len(self._hosts)} hosts)"
@@ -65,13 +65,13 @@ class HostRests:
         return len(self._hosts)
 
     def _check(self) -> None:
-        """Assert what holds after every call."""
+        """Check what holds after every call."""
         for host, kept in self._hosts.items():
             assert 0 <= kept.running <= self._connections, host
             assert kept.failures >= 0, host
 
     def due_ms(self, host: str) -> int | None:
-        """From when on the host may be asked, 0 for one that nothing is known of; None while it is busy."""
+        """Return from when the host may be asked, 0 if nothing is known of it; None while it is busy."""
         kept = self._hosts.get(host)
         if kept is None:
             return 0
@@ -83,7 +83,7 @@ class HostRests:
         return kept is not None and 0 < self._backoff.failures_max <= kept.failures
 
     def start(self, host: str, now_ms: int) -> None:
-        """A fetch of the host begins; only of one that is due."""
+        """Record the start of a fetch. The host must be due."""
         kept = self._touched(host)
         assert kept.running < self._connections, f"{host} is busy"
         kept.running += 1
@@ -92,7 +92,7 @@ class HostRests:
         self._forget(now_ms)
 
     def end(self, host: str, now_ms: int, download_ms: int = 0) -> None:
-        """That fetch is over, however it ended; the host rests."""
+        """Record the end of a fetch, however it ended. The host rests."""
         kept = self._touched(host)
         kept.running = max(0, kept.running - 1)
         kept.ended_ms = now_ms
@@ -100,30 +100,30 @@ class HostRests:
             self._rest(kept, now_ms + self._delay_ms(kept, download_ms))
 
     def ask_delay(self, host: str, crawl_delay_ms: int | None) -> None:
-        """Note the Crawl-delay of the host's robots.txt, None for none; it holds from the last end on."""
+        """Record the host's crawl delay from robots.txt, or None. It applies from the last end on."""
         kept = self._hosts.get(host)
         if (kept.crawl_delay_ms if kept else None) == crawl_delay_ms:
             return
         kept = self._touched(host)
         kept.crawl_delay_ms = crawl_delay_ms
-        if kept.ended_ms is not None:  # the end of the robots.txt itself, most often
+        if kept.ended_ms is not None:  # usually the end of fetching robots.txt itself
             self._rest(kept, kept.ended_ms + self._delay_ms(kept, 0))
 
     def rest_until(self, host: str, due_ms: int) -> None:
-        """Let the host rest at least until then."""
+        """Let the host rest at least until `due_ms`."""
         self._rest(self._touched(host), due_ms)
 
     def fail(self, host: str, now_ms: int, jitter: float, retry_after_ms: int = 0) -> int:
-        """Note that the host's server, not the page, has failed or asked to be left alone.
+        """Record a failure of the host's server, not of a page, or its request to wait.
 
         Args:
             host: the host.
-            now_ms: now.
+            now_ms: the current time.
             jitter: from 0 to 1, drawn by the caller.
-            retry_after_ms: what the server asked for, capped by the caller, 0 for nothing; back-off begins with it.
+            retry_after_ms: what the server asked for, capped by the caller, 0 for nothing; the back-off starts with it.
 
         Returns:
-            For how long the host rests now, in ms.
+            How long the host rests from now on, in ms.
         """
         kept = self._touched(host)
         kept.failures += 1
@@ -134,7 +134,7 @@ class HostRests:
         return kept.due_ms - now_ms
 
     def answer(self, host: str) -> None:
-        """Note that the host is well: its failures are forgotten, its rest is not."""
+        """Record that the host is well. Its failures are forgotten, its rest is not."""
         kept = self._hosts.get(host)
         if kept is not None:
             kept.failures = 0
@@ -155,7 +155,7 @@ class HostRests:
         return kept
 
     def _forget(self, now_ms: int) -> None:
-        """Forget two of those longest untouched, where there are too many; who still rests stays."""
+        """Drop up to two of the least recently used hosts if there are too many, except those that rest."""
         for _ in range(2):
             if len(self._hosts) <= self._hosts_kept:
                 return

@@ -1,8 +1,8 @@
-"""How fast new names of one pay-level domain are looked up: no domain may keep the name servers to itself.
+"""Limits how fast new names of a pay-level domain are looked up, so that no PLD monopolises the name servers.
 
-A farm makes up names faster than they can be resolved (IRLbot §1.2 b). Each PLD has a number of look-ups a minute,
-times what its budget is worth; those of a minute may come at once. Who must wait is given a time of its own, so that
-it comes back once, and not with all others for the next place.
+A link farm invents names faster than they can be resolved (IRLbot §1.2 b). Each PLD may have a number of look-ups a
+minute, multiplied by its budget's share. A minute's look-ups may come at once. A host that must wait gets a turn of its
+own, so that it returns once, rather than competing with all others for the next place.
 """
 
 from __future__ import annotations
@@ -11,39 +11,39 @@ from collections import OrderedDict
 from typing import Any
 
 PLDS_KEPT = 20_000
-"""Of the latest met; one that is forgotten begins with a whole minute's look-ups. More than are met in a minute."""
+"""Most recently seen PLDs, more than are met in a minute. A forgotten one starts with a full minute's look-ups."""
 
 TURNS_KEPT = 100_000
-"""Hosts that have been told when to come; one that is forgotten is told again."""
+"""Hosts that were given a turn; a forgotten one gets a new turn."""
 
 MINUTE_MS = 60_000
 
 
 class LookupPace:
-    """When a host that is not known may be looked up; pure, for one node: a PLD's hosts are on one."""
+    """Decides when an unknown host may be looked up. Pure, for one node: a PLD's hosts are on one."""
 
     def __init__(self, names_a_minute: int) -> None:
-        """Let pass so many names a minute of a PLD whose share is 1."""
+        """Allow `names_a_minute` for a PLD whose share is 1."""
         self._names = names_a_minute
-        # When the PLD's look-ups so far are used up, and by which share.
+        # When the PLD's look-ups so far will be used up, and the share they were counted with.
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._turns_ms: OrderedDict[str, float] = OrderedDict()  # when a host was told to come
+        self._turns_ms: OrderedDict[str, float] = OrderedDict()  # each waiting host's turn
 
     def __repr__(self) -> str:
         return f"LookupPace({len(self._used)} PLDs, {len(self._turns_ms)} hosts wait)"
 
     def free_share(self, pld: str, now_ms: int) -> float | None:
-        """The share by which a host of the PLD could be looked up now; None: the PLD's share is to be asked for."""
+        """Return the share with which the PLD has a look-up free now; None if the caller must find out its share."""
         end_ms, share = self._used.get(pld, (0.0, 1.0))
         return share if end_ms <= now_ms + MINUTE_MS - MINUTE_MS / (self._names * share) else None
 
     def wait_ms(self, pld: str, host: str, share: float, now_ms: int) -> int:
-        """Return 0 and count a look-up of the host, or how long it is until its turn.
+        """Count a look-up of the host and return 0, or return how long it is until its turn.
 
         Args:
             pld: its pay-level domain.
-            host: asked for again, it has the turn that it was given.
-            share: of the PLD, above 0: its budget over the least.
+            host: keeps the turn that it was given earlier.
+            share: of the PLD, above 0: its budget divided by the least budget.
             now_ms: monotonic.
         """
         turn_ms = self._turns_ms.get(host)

@@ -1,9 +1,9 @@
-"""Robots rules of one process that has no frontier: kept, renewed, and held on to while a server errs.
+"""The robots rules of a process without a frontier: cached, renewed, and kept while a server fails.
 
-known, young            -> used
+known, not expired      -> used
 2xx, 4xx                -> kept as long as the verdict says
-no answer, 5xx, 429     -> the last good copy goes on to hold; without one all is forbidden;
-                           asked again with back-off either way
+no answer, 5xx, 429     -> the last good copy stays in force; without one, everything is forbidden;
+                           asked again with back-off in both cases
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ RULES_KEPT = 20_000
 """Authorities whose rules are kept; 1-2 KB each."""
 
 RULES_CHARS_KEPT = 16 << 20
-"""All their lines together: a robots.txt may be 500 KiB, and some are."""
+"""Total length of their lines; a robots.txt may be 500 KiB, and some are."""
 
 
 ATTEMPT_FIRST_MS = 10_000
-ATTEMPTS_SOON = 2  # a restart is waited for, within a page's usual two retries
+ATTEMPTS_SOON = 2  # waits for a server's restart, within the usual two retries of a page
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRules:
-    """Rules with their end on the caller's clock; `attempts` counts fetches in a row without an answer."""
+    """Rules and their expiry on the caller's clock. `attempts` counts consecutive fetches without an answer."""
 
     rules: Rules
     expires_ms: int
@@ -40,17 +40,17 @@ class KeptRules:
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether all is forbidden only because no robots.txt could be had."""
+        """Whether everything is forbidden only because robots.txt is unreachable."""
         return self.reason == "unreachable"
 
     @property
     def is_asked_again_soon(self) -> bool:
-        """Whether it is out of reach for so short a time yet that waiting is worth it."""
+        """Whether robots.txt has been unreachable so briefly that waiting is worthwhile."""
         return 0 < self.attempts <= ATTEMPTS_SOON
 
 
 class RobotsCache:
-    """The rules of at most `entries_max` authorities, `chars_max` together; the one unused for longest goes first."""
+    """Rules of at most `entries_max` authorities, `chars_max` in total; drops the least recently used first."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RobotsCache:
         entries_max: int = RULES_KEPT,
         chars_max: int = RULES_CHARS_KEPT,
     ) -> None:
-        """Read rules for the product token `agent`; one that is out of reach is asked for after `attempt_first_ms`."""
+        """Read rules for the product token `agent`. An unreachable robots.txt is retried after `attempt_first_ms`."""
         self._agent = agent
         self._attempt_first_ms = attempt_first_ms
         self._entries_max = entries_max
@@ -75,7 +75,7 @@ class RobotsCache:
         return len(self._kept)
 
     def known(self, authority: str, now_ms: int) -> KeptRules | None:
-        """The rules, unless there are none or they must be asked for again."""
+        """Return the rules, or None if they are unknown or have expired."""
         kept = self._kept.get(authority)
         if kept is None or kept.expires_ms <= now_ms:
             return None
@@ -91,15 +91,15 @@ class RobotsCache:
         jitter: float,
         expires_in_ms: int = KEPT_MS,
     ) -> KeptRules:
-        """Keep what the answer to a request for the authority's robots.txt means.
+        """Store the verdict on the response to a request for the authority's robots.txt.
 
         Args:
-            authority: as `authority_of` gives it.
-            status: of the last answer; None when none came.
-            body: of that answer, decompressed.
-            now_ms: now.
+            authority: as `authority_of` returns it.
+            status: of the last response; None if there was none.
+            body: of that response, decompressed.
+            now_ms: the current time.
             jitter: from 0 to 1, drawn by the caller.
-            expires_in_ms: for how long an answer is kept, see `kept_ms`.
+            expires_in_ms: how long a response is kept, see `kept_ms`.
         """
         earlier = self._kept.get(authority)
         attempts = (earlier.attempts if earlier else 0) + 1

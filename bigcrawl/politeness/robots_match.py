@@ -1,20 +1,20 @@
-"""Which line of robots.txt decides over a URL: octet by octet, as RFC 9309 §2.2.2 and §2.2.3 have it.
+"""Finds the line of robots.txt that decides about a URL, comparing octets as in RFC 9309 §2.2.2 and §2.2.3.
 
-Both sides are brought into one spelling first, so that what is the same to a server compares equal:
+Both sides are first brought into one spelling, so that what is the same to a server compares equal:
 
     %61 and other escapes of unreserved characters     the character itself
     %3A, %40, %2C and other reserved ones              the character itself: it delimits nothing in a path or query
     %2F, %3F in the path; %26, %3D, %2B; %23, %25      stay: decoded, they would be another URL
-    %2F, %3F behind the question mark                  the character itself (`?u=http://x` is `?u=http%3A%2F%2Fx`)
+    %2F, %3F after the question mark                   the character itself (`?u=http://x` is `?u=http%3A%2F%2Fx`)
     * and $ in a URL                                   %2A and %24, which is how a pattern writes them
     what may not stand in a URL                        escaped, byte by byte
 
-In a pattern `*` stands for any octets, `$` at its end for the end; anywhere else `$` is itself. The longest pattern
-that matches decides, Allow on a tie; without a match a URL is allowed.
+In a pattern, `*` matches any octets and a final `$` matches the end; `$` elsewhere is literal. The longest matching
+pattern decides, Allow on a tie. Without a match, a URL is allowed.
 
-What a match may cost is bounded by `STEPS_MAX`: of many wildcards and a very long URL the URL counts as forbidden by
-one of them, for want of an answer. Sites that mean their rules are far from it: 1,000 patterns of one star leave room
-for URLs of 900 octets.
+`STEPS_MAX` bounds the cost of a match. If many wildcards meet a very long URL, the URL counts as forbidden by one of
+them, because the answer would cost too much. Genuine rules are far from this: 1,000 patterns of one star leave room for
+URLs of 900 octets.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 ALLOW, DISALLOW = "Allow: ", "Disallow: "
 
 STEPS_MAX = 2_000_000
-"""Octets of a URL, times the parts of patterns that are sought in it: 5 ms, or 50 where both are made to hurt."""
+"""Octets of a URL times the pattern parts searched for in it: 5 ms, or 50 ms if both are built to hurt."""
 
-SOUGHT_STEPS = 64  # what seeking a part costs in a URL of no length
+SOUGHT_STEPS = 64  # cost of searching for a part in an empty URL
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_ANYWHERE = _UNRESERVED | frozenset(b":@,;!'()[]")  # mean the same escaped or not
+_ANYWHERE = _UNRESERVED | frozenset(b":@,;!'()[]")  # escaped or not, the meaning is the same
 _IN_QUERY = _ANYWHERE | frozenset(b"/?")
 
-# What is in the one spelling already: nearly every URL.
+# Paths already in that spelling, nearly all of them.
 _is_plain = re.compile(r"[A-Za-z0-9\-._~:@,;!'()\[\]/?&=+]*").fullmatch
 _split_odd = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~:@,;!'()\[\]/?&=+]")
 _HEX = "0123456789ABCDEFabcdef"
@@ -44,7 +44,7 @@ _ESCAPES = {f"%{high}{low}": int(high + low, 16) for high in _HEX for low in _HE
 
 
 def spelled(path: str, *, is_pattern: bool = False) -> str:
-    """Return a path with its query in the one spelling; a pattern keeps its `*`."""
+    """Return a path with its query in that spelling. A pattern keeps its `*`."""
     if _is_plain(path):
         return path
     before, mark, query = path.partition("?")
@@ -53,7 +53,7 @@ def spelled(path: str, *, is_pattern: bool = False) -> str:
 
 
 def _respelled(decoded: frozenset[int]) -> dict[str, str]:
-    """Each escape as it is to be spelled."""
+    """Return the spelling of each escape."""
     return {found: chr(octet) if octet in decoded else found.upper() for found, octet in _ESCAPES.items()}
 
 
@@ -73,7 +73,7 @@ def _spelled(text: str, escapes: dict[str, str], kept: str) -> str:
 
 
 class _Line(NamedTuple):
-    """One line, cut at its stars."""
+    """One line, split at its stars."""
 
     text: str
     allows: bool
@@ -82,9 +82,9 @@ class _Line(NamedTuple):
     is_anchored: bool
 
     def matches(self, path: str) -> bool:
-        """Whether it matches a spelled path from its start.
+        """Whether it matches a path, in the same spelling, from its start.
 
-        Each part is sought where it comes first, without going back: a hostile pattern costs no more than another.
+        Each part is matched where it first occurs, without backtracking, so a hostile pattern costs no extra.
         """
         first, *parts = self.parts
         if not path.startswith(first):
@@ -102,9 +102,9 @@ class _Line(NamedTuple):
 
 
 class Matcher:
-    """The lines of a group, ready to be asked.
+    """The lines of a group, ready for queries.
 
-    Cost: 1 us a URL, 0.3 us more for each pattern with wildcards, up to `STEPS_MAX`; making it 1.5 us a line.
+    Cost: 1 us a URL, plus 0.3 us for each pattern with wildcards, up to `STEPS_MAX`. Construction: 1.5 us a line.
     """
 
     __slots__ = ("_lengths", "_prefixes", "_sought", "_with_wildcards")
@@ -113,7 +113,7 @@ class Matcher:
         """Take `Allow: <pattern>` and `Disallow: <pattern>` lines."""
         read = [_read(line) for line in lines]
         plain = [line for line in read if len(line.parts) == 1 and not line.is_anchored]
-        plain.sort(key=_allows)  # of two alike the Allow stays
+        plain.sort(key=_allows)  # of two equal patterns, the Allow stays
         self._prefixes = {line.parts[0]: line for line in plain}
         self._lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
         self._with_wildcards = [line for line in read if len(line.parts) > 1 or line.is_anchored]
@@ -121,7 +121,7 @@ class Matcher:
         self._sought = sum(len(line.parts) for line in self._with_wildcards)
 
     def deciding_line(self, path: str) -> str:
-        """Return the line that decides over a path with its query; "" when none matches."""
+        """Return the line that decides about a path with its query; "" if none matches."""
         path = spelled(path)
         length = len(path)
         found: _Line | None = None
@@ -139,14 +139,14 @@ class Matcher:
         return found.text if found else ""
 
     def _unsought(self, found: _Line | None) -> str:
-        """The line that decides where the patterns with wildcards are too many to be sought in so long a path."""
+        """Return the deciding line if searching for all patterns with wildcards in this path would cost too much."""
         if found is not None and not found.allows:
             return found.text
         disallowing = (line.text for line in self._with_wildcards if not line.allows)
         return next(disallowing, found.text if found else "")
 
     def is_allowed(self, path: str) -> bool:
-        """Tell whether a path with its query may be fetched."""
+        """Whether a path with its query may be fetched."""
         return not self.deciding_line(path).startswith(DISALLOW)
 
 
@@ -155,7 +155,7 @@ def _allows(line: _Line) -> bool:
 
 
 def _weight(line: _Line) -> tuple[int, bool]:
-    """Of two lines that match, the one that weighs more decides."""
+    """Return a line's weight; among matching lines, the heaviest decides."""
     return line.octets, line.allows
 
 

@@ -1,30 +1,31 @@
-"""What robots.txt allows: RFC 9309, from the bytes that came to a verdict that can be kept.
+"""Robots rules by RFC 9309: from the bytes of a robots.txt to a verdict that can be stored.
 
-Groups are read here, paths are matched in robots_match.py. Both are ours, because parsers that there are take
-`User-agent: big` to mean bigcrawl too, where the RFC wants the whole product token, compare `%3F` as if it were the
-question mark, and allow `/` for an Allow of `/index.html`; and because of a file with rules for a hundred robots only
-the group for us is worth keeping in the host record.
+Groups are parsed here; paths are matched in robots_match.py. Both are our own because existing parsers take
+`User-agent: big` to mean bigcrawl too (the RFC wants the whole product token), treat `%3F` as a question mark, and
+allow `/` for an Allow of `/index.html`. Also, if a file has rules for a hundred robots, only the group for us is worth
+storing in the host record.
 
     lines -> groups -> the one group for us -> Rules -> to_bytes (host record) -> from_bytes -> is_allowed
 
 Where the RFC leaves a choice, or has been read in two ways:
 
-- The group that names our token wins over the one for `*`, even when it is empty; several groups that
-  name us are one. Tokens are letters, digits, `_` and `-`, compared without case; what follows
-  (`/1.0`) does not count. A star stands for everybody only where it stands alone (§2.2.1): `*SiteBot*` is nobody.
-- Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not
-  interfere). So in `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow is for
-  both, as in Google's parser. If that was not meant, it forbids more, never less.
-- The longest matching pattern decides, Allow on a tie (§2.2.2); octets are compared as robots_match.py says.
+- The group that names our token wins over the one for `*`, even if it is empty. Several groups that name us are one.
+  Tokens are letters, digits, `_` and `-`, compared case-insensitively; what follows (`/1.0`) is ignored. A star means
+  everybody only if it stands alone (§2.2.1): `*SiteBot*` matches no robot.
+- Only an Allow or Disallow line ends a list of User-agent lines (§2.2.4: other records must not interfere). So in
+  `User-agent: * / Crawl-delay: 9 / User-agent: x / Disallow: /` the Disallow applies to both, as in Google's parser. If
+  that was not meant, it forbids more, never less.
+- The longest matching pattern decides, Allow on a tie (§2.2.2). robots_match.py says how octets are compared.
 - Disallow may be misspelt in the common ways, and a colon may be missing.
-- 429 is not "no rules here" but "not now", so it counts as unreachable, like 5xx; all other 4xx allow
-  everything (§2.3.1.3 permits it: "MAY access").
-- Of a longer file the first 500 KiB count, up to the last whole line.
-- Crawl-delay is no part of the RFC; of several the longest counts.
-- An answer's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, the operator's
-  choice: many servers say `max-age=0` of everything.
-- While a server errs, the last good copy holds (§2.4); the frontier keeps it (`bigcrawl.scheduler.gates.robots`).
-- Sitemap lines belong to no group; the first `SITEMAPS_MAX` are kept.
+- 429 means "not now" rather than "no rules here", so it counts as unreachable, like 5xx. All other 4xx allow everything
+  (§2.3.1.3 permits it: "MAY access").
+- Of a longer file, the first 500 KiB count, up to the last whole line.
+- Crawl-delay is not part of the RFC. The longest of several applies.
+- A response's Cache-Control shortens the day that rules are kept (§2.4), but not below `KEPT_MS_MIN`, the operator's
+  choice, because many servers send `max-age=0` with everything.
+- While a server fails, the last good copy stays in force (§2.4); the frontier stores it
+  (`bigcrawl.scheduler.gates.robots`).
+- Sitemap lines belong to no group. The first `SITEMAPS_MAX` are kept.
 """
 
 from __future__ import annotations
@@ -42,28 +43,28 @@ from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 from bigcrawl.url.canonical import UrlError, canonicalize
 
 BODY_BYTES_MAX = 500 * 1024
-"""So much of a robots.txt must be read (RFC 9309 §2.5); no more is."""
+"""This much of a robots.txt must be read (RFC 9309 §2.5). The rest is ignored."""
 
 REDIRECTS_MAX = 5
-"""So many redirects are followed (§2.3.1.2); after that the file counts as absent."""
+"""This many redirects are followed (§2.3.1.2). After that, the file counts as absent."""
 
 KEPT_MS = 24 * 3_600_000
 """Rules are asked for again after a day (§2.4)."""
 
 KEPT_MS_MIN = 3_600_000
-"""What Cache-Control may shorten that to, where nothing else is said."""
+"""Default lower bound for what Cache-Control may shorten that to."""
 
 SITEMAPS_MAX = 200
-"""Of one robots.txt; sites with more have an index of them."""
+"""For one robots.txt; sites with more have a sitemap index."""
 
 SITEMAP_BYTES_MAX = 2_048
-"""Longer ones are no URLs, by the sitemaps protocol."""
+"""Longer values are not URLs, by the sitemaps protocol."""
 
 CRAWL_DELAY_MS_MAX = 24 * 3_600_000
-"""Longer ones are read as a day; the policy's own cap is far below."""
+"""Longer delays are read as a day; the policy's own cap is far below."""
 
 _FORMAT = b"\x01"
-_UNPACKED_BYTES_MAX = 4 * BODY_BYTES_MAX  # an escape makes three bytes of one
+_UNPACKED_BYTES_MAX = 4 * BODY_BYTES_MAX  # escaping turns one byte into three
 
 _DIRECTIVES = {
     **dict.fromkeys((b"user-agent", b"useragent", b"user agent"), "agent"),
@@ -81,18 +82,18 @@ _find_compatible = re.compile(r"\(compatible;\s*([A-Za-z0-9_-]+)").search
 
 
 def robots_url(authority: str) -> str:
-    """Return the canonical URL of an authority's rules; see `bigcrawl.url.canonical.authority_of`."""
+    """Return the canonical URL of an authority's robots.txt; see `bigcrawl.url.canonical.authority_of`."""
     return authority + "/robots.txt"
 
 
 def agent_token(user_agent: str) -> str:
-    """Return the product token that site owners write to address us, in lower case.
+    """Return the product token by which site owners address us, in lower case.
 
-    `bigcrawl/0.1 (+http://example.com)` gives `bigcrawl`; of the browsers' form
+    For `bigcrawl/0.1 (+http://example.com)` it is `bigcrawl`; for the browsers' form
     `Mozilla/5.0 (compatible; examplebot/1.0)` it is `examplebot`.
 
     Raises:
-        ConfigError: the User-Agent holds no token, so that nobody could address it.
+        ConfigError: the User-Agent contains no token, so nobody could address it.
     """
     found = _find_product(user_agent)
     if found is None:
@@ -102,19 +103,19 @@ def agent_token(user_agent: str) -> str:
 
 
 class Rules:
-    """The rules of one authority for us; immutable.
+    """The rules of one authority that apply to us; immutable.
 
-    Cost: 1-2 µs a URL, see `Matcher`; the first question after `from_bytes` also makes that.
+    Cost: 1-2 µs a URL, see `Matcher`. The first query after `from_bytes` also builds the matcher.
     """
 
     __slots__ = ("_lines", "_matcher", "crawl_delay_ms")
 
     def __init__(self, lines: tuple[str, ...] = (), crawl_delay_ms: int | None = None) -> None:
-        """Take `Allow: <pattern>` and `Disallow: <pattern>` lines, in ASCII, escaped as URLs are."""
+        """Set `Allow: <pattern>` and `Disallow: <pattern>` lines, in ASCII, escaped like URLs."""
         self._lines = lines
         self._matcher: Matcher | None = None
         self.crawl_delay_ms = crawl_delay_ms
-        """What the site asks for between two fetches, not capped by any setting; None: nothing."""
+        """The delay between two fetches that the site asks for, not capped by a setting; None if it asks for none."""
 
     def __repr__(self) -> str:
         return f"Rules({len(self._lines)} lines, crawl_delay_ms={self.crawl_delay_ms})"
@@ -129,10 +130,10 @@ class Rules:
 
     @classmethod
     def parse(cls, body: bytes, agent_token: str) -> Self:
-        """Read a robots.txt of any quality; never raises.
+        """Parse a robots.txt of any quality. Never raises.
 
         Args:
-            body: as it came, decompressed; byte-order marks, UTF-16, any line ends, HTML are survived.
+            body: as received, decompressed; copes with byte-order marks, UTF-16, any line ends, and HTML.
             agent_token: our product token; see the function of that name.
         """
         return cls._of_groups(_groups(_records(body)), agent_token)
@@ -160,7 +161,7 @@ class Rules:
         return cls(("Disallow: /",))
 
     def is_allowed(self, url: str) -> bool:
-        """Tell whether a URL of this authority may be fetched; robots.txt itself always may."""
+        """Whether a URL of this authority may be fetched. robots.txt itself always may."""
         return not self._lines or not self._deciding_line(url).startswith(DISALLOW)
 
     @property
@@ -170,11 +171,11 @@ class Rules:
 
     @property
     def chars(self) -> int:
-        """How long the lines are together: what the rules take in memory, nearly."""
+        """Total length of the lines, nearly what the rules take in memory."""
         return sum(map(len, self._lines))
 
     def forbidding_line(self, url: str) -> str:
-        """Return the Disallow line that forbids a URL; "" when it is allowed."""
+        """Return the Disallow line that forbids a URL; "" if it is allowed."""
         line = self._deciding_line(url) if self._lines else ""
         return line if line.startswith(DISALLOW) else ""
 
@@ -186,21 +187,21 @@ class Rules:
             return ""
         line = self._matcher.deciding_line(path)
         if "/." in path and not line.startswith(DISALLOW):
-            # A URL that is fetched as a spider spelled it: where its dots lead counts as well.
+            # A URL is fetched as the spider spelled it, so the path that its dots lead to is checked too.
             return self._matcher.deciding_line(_path_of(_without_dots(url)))
         return line
 
     def to_bytes(self) -> bytes:
-        """Return the rules packed for the host record: 10 bytes for none, most sites below 300."""
+        """Return the rules packed for the host record: 10 bytes if there are none, below 300 for most sites."""
         delay = "" if self.crawl_delay_ms is None else str(self.crawl_delay_ms)
         return _FORMAT + zlib.compress("\n".join((delay, *self._lines)).encode("ascii"))
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Self:
-        """Return what `to_bytes` was called on.
+        """Return the rules that `to_bytes` packed.
 
         Raises:
-            CorruptionError: these are not the bytes of rules, or of another format version.
+            CorruptionError: the bytes are not packed rules, or have another format version.
         """
         if packed[:1] != _FORMAT:
             raise CorruptionError("robots rules", 0, _FORMAT, packed[:1])
@@ -217,15 +218,15 @@ class Rules:
 
 
 def write_record(rules: Rules, expires_ms: int) -> bytes:
-    """Return what `read_record` reads: a host record's field, or a row on a partition's shelf."""
+    """Return the value of a host record's field, or of a row on a partition's shelf, for `read_record`."""
     return b"%d\n%b" % (expires_ms, rules.to_bytes())
 
 
 def read_record(value: bytes) -> tuple[Rules, int]:
-    """Return the rules of a host record's field, and until when they hold, in ms since the epoch.
+    """Return the rules in a host record's field, and their expiry in ms since the epoch.
 
     Raises:
-        CorruptionError: it holds something else.
+        CorruptionError: the value is invalid.
     """
     expires_ms, _, packed = value.partition(b"\n")
     if not expires_ms.isdigit():
@@ -234,7 +235,7 @@ def read_record(value: bytes) -> tuple[Rules, int]:
 
 
 def _path_of(url: str) -> str:
-    """Path and query of an absolute URL."""
+    """Return path and query of an absolute URL."""
     start = url.find("//") + 2
     rest = url[start:].partition("#")[0]
     slash, mark = rest.find("/"), rest.find("?")
@@ -267,7 +268,7 @@ class _Group:
 
 
 def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
-    """Return the groups of a file in order; records before the first User-agent line are for nobody."""
+    """Return the groups of a file in order. Records before the first User-agent line apply to nobody."""
     groups: list[_Group] = [_Group()]
     for directive, value in records:
         group = groups[-1]
@@ -282,7 +283,7 @@ def _groups(records: list[tuple[str, bytes]]) -> list[_Group]:
             group.ask_delay(_delay_ms(value))
         elif directive != "sitemap":
             group.has_rules = True
-            # A pattern that begins with neither matches no path; an empty one forbids nothing.
+            # A pattern that starts with neither matches no path; an empty one forbids nothing.
             if value[:1] in (b"/", b"*"):
                 group.lines[f"{directive.capitalize()}: {_escaped(value)}"] = None
     return groups
@@ -296,7 +297,7 @@ def _records(body: bytes) -> list[tuple[str, bytes]]:
         directive = _DIRECTIVES.get(name.strip().lower())
         if directive is None:
             words = line.split()
-            if len(words) != 2:  # more words are a sentence, not a record without its colon
+            if len(words) != 2:  # more words are a sentence rather than a record without its colon
                 continue
             directive = _DIRECTIVES.get(words[0].lower())
             value = words[1]
@@ -317,7 +318,7 @@ def _lines(body: bytes) -> list[bytes]:
 
 
 def _escaped(pattern: bytes) -> str:
-    """Escape what may not stand in a URL, byte by byte: a file's encoding is never guessed."""
+    """Escape what may not stand in a URL, byte by byte, because a file's encoding is never guessed."""
     return "".join(map(_OCTETS.__getitem__, pattern))
 
 
@@ -332,7 +333,7 @@ def _delay_ms(value: bytes) -> int | None:
 
 
 def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
-    """Return where the sitemaps are, as written, each once; of an endless list only the first ones."""
+    """Return the URLs of sitemaps as written, without repeats; of an endless list only the first ones."""
     found: dict[str, None] = {}
     for directive, value in records:
         if directive == "sitemap" and 0 < len(value) <= SITEMAP_BYTES_MAX:
@@ -343,12 +344,12 @@ def _sitemaps(records: list[tuple[str, bytes]]) -> tuple[str, ...]:
 
 
 def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -> int:
-    """Return how long the answer to a request for robots.txt is kept (§2.4): a day, or less where it says so.
+    """Return how long a response to a request for robots.txt is kept (§2.4): a day, or less if it says so.
 
     Args:
-        cache_control: the header, "" when there is none.
-        age: the header of that name: how long a cache has kept the answer already, in seconds.
-        least_ms: what it is kept for at least, whatever it says.
+        cache_control: the header, "" if there is none.
+        age: the Age header: how long a cache has already kept the response, in seconds.
+        least_ms: lower bound, whatever the response says.
     """
     if _find_not_kept(cache_control):
         return min(least_ms, KEPT_MS)
@@ -361,7 +362,7 @@ def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What holds for an authority until it is asked again."""
+    """The rules that apply to an authority until it is asked again."""
 
     rules: Rules
     expires_in_ms: int
@@ -369,7 +370,7 @@ class Verdict:
     """`rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
 
     sitemaps: tuple[str, ...] = ()
-    """As they are written: relative ones are met, though they should not be."""
+    """As written; relative ones occur, though they should not."""
 
 
 def decide(
@@ -381,16 +382,16 @@ def decide(
     jitter: float = 0.0,
     expires_in_ms: int = KEPT_MS,
 ) -> Verdict:
-    """Return what the answer to a request for robots.txt means (RFC 9309 §2.3.1).
+    """Return the verdict on a response to a request for robots.txt (RFC 9309 §2.3.1).
 
     Args:
-        status: of the last answer; None when none came (DNS, connection, timeout). A 3xx means that the
-            caller followed `REDIRECTS_MAX` redirects, or that there was nothing to follow.
-        body: of that answer; only looked at for 2xx.
+        status: of the last response; None if there was none (DNS, connection, timeout). A 3xx means that the caller
+            followed `REDIRECTS_MAX` redirects, or that there was nothing to follow.
+        body: of that response; only used for 2xx.
         agent_token: our product token.
-        attempts: how many times in a row, this one included, the file was out of reach.
+        attempts: how many times in a row, including this one, the file was unreachable.
         jitter: from 0 to 1, drawn by the caller; see `retry_backoff_ms`.
-        expires_in_ms: for how long an answer is kept, see `kept_ms`; one that says "not now" has its own time.
+        expires_in_ms: how long a response is kept, see `kept_ms`; "not now" responses have their own time.
     """
     if status is not None and 200 <= status < 300:
         records = _records(body)

@@ -1,4 +1,4 @@
-"""When each server may be asked, for one process that has no frontier: what `pass_gates.lua` is to a crawl."""
+"""When each server may be asked, for a process without a frontier. A crawl has `pass_gates.lua` for this."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import OrderedDict
 
 
 class ServerGaps:
-    """Grants start times, `gap_ms` apart for each server; milliseconds of the caller's monotonic clock.
+    """Grants start times, `gap_ms` apart for each server, in milliseconds of the caller's monotonic clock.
 
-    Bounded by time: a server is forgotten once its gap is over.
+    Memory is bounded by time: a server is forgotten once its gap is over.
     """
 
     def __init__(self, gap_ms: int) -> None:
@@ -22,7 +22,7 @@ class ServerGaps:
         return len(self._free_ms)
 
     def grant(self, server: str, now_ms: int) -> int:
-        """Return when a fetch from the server may start, `now_ms` or later; the next one gets a later time."""
+        """Return when a fetch from the server may start, `now_ms` or later. The next fetch gets a later time."""
         start_ms = max(now_ms, self._free_ms.pop(server, 0))
         self._free_ms[server] = start_ms + self._gap_ms
         self._forget(now_ms)

@@ -1,16 +1,16 @@
 """How fast the whole crawl may go, by time of day and weekday: `80/s 08:00-18:00 Mon-Fri; 180/s`.
 
-    plan    parts between ";": the first whose times fit is in force; where none fits there is no limit
-    part    rates, times of day, weekdays, in any order, between blanks or commas
-    rate    80/s  0.5/s  30/min     pages, whatever became of them; robots.txt fetches are pages too
-            2MB/s  500KB/s  1GiB/s  bytes of bodies, as they come off the wire
+    plan    parts separated by ";": the first whose times fit applies; if none fits there is no limit
+    part    rates, times of day, weekdays, in any order, separated by blanks or commas
+    rate    80/s  0.5/s  30/min     pages, whatever became of them; robots.txt fetches count as pages
+            2MB/s  500KB/s  1GiB/s  bytes of bodies, as received from the wire
             unlimited               no limit, for a part that only names an exception
-    time    08:00-18:00             from the first minute on, until before the last; 22:00-06:00 goes over midnight
+    time    08:00-18:00             includes the first minute but not the last; 22:00-06:00 goes over midnight
     days    Mon-Fri  Sat  Sun       over midnight: the day on which the time begins
 
-A rate of 0 pauses the crawl. Pages and bytes may both be given: the one that is reached first holds.
-Source: PolyBot §4.2, which had 80 pages/s by day and 180 by night. Differs: the plan says what is wanted, and starts
-are paced by it (`grant_starts`); PolyBot varied the number of connections until the measured speed came out right.
+A rate of 0 pauses the crawl. If both pages and bytes are given, the one reached first applies.
+Source: PolyBot §4.2, which had 80 pages/s by day and 180 by night. Differs: the plan states the target, and starts are
+paced by it (`grant_starts`). PolyBot varied the number of connections until the measured speed matched.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNLIMITED_WORD: Final = "unlimited"
 
 
 class Speed(NamedTuple):
-    """What is allowed a second; infinite where nothing is said."""
+    """Limits a second; infinite if not set."""
 
     pages: float = math.inf
     body_bytes: float = math.inf
@@ -76,7 +76,7 @@ UNLIMITED: Final = Speed()
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A speed and when it is meant; `begin` and `end` are minutes of the day, `end` the first that is out."""
+    """A speed and when it applies. `begin` and `end` are minutes of the day; `end` is excluded."""
 
     speed: Speed
     begin: int = 0
@@ -84,7 +84,7 @@ class Part:
     days: frozenset[int] = EVERY_DAY
 
     def holds_at(self, weekday: int, minute: int) -> bool:
-        """Whether it is meant at a minute of a day, Monday being 0."""
+        """Whether it applies at a minute of a weekday; Monday is 0."""
         if self.begin < self.end:
             return weekday in self.days and self.begin <= minute < self.end
         return (weekday in self.days and minute >= self.begin) or ((weekday - 1) % 7 in self.days and minute < self.end)
@@ -92,14 +92,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SpeedPlan:
-    """The parts, in the order in which they are tried, and the time zone that their times are of."""
+    """The parts, in the order in which they are tried, and the time zone of their times."""
 
     text: str
     parts: tuple[Part, ...]
     zone: tzinfo
 
     def at(self, now_ms: int) -> Speed:
-        """The speed at a moment, milliseconds since the epoch."""
+        """Return the speed at a moment, given in milliseconds since the epoch."""
         if not self.parts:
             return UNLIMITED
         local = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(self.zone)
@@ -108,25 +108,25 @@ class SpeedPlan:
 
 
 def parse_speed(text: str, zone: str = "UTC", where: str = "BIGCRAWL_SPEED") -> SpeedPlan:
-    """Return the plan that a text asks for; an empty text is no limit.
+    """Return the plan that a text describes; an empty text means no limit.
 
     Args:
         text: see the module.
         zone: a name such as Europe/Berlin.
-        where: begins each message.
+        where: the start of each error message.
 
     Raises:
-        ConfigError: what is wrong, and what would be right.
+        ConfigError: the text is invalid. The message says what is wrong and shows a valid form.
     """
     parts = [_part(part.strip(), where) for part in text.split(";") if part.strip()]
     return SpeedPlan(text.strip(), tuple(parts), zone_of(zone))
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone of a name.
+    """Return the time zone with this name.
 
     Raises:
-        ConfigError: this machine knows none of that name.
+        ConfigError: this machine has no such zone.
     """
     if name == "UTC":
         return UTC
@@ -140,8 +140,8 @@ def zone_of(name: str) -> tzinfo:
 
 def _no_zone(name: str) -> ConfigError:
     return ConfigError(
-        f"BIGCRAWL_TIME_ZONE is {name!r}; must be a name of the time zone database that this machine has, e.g. "
-        f"Europe/Berlin (pip install tzdata brings the database)"
+        f"BIGCRAWL_TIME_ZONE is {name!r}; must be a name in this machine's time zone database, e.g. "
+        f"Europe/Berlin (pip install tzdata installs the database)"
     )
 
 
@@ -164,14 +164,14 @@ def _part(text: str, where: str) -> Part:
             pages, body_bytes = (min(pages, rate), body_bytes) if not unit else (pages, min(body_bytes, rate))
         elif found := _TIMES.fullmatch(word):
             if times is not None:
-                raise _refusal(where, text, "it has two times; make two parts of it")
+                raise _refusal(where, text, "it has two times; split it into two parts")
             times = _times(found, where, text)
         elif found := _DAYS.fullmatch(word):
             days |= _days(found)
         elif word:
             raise _refusal(where, text, f"{word!r} is neither a rate, nor a time, nor a day")
     if not has_rate:
-        raise _refusal(where, text, "it says no rate")
+        raise _refusal(where, text, "it has no rate")
     begin, end = times or (0, _MINUTES_OF_A_DAY)
     return Part(Speed(pages, body_bytes), begin, end, frozenset(days) or EVERY_DAY)
 
@@ -180,7 +180,7 @@ def _times(found: re.Match[str], where: str, text: str) -> tuple[int, int]:
     hour, minute, end_hour, end_minute = map(int, found.groups())
     begin, end = 60 * hour + minute, 60 * end_hour + end_minute
     if max(minute, end_minute) > 59 or max(begin, end) > _MINUTES_OF_A_DAY or begin in (end, _MINUTES_OF_A_DAY):
-        raise _refusal(where, text, f"{found[0]!r} is no time of a day")
+        raise _refusal(where, text, f"{found[0]!r} is not a valid time of day")
     return begin, end
 
 

@@ -1,8 +1,8 @@
-"""The starts that a node was granted and has not used: decisions only; clock and grants are the caller's.
+"""The permits that a node was granted and has not used: decisions only; the caller provides clock and grants.
 
-The crawl's speed is kept in Redis, where every node gets start times ahead (`grant_starts.lua`). A fetch may start
-when the time of the oldest permit has come. A permit that was not used in time goes back, so that another node, or a
-later fetch, has it.
+Redis keeps the crawl's speed and grants every node start times in advance (`grant_starts.lua`). A fetch may start when
+the time of the oldest permit has come. A permit not used in time is returned, so that another node or a later fetch can
+have it.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.speed_plan import Speed
 
 HORIZON_MS = 500
-"""Permits are granted for at most so long ahead: what a change of the speed leaves over is used up by then."""
+"""How far ahead permits are granted; after a change of the speed, leftovers are used up within this time."""
 
 ASK_MS = 200
-"""Between two askings of a node that wants starts."""
+"""Interval between two requests of a node that wants starts."""
 
 KEPT_MS = 500
-"""What a node could not use for so long goes back."""
+"""A permit unused for this long is returned."""
 
 BODY_BYTES_FIRST = 20_000
-"""What a page is thought to weigh before any came."""
+"""Assumed size of a page before any has arrived."""
 
-_WEIGHT = 0.05  # of the latest page in the mean: that of the last twenty
+_WEIGHT = 0.05  # of the latest page in the mean; it covers about the last twenty
 
 
 class StartPermits:
-    """One node's share of the crawl's speed, as it comes.
+    """One node's share of the crawl's speed, as it is granted.
 
     Attributes:
         speed: of the whole crawl, now.
-        body_bytes: mean weight of a fetch, which each start is charged with.
+        body_bytes: mean size of a fetch, which each start is charged with.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class StartPermits:
         return f"<StartPermits {self.speed} unused={len(self._starts)}>"
 
     def set_speed(self, speed: Speed) -> bool:
-        """Go by another speed from now on; whether it is another. Permits of the old one are void."""
+        """Adopt a speed and return whether it differs. Permits for the old speed become void."""
         if speed == self.speed:
             return False
         self.speed = speed
@@ -68,34 +68,34 @@ class StartPermits:
         return not self.speed.is_limited or (bool(self._starts) and self._starts[0] <= now_ms)
 
     def use(self) -> None:
-        """A fetch starts."""
+        """Use a permit, because a fetch starts."""
         if self._starts:
             self._starts.popleft()
 
     def owe(self) -> None:
-        """A fetch starts that cannot wait: the next permit pays for it."""
+        """Record a fetch that starts without waiting for a permit. The next permit pays for it."""
         if self._starts:
             self._starts.pop()
         else:
             self._owed += 1
 
     def wait_ms(self, now_ms: float) -> float | None:
-        """How long until a fetch may start; None when no permit is here."""
+        """Return how long until a fetch may start; None if there is no permit."""
         return max(0.0, self._starts[0] - now_ms) if self._starts else None
 
     def grant(self, first_ms: float, step_ms: float, count: int) -> None:
-        """Take permits, on the caller's clock."""
+        """Add permits; times are on the caller's clock."""
         paid = min(self._owed, count)
         self._owed -= paid
         self._starts.extend(first_ms + step_ms * at for at in range(paid, count))
 
     def note_ended(self, body_bytes: int) -> None:
-        """A fetch brought so many bytes: what they are more than it was charged with is charged now."""
+        """Record the size of a fetch, and charge the difference from what its start was charged with."""
         self._debt_bytes += body_bytes - self.body_bytes
         self.body_bytes = max(1.0, (1 - _WEIGHT) * self.body_bytes + _WEIGHT * body_bytes)
 
     def wanted(self, now_ms: float, ready: int) -> int:
-        """How many permits to ask for, with so many fetches ready; what is too old is put aside to go back."""
+        """Return how many permits to request for `ready` fetches. Permits that are too old are set aside to return."""
         while self._starts and self._starts[0] < now_ms - KEPT_MS:
             self._starts.popleft()
             self._given_back += 1
@@ -105,26 +105,26 @@ class StartPermits:
         return max(0, min(ready + self._owed, most) - len(self._starts))
 
     def take_given_back(self) -> int:
-        """Permits that go back; the caller sees to it."""
+        """Return how many permits the caller must give back, once."""
         given_back, self._given_back = self._given_back, 0
         return given_back
 
     def take_debt_bytes(self) -> float:
-        """Bytes to charge besides those of starts; negative when fetches brought less."""
+        """Return, once, the bytes to charge besides those of starts; negative if fetches were smaller."""
         debt, self._debt_bytes = self._debt_bytes, 0.0
         return debt
 
     @property
     def page_ms(self) -> float:
-        """Milliseconds of the crawl's time that a start takes, by pages a second; 0 without such a limit."""
+        """How many milliseconds of the crawl's time a start takes, by pages a second; 0 without such a limit."""
         return 1000 / self.speed.pages
 
     @property
     def bytes_ms(self) -> float:
-        """The same by bytes a second."""
+        """The same, by bytes a second."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property
     def step_ms(self) -> float:
-        """Between two starts of the whole crawl; never 0."""
+        """Time between two starts of the whole crawl; never 0."""
         return max(self.page_ms, self.bytes_ms, 1e-6)

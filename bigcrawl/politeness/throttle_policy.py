@@ -1,4 +1,4 @@
-"""TODO."""
+"""How long hosts and servers rest between fetches: delays, their scaling by budget, and back-off. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 def scaled_delay_ms(delay_ms: int, delay_min_ms: int, budget: float, base: int) -> int:
-    """Return a delay scaled down as a budget grows, so that a larger budget takes no longer to use up.
+    """Return a delay that shrinks as a budget grows, so that a larger budget takes no longer to use up.
 
-    For a host's delay, `budget` is that of its PLD; for a server's gap, the mean of those of the hosts on it. It
-    replaces the operator's own delay only: what robots.txt or a back-off ask for is compared with it afterwards.
+    For a host's delay, `budget` is that of its PLD; for a server's gap, the mean of those of its hosts. Only the
+    operator's own delay is scaled: what robots.txt or a back-off demands is compared with the result.
 
     Args:
         delay_ms: for the base budget and below.
-        delay_min_ms: the floor; `delay_ms` or more turn scaling off.
+        delay_min_ms: the floor; `delay_ms` or more disables scaling.
         budget: URLs a turn; 0 counts as the base.
         base: URLs a turn that `delay_ms` is meant for, at least 1.
 
     Returns:
-        `delay_min_ms` <= delay <= `delay_ms` wherever the floor is the lower one; rounded up. While above the floor,
-        budget x delay = base x `delay_ms`: whatever its budget, a host is done with it in the same time, and its
-        URLs leave memory as fast as they enter it. At the floor they do not, and what does not fit waits on disk.
+        `delay_min_ms` <= delay <= `delay_ms` if the floor is the lower one; rounded up. Above the floor,
+        budget x delay = base x `delay_ms`: every host uses up its budget in the same time, and its URLs leave memory as
+        fast as they enter it. At the floor they do not, and URLs beyond the room wait on disk.
 
     Source: IRLbot §6.1.
     """
@@ -38,13 +38,13 @@ def scaled_delay_ms(delay_ms: int, delay_min_ms: int, budget: float, base: int) 
 
 
 BACKOFF_FIRST_MS = 60_000
-"""The first wait after a failure: long enough for a restart of the server."""
+"""The first wait after a failure; long enough for a server's restart."""
 
 BACKOFF_LONGEST_MS = 3_600_000
-"""Doubling stops at an hour: a host that is back is noticed the same day, often the same hour."""
+"""Doubling stops at an hour, so that a host that is back is noticed the same day, often the same hour."""
 
 SLOW_FACTOR = 10
-"""As Mercator's: a host whose every answer takes a minute has a fetch slot for less than a ninth of the time."""
+"""As in Mercator: a host that takes a minute for every answer holds a fetch slot for less than a ninth of the time."""
 
 SLOW_LONGEST_MS = 600_000
 """One large file over a slow line must not keep a host away for hours."""
@@ -52,32 +52,32 @@ SLOW_LONGEST_MS = 600_000
 
 @dataclass(frozen=True, slots=True)
 class DelayPolicy:
-    """What the operator set; the settings have the same in seconds."""
+    """The operator's settings, converted from seconds."""
 
     minimum_ms: int = 1_000
     """No host is asked sooner than this after the end of its last fetch."""
 
     crawl_delay_cap_ms: int = 60_000
-    """The longest Crawl-delay that is obeyed: some ask for a day, which means "go away"."""
+    """The longest crawl delay that is obeyed; some sites ask for a day, which means "go away"."""
 
     download_factor: float = 0.0
-    """So many times its last download's duration a host rests; Mercator used 10, 0 turns it off."""
+    """A host rests for this many times its last download's duration; Mercator used 10, 0 disables it."""
 
     slow_after_ms: int = 0
-    """A download that takes longer is slow: its host rests `SLOW_FACTOR` times what it took beyond; 0 turns it off."""
+    """A longer download is slow: its host rests `SLOW_FACTOR` times the excess. 0 disables it."""
 
 
 def host_delay_ms(policy: DelayPolicy, *, crawl_delay_ms: int | None, download_ms: int, backoff_ms: int = 0) -> int:
     """Return how long a host rests between the end of a fetch and the start of its next one.
 
-    The largest of five wins: the set minimum, the host's Crawl-delay up to the cap, a multiple of the
-    last download's duration, one of what it took beyond a bound, and the current back-off.
+    The largest of five applies: the configured minimum, the host's crawl delay up to the cap, a multiple of the last
+    download's duration, a multiple of its excess over a bound, and the current back-off.
 
     Args:
         policy: the operator's settings.
-        crawl_delay_ms: what robots.txt asks for; None when it asks for nothing.
+        crawl_delay_ms: the crawl delay in robots.txt, or None.
         download_ms: how long the fetch that just ended took.
-        backoff_ms: what failures or Retry-After ask for; 0 when the host is well. Not capped here.
+        backoff_ms: what failures or Retry-After demand; 0 if the host is well. Not capped here.
     """
     asked_ms = min(crawl_delay_ms or 0, policy.crawl_delay_cap_ms)
     slow_ms = round(policy.download_factor * download_ms)
@@ -93,15 +93,15 @@ def retry_backoff_ms(
     first_ms: int = BACKOFF_FIRST_MS,
     longest_ms: int = BACKOFF_LONGEST_MS,
 ) -> int:
-    """Return the wait before the next attempt: doubled with each failure, up to a bound.
+    """Return the wait before the next attempt, which doubles with each failure up to a bound.
 
     Args:
         attempts: failures in a row so far; 0 and 1 both give the first wait.
-        jitter: from 0 to 1, drawn by the caller; it lengthens the wait by up to a half, so that what
-            failed together is not repeated together. The answer is at most 1.5 x `longest_ms`.
+        jitter: from 0 to 1, drawn by the caller; lengthens the wait by up to a half, so that what failed together is
+            not repeated together. The result is at most 1.5 x `longest_ms`.
         first_ms: the wait after the first failure.
         longest_ms: where doubling stops.
     """
-    # 40 doublings of a millisecond are 34 years: the shift needs a bound, the number of failures has none.
+    # 40 doublings of a millisecond are 34 years. The number of failures is unbounded, so the shift needs a bound.
     waited_ms = min(first_ms << min(max(attempts - 1, 0), 40), longest_ms)
     return waited_ms + round(waited_ms * jitter / 2)

@@ -1,11 +1,14 @@
 """The scripts' texts as Redis has them, and the command that runs calls of one.
 
-A script is loaded in a form that takes several calls at once: one EVALSHA for all calls of a round trip to it.
+A script is loaded in a form that takes several calls at once: one EVALSHA for all calls of a round trip to it. What
+several scripts do alike is a function in `lua/prelude/`, in a file of its name. A script's header names those that it
+uses, and their texts are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,7 +18,7 @@ import msgpack
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bigcrawl.redisdb.scripts import Call, Value
+    from bigcrawl.redisdb.scripts.call import Call, Value
 
 GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
 """Scripts that make a crawl larger in Redis; no other does. A server at maxmemory refuses these, and lets the others go
@@ -27,7 +30,7 @@ write at maxmemory comes after a write that needs no memory; from there the serv
 
 _STRINGS: Final = frozenset((str, bytes))
 _MAY_GO_ON_AT_MAXMEMORY: Final = "#!lua flags=allow-oom\n"
-_FOR_MANY: Final = """local function script(KEYS, ARGV)
+_FOR_MANY: Final = """<preludes>local function script(KEYS, ARGV)
 <script>
 end
 local replies = {}
@@ -54,7 +57,14 @@ def names() -> tuple[str, ...]:
 @cache
 def source(name: str) -> str:
     """The text of a script."""
-    return files("bigcrawl.redisdb").joinpath("lua", f"{name}.lua").read_text("utf-8")
+    return _read(f"{name}.lua")
+
+
+@cache
+def preludes(name: str) -> tuple[str, ...]:
+    """The functions in `lua/prelude/` that a script uses, as its header says."""
+    line = re.search(r"^-- Uses: (.+)$", source(name), re.MULTILINE)
+    return tuple(re.findall(r"prelude/(\w+)", line[1])) if line else ()
 
 
 @cache
@@ -65,7 +75,8 @@ def source_for_many(name: str) -> str:
     The reply has one of each call, an error reply where one failed. A command costs Redis and its client more than what
     it does: half of 35 us for the server alone. Of what is left, words one by one cost three times what they do packed.
     """
-    text = _FOR_MANY.replace("<script>", source(name))
+    before = "".join(_read("prelude", f"{prelude}.lua") for prelude in preludes(name))
+    text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))
     return text if name in GROWING | LOOKING else _MAY_GO_ON_AT_MAXMEMORY + text
 
 
@@ -78,7 +89,11 @@ def digest(name: str) -> str:
 @cache
 def is_timed(name: str) -> bool:
     """Whether a script wants to know the time of the crawls."""
-    return "ARGV[1] now_ms (0" in source(name)
+    return "now_ms" in preludes(name)
+
+
+def _read(*path: str) -> str:
+    return files("bigcrawl.redisdb").joinpath("lua", *path).read_text("utf-8")
 
 
 class Command(NamedTuple):

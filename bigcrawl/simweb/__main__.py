@@ -1,4 +1,4 @@
-"""The command line of the simulated web: serve it, list its seeds, check a crawl of it, explain it."""
+"""Command line of the simulated web: serve it, list its seeds, check a crawl of it, explain its URLs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bigcrawl.simweb.model.state import SavedWeb, load, path_in, save
 from bigcrawl.simweb.model.uniform import UniformWeb
 from bigcrawl.simweb.serve.access_log import read_exchanges
 from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from bigcrawl.simweb.model.web import Web
     from bigcrawl.simweb.serve.running import Ports
 
-# Sized so that a crawl with a host delay of 0.25 s, all hosts at once, ends in less than a minute: a host has
-# about 65 URLs with its redirects and errors, and the slowest Crawl-delay is 0.8 s.
+# With a host delay of 0.25 s, all hosts at once, a crawl of this size ends in less than a minute: a host has about 65
+# URLs with its redirects and errors, and the slowest crawl delay is 0.8 s.
 _DEFAULTS: Final = SavedWeb(seed=7, hosts=40, pages_per_host=40, agent="bigcrawl", port=0)
 _OPTIONS: Final = tuple(field.name for field in fields(SavedWeb))
 _UNIFORM_OPTIONS: Final = frozenset({"seed", "hosts", "port", "shape"})
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status.
 
     Returns:
-        0; 1 for a crawl with faults; 2 for what has to be put right first, said in one line.
+        0; 1 for a crawl with faults; 2 for an error to be fixed first, explained in one line.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_web(parser: argparse.ArgumentParser) -> None:
-    """The options that say which web."""
+    """Add the options that define the web."""
     add = parser.add_argument
     add("--seed", type=int, help="which web; default 7")
     add("--hosts", type=int, help="default 40")
@@ -97,7 +97,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     add("--dns", metavar="ADDRESS:PORT", help="resolve the hosts' names there; port 0: any free one")
     add("--dns-ttl", type=int, default=300, metavar="S", help="for how long an answer may be kept; default 300")
     add("--dns-log", type=Path, metavar="FILE", help="appends a line for each look-up")
-    # Without a PID, a parent that is gone before the first look goes unnoticed.
+    # Without a PID, a parent that ends before the first check goes unnoticed.
     parent = "end when the parent process does; give its PID when it may be short-lived"
     add("--with-parent", type=int, nargs="?", const=_ANY_PARENT, metavar="PID", help=parent)
 
@@ -134,7 +134,7 @@ def _serve(options: argparse.Namespace) -> int:
         saved = replace(saved, port=sockets[0].getsockname()[1])
         if options.state and saved != kept:
             save(options.state, saved)
-        serve_until_told(web, sockets, serving, lambda ports: _tell(web, ports))
+        serve_until_signal(web, sockets, serving, lambda ports: _tell(web, ports))
     return 0
 
 
@@ -163,7 +163,7 @@ def _endpoint(text: str) -> tuple[str, int]:
 
 
 def _chosen(options: argparse.Namespace, kept: SavedWeb | None) -> SavedWeb:
-    """What the options ask for; a kept web is the same for ever, so asking for another is an error."""
+    """Return the web that the options define. A kept web never changes, so options that contradict it are an error."""
     asked = {name: getattr(options, name) for name in _OPTIONS if getattr(options, name) is not None}
     if "features" in asked:
         asked["features"] = ",".join(sorted(features_named(asked["features"].split(",")))) or "plain"

@@ -1,4 +1,4 @@
-"""What a simulated web may have, for tests of your own: `ALL`, and how hosts are called, `Naming`."""
+"""Public names for your own tests: the features of a simulated web, `ALL`, and how its hosts are named, `Naming`."""
 
 from __future__ import annotations
 

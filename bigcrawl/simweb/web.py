@@ -1,4 +1,4 @@
-"""The simulated web, for tests of your own: `Web`."""
+"""Public name for your own tests: the simulated web, `Web`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
 """The canonical URL: the string that is fetched, and from which key, host and PLD are computed.
 
-It is the WHATWG serialisation without its fragment, with the order of the query kept, for http and
-https only. It is therefore ASCII, its host is lower-case (an A-label, or an IP literal in its shortest
-form: `0x7f.1` is `127.0.0.1`), it always has a path, and a default port is never written.
+It is the WHATWG serialisation of an http or https URL without its fragment; the order of the query is kept. It is
+therefore ASCII. Its host is lower-case (an A-label, or an IP literal in its shortest form: `0x7f.1` is `127.0.0.1`). It
+always has a path and never has a default port.
 
-Kept as written, because the string is what will be sent: user and password, the case of percent
-escapes, an empty query (`/a?`), doubled slashes, and the dot that ends an absolute DNS name
-(`example.com.`). The last two give further URLs of the same host: `host_of` leaves that dot out, so
-that both spellings share one queue and one delay.
+Some parts are kept as written, because the string is what will be sent: user and password, the case of percent escapes,
+an empty query (`/a?`), doubled slashes, and the dot that ends an absolute DNS name (`example.com.`). The last two give
+further URLs of the same host: `host_of` drops that dot, so that both spellings share one queue and one delay.
 
-Changing anything here changes keys of crawls that exist: raise CANONICAL_VERSION with it.
+Changes here change the keys of existing crawls: raise CANONICAL_VERSION with them.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 CANONICAL_VERSION = 1
-"""Stands in the crawl record; a node whose version differs does not start."""
+"""Part of the crawl record; a node with another version does not start."""
 
 URL_MAX_BYTES = 8_192
-"""What common servers accept as a request line; longer ones are almost always traps."""
+"""What common servers accept as a request line; longer URLs are almost always traps."""
 
 _WEB = ("http://", "https://")
 
@@ -44,24 +43,23 @@ _WHY = {
 _HAS_WEB_SCHEME = re.compile(r"[\x00-\x20]*https?:", re.IGNORECASE).match
 _HAS_NO_HOST = re.compile(r"[\x00-\x20]*https?:[/\\]*+(?:[^/\\?#]*@)?(?::\d*)?(?:[/\\?#\s]|$)", re.IGNORECASE).match
 
-# References that every WHATWG parser leaves as they are: no dot segments but at the start, nothing that needs
-# an escape. Joining those is putting two strings together; most of the time of a page's links went into the
-# general parser otherwise. A segment may not begin with a % either: %2e is a dot. Repetitions are possessive,
-# so that what does not match is given up at once.
+# References that every WHATWG parser leaves unchanged: dot segments only at the start, nothing that needs an escape.
+# They can be joined as strings, which saves most of the time that the general parser takes for a page's links. A
+# segment may not begin with % either: %2e is a dot. Repetitions are possessive, so that a mismatch fails at once.
 _SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@:-]*+"
 _FIRST_SEGMENT = r"[A-Za-z0-9_~!$&'()*+,;=@-][A-Za-z0-9_.~!$%&'()*+,;=@-]*+"  # a colon would end a scheme
 _QUERY = r"\?[A-Za-z0-9_.~!$&()*+,;=:@/?%\[\]|-]*+"
 _FROM_ROOT = rf"/(?:{_SEGMENT}/?+)*+(?:{_QUERY})?+"
 _FROM_DIRECTORY = rf"{_FIRST_SEGMENT}(?:/(?:{_SEGMENT}/?+)*+)?+(?:{_QUERY})?+"
-# No name that DNS knows is longer than 253 characters; most that are remembered should be short.
+# DNS knows no name longer than 253 characters. The limit is lower because most names in the cache should be short.
 _ORIGIN = r"(?:[hH][tT][tT][pP][sS]?+:)?+//[A-Za-z0-9.:-]{1,100}+"
 _match_plain = re.compile(
     rf"(?:({_FROM_ROOT})|({_ORIGIN})({_FROM_ROOT})?+|({_FROM_DIRECTORY})"
     rf"|((?:\.\.?+/)++)((?:{_FROM_DIRECTORY}|{_QUERY})?+)|({_QUERY}))(?:#[\s\S]*+)?+"
 ).fullmatch
-# The groups of that pattern, by the last one that took part in a match.
+# Groups of that pattern, by the last one that took part in a match.
 _ROOT, _ORIGIN_ALONE, _ORIGIN_PATH, _DIRECTORY, _DOTS_PATH = 1, 2, 3, 4, 6
-# To put a label into ASCII takes a time that grows with its square; names and labels that DNS cannot know are not.
+# Converting a label to ASCII takes quadratic time, so names and labels too long for DNS are not converted.
 _HOST_MAX, _LABEL_MAX = 253, 63
 _find_host = re.compile(r"(?:[hH][tT][tT][pP][sS]?+:[/\\]*+|[/\\]{2,}+)([^/\\?#]*+)").match
 _labels_of = re.compile("[.\u3002\uff0e\uff61]").split
@@ -71,11 +69,11 @@ _ORIGINS_REMEMBERED = 1 << 16
 
 
 class UrlError(BigcrawlError, ValueError):
-    """A string is no URL that can be crawled; `reason` is scheme, syntax, empty-host or too-long."""
+    """A string is not a URL that can be crawled. `reason` is scheme, syntax, empty-host or too-long."""
 
     def __init__(self, url: str, reason: str) -> None:
         shown = url if len(url) <= 200 else f"{url[:200]}... ({len(url)} characters)"
-        super().__init__(f"{shown!r} is no URL to crawl: {_WHY[reason]}")
+        super().__init__(f"{shown!r} cannot be crawled: {_WHY[reason]}")
         self.url = url
         self.reason = reason
 
@@ -84,14 +82,14 @@ def canonicalize(url: str, url_max_bytes: int = URL_MAX_BYTES) -> str:
     """Return the canonical form of an absolute URL; idempotent.
 
     Args:
-        url: any string; white space around it, and tabs and line ends in it, do not count.
+        url: any string. Surrounding white space, and tabs and line ends inside, are ignored.
         url_max_bytes: the longest canonical URL that is accepted.
 
     Raises:
         UrlError: with reason `scheme`, `syntax`, `empty-host` or `too-long`.
     """
     try:
-        # Joined with nothing a URL is itself without its fragment: one call for both.
+        # Joining with an empty reference parses the URL and drops its fragment in one call.
         canonical = ada_url.join_url(url, "")
     except ValueError:
         raise UrlError(url, _refused_because(url)) from None
@@ -109,10 +107,10 @@ def _refused_because(url: str) -> str:
 
 
 def join(base: str, reference: str) -> str | None:
-    """Return the canonical URL that a reference on the page `base` means, or None if there is none.
+    """Return the canonical URL of a reference on the page `base`, or None if it cannot be crawled.
 
-    None stands for all that cannot be crawled: other schemes, hosts that cannot be read. The length is
-    not looked at: whoever accepts URLs compares `len(url)` with the setting, and counts.
+    None covers other schemes and hosts that cannot be read. The length is not checked: the caller compares `len(url)`
+    with the setting, and counts.
 
     Cost: one call into ada, 2 µs. For many references of one page use `Joiner`.
     """
@@ -129,7 +127,7 @@ def join(base: str, reference: str) -> str | None:
 
 @dataclass(slots=True)
 class Room:
-    """How many bytes there may be of a page's URLs, together and of one; what was left out for it is counted."""
+    """How many bytes a page's URLs may have, together and each. Counts what was left out."""
 
     url_bytes_max: int = URL_MAX_BYTES
     bytes_left: int = 1 << 62
@@ -138,19 +136,19 @@ class Room:
 
 
 class Joiner:
-    """Joins the references of one page with its base URL; the same answers as `join`, sooner.
+    """Joins the references of one page with its base URL; gives the same results as `join`, but faster.
 
-    Cost: 0.4 µs for a plain path such as `/a/b.html?c=d`, 0.7 to 1.3 with a host, `../` or blanks before it,
-    else that of `join`.
+    Cost: 0.4 µs for a plain path such as `/a/b.html?c=d`, 0.7 to 1.3 µs if a host, `../` or blanks precede it,
+    otherwise that of `join`.
     """
 
     __slots__ = ("_base", "_directory", "_origin", "_path")
 
     def __init__(self, base: str) -> None:
-        """Take the base URL, canonical or not.
+        """Set the base URL, canonical or not.
 
         Raises:
-            UrlError: the base is no http or https URL.
+            UrlError: the base is not an http or https URL.
         """
         self._base = canonicalize(base, url_max_bytes=max(len(base) * 12, URL_MAX_BYTES))
         self._origin = self._base[: self._base.index("/", 8)]
@@ -168,13 +166,13 @@ class Joiner:
     def join_all(
         self, references: Iterable[str], respell: Callable[[str], str | None], room: Room | None = None
     ) -> list[str]:
-        """Return the canonical URLs of many references, in order, each once; those that are none are left out.
+        """Return the canonical URLs of many references, in order and without repeats, skipping invalid ones.
 
         Args:
-            references: as they stand on the page.
-            respell: called with a reference that is not plain (one with blanks around it or non-ASCII
-                characters, say): returns what is to be joined in its place, or None to leave it out.
-            room: for the URLs, counted there.
+            references: as written on the page.
+            respell: called with a reference that is not plain, for instance with blanks around it or non-ASCII
+                characters. Returns what to join in its place, or None to skip it.
+            room: for the URLs; counts what is left out.
         """
         room = room or Room()
         longest, room_left = room.url_bytes_max, room.bytes_left
@@ -202,18 +200,18 @@ class Joiner:
     def _other(
         self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], longest: int
     ) -> str | None:
-        """The URL of a reference from elsewhere than the root; nothing is joined that can only be too long."""
+        """Return the URL of a reference that does not start at the root. Skips joining what can only be too long."""
         if plain is not None and len(reference) <= longest and len(self._base) <= longest:
             return self._put_together(plain) or join(self._base, reference)
         spelled = reference if plain is not None else respell(reference)
         if spelled is None or len(spelled) > longest:
             return spelled
         if len(self._base) > longest:
-            return self._base  # as long as it would be, or nearly
+            return self._base  # the result would be about as long
         return None if _is_no_name(spelled) else self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
-        """The URL of a plain reference; None when its host must be asked for from the parser."""
+        """Return the URL of a plain reference, or None if the parser must read its host."""
         kind = plain.lastindex
         if kind == _ROOT:
             return self._origin + plain[_ROOT]
@@ -228,7 +226,7 @@ class Joiner:
         return self._path + plain[kind or 0]
 
     def _above(self, levels: int) -> str:
-        """The directory that many levels up; there is nothing above the root."""
+        """Return the directory that many levels up, at most the root."""
         directory, root_bytes = self._directory, len(self._origin) + 1
         for _ in range(levels):
             if len(directory) == root_bytes:
@@ -238,7 +236,7 @@ class Joiner:
 
 
 def _is_no_name(reference: str) -> bool:
-    """Whether a reference has a host that no name can be, and that would cost something to be read."""
+    """Whether a reference has a host that cannot be a name and would be costly to parse."""
     found = _find_host(_without_breaks("", reference).lstrip(_STRIPPED))
     if found is None or len(found[1]) <= _LABEL_MAX:
         return False
@@ -248,7 +246,7 @@ def _is_no_name(reference: str) -> bool:
 
 @lru_cache(_ORIGINS_REMEMBERED)
 def _canonical_origin(written: str) -> str | None:
-    """Scheme, host and port as they stand in a canonical URL; None when there is no such host."""
+    """Return scheme, host and port as in a canonical URL, or None if the host is invalid."""
     try:
         return canonicalize(written)[:-1]
     except UrlError:
@@ -258,8 +256,8 @@ def _canonical_origin(written: str) -> str | None:
 def host_of(canonical: str) -> str:
     """Return the host of a canonical URL: the unit of queue and delay.
 
-    An IPv6 literal comes without its brackets; user, password and port are left out, and so is the one
-    dot that may end a DNS name.
+    An IPv6 literal has no brackets. User, password and port are left out, and so is the single dot that may end a DNS
+    name.
     """
     host = _host_and_port(canonical)
     if host[0] == "[":
@@ -271,8 +269,9 @@ def host_of(canonical: str) -> str:
 def authority_of(canonical: str) -> str:
     """Return scheme, host and port of a canonical URL: the unit of robots rules.
 
-    `https://example.com`, `http://[::1]:8080`: the port only where it is not the scheme's own, neither
-    user nor password, no slash at the end. A dot that ends the name stays: this is who will be asked.
+    For example `https://example.com` or `http://[::1]:8080`: with the port only if it is not the scheme's default,
+    without user and password, and without a final slash. A dot that ends the name stays, since this is the server that
+    will be asked.
     """
     return canonical[: canonical.index("/")] + "//" + _host_and_port(canonical)
 
@@ -280,5 +279,5 @@ def authority_of(canonical: str) -> str:
 def _host_and_port(canonical: str) -> str:
     start = 7 if canonical[4] == ":" else 8
     netloc = canonical[start : canonical.index("/", start)]
-    # An @ of the user's or the password's own is escaped in a canonical URL.
+    # In a canonical URL, an @ inside user or password is escaped.
     return netloc.rpartition("@")[2] if "@" in netloc else netloc

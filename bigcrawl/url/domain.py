@@ -1,8 +1,8 @@
-"""From a host to its pay-level domain (PLD): the name somebody paid a registry for.
+"""Maps a host to its pay-level domain (PLD): the name somebody paid a registry for.
 
-The public-suffix list decides it, so it decides which partition a URL belongs to: every node of a crawl
-must use the same copy. `PublicSuffixes.text` is that copy as the crawl record keeps it; a node that
-joins makes its own from it with `from_text`. Nothing here opens a connection or leaves a file behind.
+The PLD decides which partition a URL belongs to, and the public-suffix list decides the PLD, so every node of a crawl
+must use the same copy of the list. The crawl record keeps that copy as `PublicSuffixes.text`, and a node that joins
+builds its own from it with `from_text`. Nothing here opens a connection or leaves a file behind.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from requests.adapters import BaseAdapter
 from bigcrawl.exceptions import ConfigError
 
 HOSTS_CACHED_MAX = 100_000
-"""Hosts whose PLD is remembered: about 20 MB; a look-up is 0.1 µs then, and 4 µs otherwise."""
+"""Hosts whose PLDs are cached: about 20 MB. A look-up then takes 0.1 µs, otherwise 4 µs."""
 
-# The line that separates the registries' suffixes from those of companies (github.io) in the list.
+# The line in the list that separates the registries' suffixes from those of companies (github.io).
 _PRIVATE_PART = "// ===BEGIN PRIVATE DOMAINS==="
 
 
 class PublicSuffixes:
-    """One copy of the public-suffix list, and the PLDs it gives."""
+    """A copy of the public-suffix list, and the PLDs it defines."""
 
     def __init__(self, text: bytes, extract: tldextract.TLDExtract, hosts_cached_max: int) -> None:
         self.text = text
-        """The list, one suffix a line, sorted: equal lists are equal bytes. About 130 KB, 42 packed."""
+        """The list, one suffix a line, sorted, so that equal lists have equal bytes. About 130 KB, 42 packed."""
         self._extract = extract
         self._cached = lru_cache(hosts_cached_max)(self._look_up)
 
@@ -38,11 +38,11 @@ class PublicSuffixes:
 
     @classmethod
     def bundled(cls, *, private: bool = False, hosts_cached_max: int = HOSTS_CACHED_MAX) -> Self:
-        """Return the list that came with the installed tldextract.
+        """Return the list of the installed tldextract.
 
         Args:
             private: whether suffixes of companies count too, so that each github.io site is a PLD.
-            hosts_cached_max: how many hosts' PLDs to remember.
+            hosts_cached_max: how many hosts' PLDs to cache.
         """
         return cls.from_text(_bundled_text(), private=private, hosts_cached_max=hosts_cached_max)
 
@@ -51,22 +51,21 @@ class PublicSuffixes:
         """Return a list made from the text of another one, or from a file of publicsuffix.org.
 
         Raises:
-            ConfigError: the text holds no suffixes.
+            ConfigError: the text contains no suffixes.
         """
         return cls(text, _parsed(text, private=private), hosts_cached_max)
 
     def pld(self, host: str) -> str:
-        """Return the PLD of a host as `host_of` gives it, in the same spelling.
+        """Return the PLD of a host, in the spelling that `host_of` returns.
 
-        IP literals and single labels are their own PLD, and so is a host that is a public suffix
-        itself. A suffix that the list does not have counts as one label, which is the list's own rule:
-        `a.b.internal` belongs to `b.internal`.
+        IP literals, single labels and public suffixes are their own PLD. A suffix missing from the list counts as one
+        label, which is the list's own rule: `a.b.internal` belongs to `b.internal`.
         """
         return self._cached(host)
 
     def _look_up(self, host: str) -> str:
         if ":" in host or "." not in host or host.rpartition(".")[2].isdigit():
-            return host  # in a canonical URL a last label of digits only occurs in IPv4 literals
+            return host  # in a canonical URL, only IPv4 literals have a last label of digits
         found = self._extract.extract_str(host)
         if found.suffix:
             return found.top_domain_under_public_suffix or host
@@ -74,7 +73,7 @@ class PublicSuffixes:
 
 
 class _TextAdapter(BaseAdapter):
-    """Hands a list that is in memory to tldextract, which only reads from URLs.
+    """Passes a list in memory to tldextract, which only reads from URLs.
 
     From a file it would guess the encoding, and nodes must not depend on a guess.
     """
@@ -94,7 +93,7 @@ class _TextAdapter(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; there is nothing to close."""
 
 
 @cache
@@ -106,15 +105,15 @@ def _bundled_text() -> bytes:
 
 @lru_cache(2)
 def _parsed(text: bytes, *, private: bool) -> tldextract.TLDExtract:
-    """Parse a list; the crawls of a process mostly share one."""
+    """Parse a list. The crawls of a process usually share one."""
     extract = _extractor(private=private, url=_TextAdapter.URL)
     with requests.Session() as session:
         session.trust_env = False
         session.mount(_TextAdapter.URL, _TextAdapter(text))
         try:
-            extract.extract_str("com", session=session)  # the first call is the one that loads
+            extract.extract_str("com", session=session)  # the first call loads the list
         except ValueError:
-            raise ConfigError(f"a public-suffix list of {len(text)} bytes holds no suffix") from None
+            raise ConfigError(f"a public-suffix list of {len(text)} bytes contains no suffix") from None
     return extract
 
 

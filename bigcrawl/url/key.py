@@ -1,8 +1,8 @@
-"""Keys: what URLSeen, the front queues and the partitions know of a URL.
+"""Keys: 64-bit hashes by which URLSeen, the front queues and the partitions identify URLs.
 
-A crawl makes its keys with a secret of its own (`Keys`). Whoever knows how a key is made can write a URL that has the
-key of somebody else's, which then counts as seen, or a domain that has another one's budget. Secret and functions are
-part of the crawl's record: keys on disk were made with them.
+Each crawl makes its keys with a secret of its own (`Keys`). Without one, anybody who knows the hash could construct a
+URL with the key of another URL, which then counts as seen, or a domain that shares another's budget. Secret and hash
+are part of the crawl record, because keys on disk were made with them.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     KeyArray = npt.NDArray[np.uint64]
 
 UrlKey = NewType("UrlKey", int)
-"""64 bits, unsigned. Of 37 crawls of 10^9 URLs each, one is to be expected in which two URLs share a key."""
+"""64 bits, unsigned. In 37 crawls of 10^9 URLs each, expect one pair of URLs with the same key."""
 
 PldKey = NewType("PldKey", int)
-"""64 bits, unsigned: of a pay-level domain."""
+"""64 bits, unsigned: the key of a pay-level domain."""
 
 HASH_SEED: Final = 0x0B16C4A3
-"""Of MurmurHash3, in crawls without a secret. Any constant would do."""
+"""Seed of MurmurHash3 in crawls without a secret. Any constant would do."""
 
 SECRET_BYTES: Final = 16
 
-PLDS_CACHED: Final = 1 << 15  # domains whose keys are remembered: some 5 MB
+PLDS_CACHED: Final = 1 << 15  # domains whose keys are cached: some 5 MB
 
 _KEY_BYTES: Final = 8
 _MASK: Final = (1 << 64) - 1
 
-# Python hashes text with SipHash under a random key of the process, unless PYTHONHASHSEED takes that away.
+# Python hashes text with SipHash under a random key of the process, unless PYTHONHASHSEED disables that.
 _HASHES_ARE_SECRET: Final = bool(sys.flags.hash_randomization) and sys.hash_info.algorithm.startswith("siphash")
 
 
@@ -49,10 +49,10 @@ class Keys:
     """
 
     def __init__(self, secret: bytes) -> None:
-        """Take the crawl's secret; crawls begun before there were any have an empty one, and keys that anybody knows.
+        """Set the crawl's secret. It is empty in crawls begun before secrets existed; their keys are public.
 
-        The hash is BLAKE2b, 64 bits of it, over secret and text. It has no length extension, so that this is a keyed
-        hash, in one call of its compression function where its own key would take two.
+        The hash is 64 bits of BLAKE2b over secret and text. BLAKE2b has no length extension, so this is a keyed hash.
+        It takes one call of the compression function, where BLAKE2b's own key parameter would take two.
         """
         assert len(secret) in (0, SECRET_BYTES)
         self._hash: Callable[[bytes], bytes] = partial(_secret_hash, secret) if secret else _public_hash
@@ -60,21 +60,21 @@ class Keys:
         """The key of a pay-level domain, or of anything else that is counted like one."""
 
     def __repr__(self) -> str:
-        return f"<Keys {'public' if self._hash is _public_hash else 'secret'}>"  # and never the secret itself
+        return f"<Keys {'public' if self._hash is _public_hash else 'secret'}>"  # never show the secret itself
 
     def of_url(self, canonical: str) -> UrlKey:
         """Return the key of a canonical URL that is fetched by GET without a body."""
         return UrlKey(self.of_bytes(canonical.encode()))
 
     def of_urls(self, canonicals: Iterable[str]) -> KeyArray:
-        """Return the keys of many canonical URLs as `of_url` does, in order, in an array, for DRUM."""
+        """Return the keys of many canonical URLs as `of_url` does, in order, as an array for DRUM."""
         return np.frombuffer(b"".join(map(self._hash, map(str.encode, canonicals))), dtype="<u8")
 
     def of_request(self, canonical: str, method: str = "GET", body: bytes = b"", jar: bytes = b"") -> UrlKey:
-        """Return the key of a request: that of its URL for a GET without body and cookie jar, else one of its own.
+        """Return the key of a request. A GET without body and cookie jar has that of its URL, others have their own.
 
-        The method is compared without case. A space cannot occur in a method or a canonical URL, nor a
-        line end, so that no two different requests are hashed as the same bytes.
+        Methods are compared case-insensitively. Neither a method nor a canonical URL can contain a space or a line end,
+        so different requests never hash the same bytes.
         """
         method = method.upper()
         if method == "GET" and not body and not jar:
@@ -91,16 +91,16 @@ class Keys:
         return self.of_pld(pld) % partitions
 
     def marks_of(self, canonicals: Collection[str]) -> KeyArray:
-        """Return what tells URLs apart in the memory of this process, in order: no keys, nor the same anywhere else.
+        """Return marks that identify URLs in this process, in order. They are not keys and differ in every process.
 
-        Nobody outside can choose them either. Cost: 0.1 us a URL that has been in a dict.
+        Outsiders cannot choose them either. Cost: 0.1 us for a URL that has been in a dict.
         """
         if not _HASHES_ARE_SECRET:
             return self.of_urls(canonicals)
         return np.fromiter(map(hash, canonicals), np.int64, len(canonicals)).view(np.uint64)
 
     def mark_of(self, canonical: str) -> int:
-        """Return that of one URL."""
+        """Return the mark of one URL."""
         return hash(canonical) & _MASK if _HASHES_ARE_SECRET else self.of_url(canonical)
 
     def _of_pld(self, pld: str) -> PldKey:
@@ -116,4 +116,4 @@ def _public_hash(data: bytes) -> bytes:
 
 
 PUBLIC_KEYS: Final = Keys(b"")
-"""Those of crawls without a secret."""
+"""The keys of crawls without a secret."""

@@ -1,4 +1,4 @@
-"""Where a `<meta http-equiv="refresh" content="0; url=/next">` leads, read as browsers read it.
+"""Reads the target of a `<meta http-equiv="refresh" content="0; url=/next">`, as browsers do.
 
 Source: HTML standard, "shared declarative refresh steps".
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 
 _BLANK = r"[\t\n\f\r ]*+"
-# A number of seconds, of which nothing but its being there counts; then a ; or , or a blank must follow.
+# A number of seconds, whose value is ignored. It must be followed by a ; or , or a blank.
 _after_seconds = re.compile(rf"{_BLANK}(?:[0-9]|(?=\.))[0-9.]*+(?=[;,\t\n\f\r ]){_BLANK}[;,]?+{_BLANK}").match
 _after_url = re.compile(rf"[uU][rR][lL]{_BLANK}={_BLANK}").match
 
 
 def refresh_target(content: str) -> str:
-    """Return the reference in the `content` of a refresh, as it is written; empty when there is none.
+    """Return the reference in the `content` of a refresh, as written; empty if there is none.
 
-    `url=` may be missing, and so may the quotes around the reference or the second of them. However long the
-    delay, it is a link to another page.
+    `url=` may be missing, and so may the quotes around the reference, or the second one. Whatever the delay, the target
+    counts as a link to another page.
     """
     seconds = _after_seconds(content)
     if seconds is None:
@@ -27,6 +27,6 @@ def refresh_target(content: str) -> str:
     if url is not None:
         target = target[url.end() :]
     elif target[:1] in {"u", "U"}:
-        return target  # a relative reference that begins with this letter; no quotes are looked for
+        return target  # a relative reference that begins with this letter, and is not quoted
     quote = target[:1]
     return target[1:].partition(quote)[0] if quote in {"'", '"'} else target

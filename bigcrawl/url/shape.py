@@ -1,15 +1,15 @@
-"""What of a URL looks like one of a trap's: its shape alone, before anything is fetched.
+"""Marks URLs whose shape resembles those of a trap, before anything is fetched.
 
-One such URL says nothing: archives have dates, shops have parameters. Many of them among a domain's newest are what
-`budgets.traps` of the scheduler looks for. To add a kind: a name at the end of `KINDS`, never in between, because marks
-stand on disk; its rule in `Shapes.marks`; a field in the record of `bigcrawl.scheduler.budgets.traps`.
+A single such URL means nothing: archives have dates, shops have parameters. The scheduler's `budgets.traps` looks for
+many of them among a domain's newest URLs. To add a kind, append a name to `KINDS` (never in between, because marks are
+on disk), its rule to `Shapes.marks`, and a field to the record of `bigcrawl.scheduler.budgets.traps`.
 
     long         longer than a set number of bytes
-    repeats      a segment of the path that is there a set number of times: /a/b/a/b/a/b
-    deep         more segments of the path, or more hops from a start URL, than set
-    session      a session's id: ;jsessionid=, PHPSESSID=, /(S(...))/ and their like
+    repeats      a path segment that occurs a set number of times: /a/b/a/b/a/b
+    deep         more path segments, or more hops from a start URL, than set
+    session      a session id: ;jsessionid=, PHPSESSID=, /(S(...))/ and similar
     calendar     a page of a calendar: /calendar/2031-07, ?year=2031&month=7
-    parameters   a set number of parameters of the query, or more
+    parameters   at least a set number of query parameters
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KINDS: Final = ("long", "repeats", "deep", "session", "calendar", "parameters")
 LONG, REPEATS, DEEP, SESSION, CALENDAR, PARAMETERS = (1 << at for at in range(len(KINDS)))
 
-# A look for these spares most URLs the expressions below.
+# A quick check for these saves most URLs from the expressions below.
 _OF_SESSIONS: Final = ("sess", "sid", "cftoken", "zenid", "/(")
 _OF_CALENDARS: Final = ("alend", "genda", "event")
 _OF_MONTHS: Final = ("date", "month", "year", "week", "monat", "jahr", "mois", "annee")
@@ -38,7 +38,7 @@ _has_month = re.compile(
 
 
 class Shapes:
-    """Marks URLs, by the thresholds that are set."""
+    """Marks URLs according to the configured thresholds."""
 
     def __init__(self, config: TrapConfig) -> None:
         self._url_bytes = config.url_bytes
@@ -48,9 +48,9 @@ class Shapes:
         self._parameters = config.parameters
 
     def marks(self, url: str, depth: int = 0) -> int:
-        """Return the kinds a canonical URL is of: a bit each.
+        """Return the kinds of a canonical URL, one bit each.
 
-        Cost: 0.5 us; 1.1 us for a URL with a query or with three segments and more.
+        Cost: 0.5 us; 1.1 us for a URL with a query, or with three or more segments.
         """
         found = LONG if len(url) > self._url_bytes else 0
         if depth > self._hops:
@@ -87,5 +87,5 @@ def _holds(text: str, words: tuple[str, ...]) -> bool:
 
 
 def kinds_of(marks: int) -> list[str]:
-    """Return the names of the kinds that are marked."""
+    """Return the names of the marked kinds."""
     return [name for at, name in enumerate(KINDS) if marks >> at & 1]

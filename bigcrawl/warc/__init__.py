@@ -1,10 +1,10 @@
-"""Pages on disk as WARC/1.1 files, one gzip member a record.
+"""Stores pages on disk as WARC/1.1 files, with one gzip member a record.
 
-An exchange (one request and its response, as they went over the wire) passes three modules:
+An exchange (a request and its response, as sent over the wire) passes through three modules:
 
-1. `records` turns it into a response and a request record, and says what is kept exactly and what is not;
+1. `records` turns it into a response and a request record, and defines what is kept exactly;
 2. `segments` compresses them, appends them to a file that ends in ``.open``, and renames full files;
-3. `recovery` cuts the torn tail off ``.open`` files whose writer died, and checks any WARC.
+3. `recovery` cuts the torn tail off ``.open`` files whose writer died, and checks any WARC file.
 
 Life of a file, and what a crash leaves behind:
 
@@ -15,7 +15,6 @@ Life of a file, and what a crash leaves behind:
 | sealed | ``X.warc.gz`` | none | never changes again |
 | damaged rest | ``X.warc.gz.damaged`` | none | kept for the operator; a failing disk or power makes one |
 
-The lock decides, not the age of the file: several nodes may write into one directory. Whoever holds the
-lock checks that the name still means the file it has locked, because the name may have been sealed or
-removed between open and lock.
+The lock decides, not the age of the file, because several nodes may write into one directory. Whoever holds the lock
+checks that the name still refers to the locked file: it may have been sealed or removed between open and lock.
 """

@@ -1,8 +1,7 @@
-"""The form that WARC files give a SHA-1 digest: base 32 (RFC 4648 §6), 32 letters and digits for 20 bytes.
+"""Base 32 of SHA-1 digests, as WARC files have them: RFC 4648 §6, 32 letters and digits for 20 bytes.
 
-The standard library builds it letter by letter, and there are three digests a page. Here all groups of five
-bits move apart at once, as one large integer: halves move away from each other, then the halves of each half,
-until every group lies in a byte of its own.
+The standard library encodes letter by letter, and there are three digests a page. Here all groups of five bits move at
+once, as one large integer: halves move apart, then the halves of each half, until every group has a byte of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ _CODE_BYTES = _DIGEST_BITS // _GROUP_BITS
 
 
 def _steps() -> list[tuple[int, int, int]]:
-    """For each halving: the bits that stay, the bits that move up, and how far."""
+    """Return for each halving: the bits that stay, the bits that move up, and by how much."""
     steps = []
     width, room = _DIGEST_BITS, _CODE_BYTES * 8
     while width > _GROUP_BITS:
@@ -34,7 +33,7 @@ def _steps() -> list[tuple[int, int, int]]:
 
 
 def encode_sha1(digest: bytes) -> bytes:
-    """Return the base 32 form of 20 bytes; a quarter of the time that `base64.b32encode` takes."""
+    """Return the base 32 form of 20 bytes, in a quarter of the time of `base64.b32encode`."""
     bits = int.from_bytes(digest, "big")
     bits = bits & _LOW_80 | (bits & _HIGH_80) << _UP_80
     bits = bits & _LOW_40 | (bits & _HIGH_40) << _UP_40

@@ -1,4 +1,4 @@
-"""The system calls that WARC files live on: one seam, so that tests can make the disk fail."""
+"""The system calls used on WARC files; a single seam, so that tests can make the disk fail."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ OPEN_SUFFIX = ".open"
 
 
 class Files(Protocol):
-    """What a writer asks of the disk; every call may raise OSError."""
+    """The disk operations that a writer needs. Every call may raise OSError."""
 
     def create(self, path: Path) -> int:
-        """Make a new file for appending and return its descriptor; FileExistsError if there is one."""
+        """Create a new file for appending and return its descriptor; FileExistsError if there is one."""
 
     def write(self, fd: int, data: memoryview) -> int:
-        """Append some of `data`; returns how many bytes."""
+        """Append part of `data` and return how many bytes."""
 
     def truncate(self, fd: int, size: int) -> None: ...
 
     def sync(self, fd: int) -> None: ...
 
     def sync_directory(self, path: Path) -> None:
-        """Force the names in a directory to the medium."""
+        """Force a directory's entries to the medium."""
 
     def close(self, fd: int) -> None: ...
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file its new name, durably."""
+        """Rename a file durably."""
 
     def remove(self, path: Path) -> None: ...
 
 
 class OsFiles:
-    """The operating system's.
+    """The operating system's implementation.
 
     Args:
-        mode: of files that are made; what the process' umask forbids is left out.
+        mode: of new files, minus the process's umask.
     """
 
     def __init__(self, mode: int = FILE_MODE) -> None:
@@ -79,7 +79,7 @@ class OsFiles:
 
 
 def lock_named(fd: int, path: Path) -> bool:
-    """Lock the file without waiting; False when it is held, or when `path` means another file by now."""
+    """Lock the file without waiting. False if it is locked already, or if `path` refers to another file by now."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

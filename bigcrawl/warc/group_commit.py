@@ -1,12 +1,12 @@
-"""Force what was written to the medium, many pages at a time, in a thread of its own (group commit).
+"""Group commit: forces written pages to the medium, many at a time, in a thread of its own.
 
-    written --> (at most `interval_s` after the sync before) --> sync --> safe
+    written --> (at most `interval_s` after the previous sync) --> sync --> safe
 
-One sync covers all that was written when it began. A disk that hangs keeps `safe` where it is; whoever waits for
-it sees that by `late_ms`. A disk that fails does the same until `begin_again`, and what was not safe must be written
-again: Linux forgets the pages of a sync that failed, so that the next one may well succeed without them.
+One sync covers everything written when it began. While the disk hangs, `safe` does not advance; callers see that in
+`late_ms`. If the disk fails, `safe` does not advance until `begin_again`, and pages that were not safe must be written
+again. The reason is that Linux drops the pages of a failed sync, so that the next sync may succeed without them.
 
-The thread is a daemon: a disk that hangs must not keep the process from ending.
+The thread is a daemon, so that a hanging disk cannot keep the process from ending.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ _FAILED: Final = "a full file could not be closed"
 
 
 class GroupCommit:
-    """Counts what was written, and what of it is safe; also runs other work on the disk, such as closing full files.
+    """Counts pages written and pages safe. Also runs other disk work, such as closing full files.
 
     Args:
-        syncing: gives what to call, in the thread, to force all that is written now to the medium; OSError: it failed.
-        interval_s: from one sync to the next at least; None: nothing is synced, and all that is written counts as safe.
+        syncing: returns a function that the thread calls to force everything written so far to the medium; it raises
+            OSError on failure.
+        interval_s: shortest time from one sync to the next; None: nothing is synced, and all written pages count as
+            safe.
 
     Attributes:
         written: how many pages were written.
-        error: why a sync failed; there is none until `begin_again`.
+        error: why a sync failed; no further sync until `begin_again`.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class GroupCommit:
         self._wake = threading.Event()
         self._is_ending = threading.Event()
         self.error: OSError | None = None
-        self._waiting_since_ms = -1  # the sync or work that is under way; -1: none
+        self._waiting_since_ms = -1  # start of the current sync or work; -1: none
         self._thread = threading.Thread(target=self._run, name="warc-disk", daemon=True)
 
     def __repr__(self) -> str:
@@ -59,35 +61,35 @@ class GroupCommit:
 
     @property
     def safe(self) -> int:
-        """How many of the pages that were written are safe, the first ones."""
+        """How many of the written pages, counted from the first, are safe."""
         return self.written if self.interval_s is None else self._synced
 
     @property
     def late_ms(self) -> int:
-        """For how long the disk has been busy with one thing."""
+        """How long the disk has been busy with one operation."""
         since_ms = self._waiting_since_ms
         return 0 if since_ms < 0 else self._clock.monotonic_ms() - since_ms
 
     def note_written(self) -> None:
-        """One page more was written. Cost: 1 us."""
+        """Count one more written page. Cost: 1 us."""
         self.written += 1
         if self.interval_s is not None:
             self._due = self.written, self._syncing()
             self._rouse()
 
     def submit(self, work: Callable[[], bool]) -> None:
-        """Have something done in the thread, before the next sync; False: it failed, as a sync may."""
+        """Run `work` in the thread before the next sync. If it returns False, that counts as a failed sync."""
         self._work.append(work)
         self._rouse()
 
     def begin_again(self) -> None:
-        """After an error: what is written beyond `safe` counts as not written from now on."""
+        """Continue after an error: pages beyond `safe` count as not written."""
         self._due = None
         self.written = self._synced
         self.error = None
 
     def end(self, within_s: float) -> bool:
-        """Do what is left, and wait for it so long; False: the disk has not done it."""
+        """Finish the remaining work and wait at most `within_s`. False: the disk has not completed it."""
         self._is_ending.set()
         self._rouse()
         self._thread.join(within_s)
@@ -113,12 +115,12 @@ class GroupCommit:
 
     def _do_all(self) -> None:
         self._waiting_since_ms = self._clock.monotonic_ms()
-        # First: what it covers in a full file is then closed by work that is here already.
+        # Read first, so that any full file it covers is closed by work that is already queued.
         due = self._due if self.error is None else None
         try:
             while self._work:
                 if not self._work.popleft()() and self.interval_s is not None:
-                    raise OSError(_FAILED)  # noqa: TRY301 - it counts as a sync that failed
+                    raise OSError(_FAILED)  # noqa: TRY301 - counts as a failed sync
             if due is not None and due[0] > self._synced:
                 due[1]()
                 self._synced = due[0]

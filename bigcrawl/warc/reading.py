@@ -1,4 +1,4 @@
-"""Find the page of a URL in WARC files, without an index: files are read from their start, and unpacked."""
+"""Finds the page of a URL in WARC files without an index, by reading and unpacking files from the start."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_KEPT = 64 * 1024  # of a record: its own head, and that of the HTTP message
+_KEPT = 64 * 1024  # bytes of a record: its own head, and that of the HTTP message
 _LINE = re.compile(rb"^(?P<name>[A-Za-z-]+):[ \t]*(?P<value>[^\r\n]*)", re.MULTILINE)
-_MARGIN_S = 2.0  # a file's time is the kernel's, an outcome's the node's
+_MARGIN_S = 2.0  # file times come from the kernel's clock, outcomes from the node's
 
 
 class StoredPage(NamedTuple):
-    """Where a response lies.
+    """Where a response is stored.
 
     Attributes:
         path: the file.
         offset: of its gzip member.
         size: bytes of the member.
-        date: when it was fetched, as the record has it.
-        location: what the server says that it leads to; empty: nothing.
-        referrer: what the request named; empty: nothing, or the request is not in the file.
+        date: when it was fetched, as in the record.
+        location: the Location header; empty if there is none.
+        referrer: the request's Referer; empty if there is none, or the request is not in the file.
     """
 
     path: Path
@@ -38,9 +38,9 @@ class StoredPage(NamedTuple):
 
 
 def find_page(directory: Path, is_wanted: Callable[[str], bool], ended_s: float) -> StoredPage | None:
-    """The last response of a URL whose fetch had ended at that time (Unix); None when there is none.
+    """Return the last stored response of a URL whose fetch ended at `ended_s` (Unix time), or None.
 
-    Cost: all files that were written to since then are read, some 3 s a gibibyte; 64 KiB of memory.
+    Cost: reads all files written to since then, some 3 s a gibibyte; 64 KiB of memory.
     """
     paths = [path for end in (".warc.gz", f".warc.gz{OPEN_SUFFIX}") for path in directory.glob(f"*{end}")]
     recent = [path for path in paths if path.stat().st_mtime >= ended_s - _MARGIN_S]
@@ -64,7 +64,7 @@ def _last_in(path: Path, is_wanted: Callable[[str], bool]) -> StoredPage | None:
 
 
 def _records(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Offset, size and beginning of each whole record; a file that is being written, or is damaged, ends sooner."""
+    """Yield offset, size and beginning of each whole record; stops at an incomplete or damaged one."""
     begun: list[_Beginning] = []
 
     def sink() -> _Beginning:
@@ -86,7 +86,7 @@ def _fields(head: bytes) -> dict[bytes, bytes]:
 
 
 class _Beginning:
-    """The first bytes that a member unpacks to."""
+    """Keeps the first bytes that a member unpacks to."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -96,4 +96,4 @@ class _Beginning:
             self.data += piece[: _KEPT - len(self.data)]
 
     def end(self) -> None:
-        """All that is wanted is there."""
+        """Do nothing; the beginning is complete."""

@@ -1,30 +1,30 @@
-"""Exchanges as WARC/1.1 records: pure functions from values to bytes.
+"""Converts exchanges to WARC/1.1 records: pure functions from values to bytes.
 
 What is kept exactly (the fidelity contract):
 
-- the response body as it came off the wire after de-chunking, content encoding untouched;
+- the response body as received after de-chunking, content encoding untouched;
 - the request body;
 - names, values, and number of all headers, in the order in which Scrapy keeps them;
 - URL (without its fragment), method, status, the server's address, and the time to the millisecond.
 
 What is not, because Scrapy does not keep it or because replay would break on it:
 
-- Header names have Scrapy's case (``Etag``), and headers of one name stand together. Scrapy's default
-  handler drops hop-by-hop response headers (``Connection``, ``Transfer-Encoding``) before anyone sees them.
-- The reason phrase is the registered one for the status, or empty, unless the exchange carries one.
-- Chunking is gone, so ``Transfer-Encoding`` would be a lie: it is renamed
-  ``X-Crawler-Transfer-Encoding``. A ``Content-Length`` that does not fit the body that is there
-  (truncated, or wrong from the start) is renamed ``X-Crawler-Content-Length`` and the true one stands in
-  its place; where no body belongs (HEAD, 1xx, 204, 304) it stays. These are the names Common Crawl uses.
-- The request line has the origin form, also where a proxy was sent the absolute one, and ``Host``
-  and ``Content-Length``, which download handlers add late, are completed. ``Proxy-Authorization`` is
-  left out: it is the operator's secret and not the server's.
-- HTTP/2 and later messages are written as HTTP/1.1, which is all that readers parse; ``WARC-Protocol``
-  names the real one.
-- Line breaks inside a header become spaces (RFC 9112 §5.2): no server can forge a record.
+- Header names have Scrapy's case (``Etag``), and headers of one name stand together. Scrapy's default handler drops
+  hop-by-hop response headers (``Connection``, ``Transfer-Encoding``) before other code can see them.
+- The reason phrase is the registered one for the status, or empty, unless the exchange has one.
+- Chunking is removed, so ``Transfer-Encoding`` would be wrong: it is renamed ``X-Crawler-Transfer-Encoding``. A
+  ``Content-Length`` that does not match the body (truncated, or wrong from the start) is renamed
+  ``X-Crawler-Content-Length``, and the true one takes its place. If a body is not allowed (HEAD, 1xx, 204, 304), it
+  stays. These are the names Common Crawl uses.
+- The request line has the origin form, even if a proxy was sent the absolute one. ``Host`` and ``Content-Length``,
+  which download handlers add late, are added. ``Proxy-Authorization`` is left out: it is the operator's secret and not
+  the server's.
+- HTTP/2 and later messages are written as HTTP/1.1, the only version that readers parse; ``WARC-Protocol`` names the
+  real one.
+- Line breaks inside a header become spaces (RFC 9112 §5.2), so that no server can forge a record.
 
-Payload and block digests are of the bytes in the record. A request names its response in
-``WARC-Concurrent-To``; the response stands first, so that a tail cut between the two keeps the page.
+Payload and block digests cover the bytes in the record. A request names its response in ``WARC-Concurrent-To``. The
+response stands first, so that a tail cut between the two keeps the page.
 """
 
 from __future__ import annotations
@@ -49,31 +49,31 @@ Truncation = Literal["length", "time", "disconnect", "unspecified"]
 _VERSION_LINE = b"WARC/1.1"
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 _UNSAFE_IN_URL = re.compile(r"[^\x21-\x7e]")
-# Everything printable: what has to go are blanks, controls and non-ASCII, nothing else may change.
+# Everything printable: only blanks, controls and non-ASCII characters must be escaped, nothing else may change.
 _KEPT_IN_URL = "".join(map(chr, range(0x21, 0x7F)))
-# scheme, authority without user and password, and the rest, of what `_target` returns.
+# Scheme, authority without user and password, and the rest, of the result of `_target`.
 _split_target = re.compile(rb"([^:]*)://(?:[^/?]*@)?([^/?]*)(.*)", re.DOTALL).fullmatch
 _BODYLESS_STATUSES = frozenset({204, 304, *range(100, 200)})
-# RFC 9110 §8.6: a client sends the length of an empty body where the method expects one.
+# RFC 9110 §8.6: a client sends the length of an empty body if the method expects one.
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 class Exchange(NamedTuple):
-    """One request and its response, as they went over the wire.
+    """A request and its response, as sent over the wire.
 
     A tuple, because there is one a page: a frozen dataclass takes more than twice as long to make.
 
     Attributes:
         url: absolute http or https URL; a fragment is ignored.
-        request_headers: without the ones a download handler adds late (``Host``, ``Content-Length``).
+        request_headers: without those that a download handler adds late (``Host``, ``Content-Length``).
         reason: the reason phrase; None: the registered one.
         protocol: ``HTTP/1.1``, ``HTTP/1.0``, ``h2`` ...; None: HTTP/1.1.
-        response_headers: in the order received, duplicates as pairs of their own.
+        response_headers: in the order received, duplicates as separate pairs.
         response_body: after de-chunking, still content-encoded.
-        ip: the server's address; None: not known (or a proxy's).
+        ip: the server's address; None if unknown (or a proxy's).
         date_ms: when the capture began, since the epoch.
-        truncated: why the body is not whole; None: it is.
-        record_id: of the response's record; None: one is made.
+        truncated: why the body is incomplete; None if it is complete.
+        record_id: of the response's record; None to create one.
     """
 
     url: str
@@ -92,12 +92,12 @@ class Exchange(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What has been found out of a page that is written already.
+    """A fact about a page that is already stored.
 
     Attributes:
         url: the page's.
         refers_to: the record id of its response.
-        date_ms: when it was found out.
+        date_ms: when it was found.
         fields: names and values; see docs/file-formats.md.
     """
 
@@ -108,9 +108,9 @@ class Note(NamedTuple):
 
 
 def new_record_id() -> bytes:
-    """A fresh value for ``WARC-Record-ID``: a UUID (RFC 9562, version 4) of 120 random bits.
+    """Return a new value for ``WARC-Record-ID``: a UUID (RFC 9562, version 4) of 120 random bits.
 
-    Put together here, because ``uuid.uuid4`` takes three times as long, and there are two a page.
+    Built here, because ``uuid.uuid4`` takes three times as long, and a page needs two.
     """
     digits = os.urandom(16).hex()
     uuid = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
@@ -118,7 +118,7 @@ def new_record_id() -> bytes:
 
 
 def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping[str, str]) -> bytes:
-    """The record that opens a file; `info` becomes its ``application/warc-fields``, in order."""
+    """Return the record that opens a file. `info` becomes its ``application/warc-fields``, in order."""
     fields = {"format": "WARC File Format 1.1", **info}
     block = _lines([_text(f"{name}: {value}") for name, value in fields.items()])
     head = [
@@ -134,9 +134,9 @@ def warcinfo_record(record_id: bytes, filename: str, date_ms: int, info: Mapping
 def exchange_records(
     exchange: Exchange, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id
 ) -> tuple[bytes, bytes]:
-    """The exchange as a response and a request record, in the order in which they are to be written.
+    """Return the exchange as a response and a request record, in the order in which to write them.
 
-    Cost: two SHA-1 passes over the body (the block's digest and the payload's), one copy of it.
+    Cost: two SHA-1 passes over the body (for the block and payload digests), and one copy of it.
     """
     response_id = exchange.record_id or new_id()
     target = _target(exchange.url)
@@ -153,7 +153,7 @@ def exchange_records(
 
 
 def note_record(note: Note, warcinfo_id: bytes, new_id: Callable[[], bytes] = new_record_id) -> bytes:
-    """A note as a metadata record, with its fields as ``application/warc-fields``."""
+    """Return a note as a metadata record, with its fields as ``application/warc-fields``."""
     head = [
         b"WARC-Type: metadata",
         b"WARC-Record-ID: " + new_id(),
@@ -199,7 +199,7 @@ def _request(exchange: Exchange, target: bytes, record_id: bytes, response_id: b
 
 
 def _record(head: list[bytes], http_head: bytes, body: bytes, *, has_payload_digest: bool = True) -> bytes:
-    """Complete a record; its block is `http_head` + `body`, its payload is `body`."""
+    """Complete a record. Its block is `http_head` + `body`, its payload is `body`."""
     digest = hashlib.sha1(http_head, usedforsecurity=False)
     digest.update(body)
     head.append(b"WARC-Block-Digest: sha1:" + encode_sha1(digest.digest()))
@@ -246,7 +246,7 @@ def _request_headers(exchange: Exchange, host: bytes) -> list[bytes]:
 
 
 def _lines(lines: list[bytes]) -> bytes:
-    """The lines with their ends; line breaks that come from outside turn into spaces."""
+    """Join the lines with line ends. Line breaks inside a line become spaces."""
     block = b"\r\n".join(lines) + b"\r\n"
     if block.count(b"\n") != len(lines) or block.count(b"\r") != len(lines):
         clean = (re.sub(rb"[\r\n]+[ \t]*", b" ", line) for line in lines)
@@ -262,7 +262,7 @@ def _target(url: str) -> bytes:
 
 
 def _host_and_path(target: bytes) -> tuple[bytes, bytes]:
-    """What the ``Host`` header and the request line say for this URL."""
+    """Return the ``Host`` header and the path for the request line."""
     parts = _split_target(target)
     if parts is None:
         raise ContractError(f"{target!r} is not absolute")
@@ -282,7 +282,7 @@ def _date(date_ms: int) -> bytes:
 
 @lru_cache(16)
 def _to_seconds(seconds: int) -> bytes:
-    """The date up to its seconds; remembered, because many pages are captured in each."""
+    """Return the date up to its seconds; cached, because many pages are captured in each second."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)).encode()
 
 

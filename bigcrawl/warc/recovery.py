@@ -1,12 +1,12 @@
-"""Close the WARC files of writers that died, and check any WARC file.
+"""Closes the WARC files of writers that died, and checks any WARC file.
 
-A writer that is killed leaves a ``.open`` file whose lock is free. What it holds is a row of whole gzip
-members and perhaps the beginning of one more: that torn tail is cut off and the file gets its final name.
-A response whose request was torn off stays: it is a whole record, and its page may be the only copy.
+A writer that is killed leaves a ``.open`` file whose lock is free. The file contains whole gzip members and perhaps the
+beginning of one more. That torn tail is cut off, and the file gets its final name. A response whose request was torn
+off stays: it is a whole record, and may be the only copy of its page.
 
-A member that is there but cannot be unpacked is not the work of a killed writer; a disk or a power
-failure made it. Then everything from it on is first copied beside the file, as ``<name>.damaged``,
-unless it is all zeros (blocks that were promised and never written).
+A whole member that cannot be unpacked does not come from a killed writer, but from a disk or power failure. In that
+case everything from it on is first copied next to the file, as ``<name>.damaged``, unless it is all zeros (blocks that
+were allocated and never written).
 
 Memory: two buffers of `_CHUNK` bytes, whatever the size of a file or a record.
 """
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DAMAGED_SUFFIX = ".damaged"
-# Large enough that a call's cost does not show, small enough to be asked often whether to stop.
+# Large enough to make the cost of a call negligible, small enough to check often whether to stop.
 _CHUNK = 256 * 1024
-# A record's own head: ours are under 1 KB, and URLs are bounded; more is not a WARC record.
+# Limit for a record's head: ours are under 1 KB, and URLs are bounded; a longer one is not a WARC record.
 _HEAD_BYTES_MAX = 64 * 1024
 _FIELD = re.compile(rb"\r\n(?P<name>WARC-Type|WARC-Block-Digest|Content-Length): *(?P<value>[^\r\n]*)", re.IGNORECASE)
 # isal's stub declares its exception as an instance.
@@ -45,12 +45,12 @@ _BadGzipError: type[Exception] = igzip_lib.error  # type: ignore[assignment]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What became of one abandoned file.
+    """What became of an abandoned file.
 
     Attributes:
-        path: its name now; of a file without a whole record, which is removed, the name it had.
+        path: its new name; its old name if it had no whole record and was removed.
         kept_records: whole records in it.
-        kept_bytes: its size now.
+        kept_bytes: its new size.
         cut_bytes: how much was cut off its end.
     """
 
@@ -61,17 +61,17 @@ class Recovered:
 
 
 class _StoppedError(Exception):
-    """The caller wants no more; the file stays as it is."""
+    """The caller wants to stop; the file stays as it is."""
 
 
 def recover(directory: str | Path, *, should_stop: Callable[[], bool] | None = None) -> list[Recovered]:
-    """Close every abandoned ``.open`` file of the directory; files in use are never touched.
+    """Close every abandoned ``.open`` file of the directory. Files in use are never touched.
 
-    A file that cannot be recovered is logged and left for the next time; the others still are.
+    A file that cannot be recovered is logged and left for the next time; the others are still recovered.
 
     Args:
-        directory: may be in use by other nodes, and may be recovered by them at the same time.
-        should_stop: asked every few milliseconds; once True, the file at hand stays as it is.
+        directory: other nodes may use it, and recover its files at the same time.
+        should_stop: called every few milliseconds; once it returns True, the current file stays as it is.
     """
     recovered = []
     for path in sorted(Path(directory).glob(f"*{OPEN_SUFFIX}")):
@@ -88,10 +88,10 @@ def recover(directory: str | Path, *, should_stop: Callable[[], bool] | None = N
 
 
 def verify(path: str | Path) -> tuple[int, str | None]:
-    """Count the whole, well-formed records from the start of a file; say what is wrong with the next one.
+    """Count the whole, well-formed records from the start of a file, and describe the first problem.
 
-    Checked for each gzip member: it unpacks, holds exactly one record, the record's length and its block
-    digest are right. Returns the count and the problem (with its offset); None: the file is sound.
+    Checks that each gzip member unpacks to exactly one record with correct length and block digest. Returns the count
+    and the problem with its offset, or None if the file is sound.
     """
     records = 0
     with Path(path).open("rb") as file:
@@ -117,7 +117,7 @@ def _recover_file(path: Path, should_stop: Callable[[], bool]) -> Recovered | No
             return None
         target = path.with_name(path.name.removesuffix(OPEN_SUFFIX))
         if target.exists():
-            raise FileExistsError(f"{target.name} is there already; move one of the two away")
+            raise FileExistsError(f"{target.name} already exists; move one of the two away")
         records, kept, is_damaged = _whole_records(file, should_stop)
         cut = os.fstat(fd).st_size - kept
         if is_damaged:
@@ -133,7 +133,7 @@ def _recover_file(path: Path, should_stop: Callable[[], bool]) -> Recovered | No
 
 
 def _whole_records(file: BinaryIO, should_stop: Callable[[], bool]) -> tuple[int, int, bool]:
-    """How many whole members the file begins with, where they end, and whether what follows is damaged."""
+    """Return how many whole members the file begins with, where they end, and whether the rest is damaged."""
     records = kept = 0
     try:
         for end in member_ends(file, lambda: _Unchecked(should_stop)):
@@ -147,11 +147,11 @@ def _whole_records(file: BinaryIO, should_stop: Callable[[], bool]) -> tuple[int
 
 
 def member_ends(file: BinaryIO, sink: Callable[[], _Sink]) -> Iterator[int]:
-    """Unpack gzip members one after the other into a new sink each; yield the offset behind each.
+    """Unpack gzip members one after another, each into a new sink; yield the offset after each.
 
     Raises:
         EOFError: the file ends within a member.
-        ValueError: a member is damaged, or its sink refuses it.
+        ValueError: a member is damaged, or its sink rejects it.
     """
     data = file.read(_CHUNK)
     offset = len(data)
@@ -179,7 +179,7 @@ def member_ends(file: BinaryIO, sink: Callable[[], _Sink]) -> Iterator[int]:
 
 
 class _Sink(Protocol):
-    """Takes what a member unpacks to; raises ValueError when it is not what it should be."""
+    """Receives the unpacked bytes of a member. Raises ValueError if they are invalid."""
 
     def feed(self, piece: bytes) -> None: ...
 
@@ -187,7 +187,7 @@ class _Sink(Protocol):
 
 
 class _Unchecked:
-    """Trusts gzip's checksum, as recovery may: the writer writes whole records only."""
+    """Trusts gzip's checksum. Recovery may do so, because the writer writes whole records only."""
 
     def __init__(self, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
@@ -197,11 +197,11 @@ class _Unchecked:
             raise _StoppedError
 
     def end(self) -> None:
-        """A whole member is a whole record."""
+        """Do nothing; a whole member is a whole record."""
 
 
 class _RecordCheck:
-    """Follows one record: head, block of the announced length with its digest, two line ends."""
+    """Checks one record: head, block of the announced length with its digest, two line ends."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -260,7 +260,7 @@ def _is_zeros(file: BinaryIO, offset: int) -> bool:
 
 
 def _keep_damaged(file: BinaryIO, offset: int, target: Path) -> None:
-    """Copy everything from `offset` on beside the file before it is cut off."""
+    """Copy everything from `offset` on next to the file, before it is cut off."""
     copy_path = target.with_name(target.name + DAMAGED_SUFFIX)
     file.seek(offset)
     with open(copy_path, "wb", opener=opener) as copy:

@@ -1,13 +1,13 @@
-"""Append exchanges to WARC files, so that no crash and no full disk leaves half a record behind.
+"""Appends exchanges to WARC files, so that neither a crash nor a full disk leaves part of a record behind.
 
 Guarantees:
     When `write` has returned, the bytes are with the kernel: kill -9 loses nothing that was written.
     When it has raised, the file ends where it ended before, and the same call may succeed later.
     A file has its final name only when it is whole and synced.
 
-The records of an exchange go out as one append; the warcinfo record goes with the first exchange of its
-file, so that a file without an exchange never has one. A power failure may lose what the kernel had not
-yet written to the disk; files are synced when they are sealed, and before that when `syncing` is called.
+The records of an exchange are written in one append. The warcinfo record goes with the first exchange of its file, so
+that a file without an exchange does not have one. A power failure may lose what the kernel had not yet written to the
+disk. Files are synced when they are sealed, and before that when `syncing` is called.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What archives use: large enough to be few, small enough to be copied and indexed one at a time.
+# What archives use: large enough for few files, small enough to copy and index them one at a time.
 BYTES_MAX = 1 << 30
 # On a page of 21 KB isal's level 2 costs a quarter of zlib's default level, for files 3 % larger.
 _GZIP_LEVEL = 2
 _GZIP_WBITS = 31
-# Far more than there can be files of one millisecond and node: reaching it means a broken directory.
+# Far more than the files of one millisecond and node: reaching it means that the directory is broken.
 _NAME_ATTEMPTS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one `write` added: records (a new file's warcinfo counts) and compressed bytes."""
+    """What one `write` added: records (including a new file's warcinfo) and compressed bytes."""
 
     records: int
     bytes: int
@@ -66,7 +66,7 @@ class _Segment:
         self._is_closed = False
 
     def append(self, data: bytes) -> None:
-        """All of `data` or nothing of it."""
+        """Append all of `data` or nothing."""
         if self._is_torn:
             self._cut_back()
         self._is_torn = True
@@ -81,7 +81,7 @@ class _Segment:
         self._is_torn = False
 
     def sync(self) -> None:
-        """Force the file to the medium, with its name the first time; nothing once it is sealed, which does as much."""
+        """Force the file to the medium, the first time with its name. Does nothing once sealed: sealing syncs too."""
         if self._is_closed:
             return
         size = self.size  # the file may grow meanwhile
@@ -91,12 +91,12 @@ class _Segment:
         self.synced_size = size
 
     def forget_unsynced(self) -> None:
-        """Cut off what no sync has confirmed; it is written anew elsewhere."""
+        """Cut off what no sync has confirmed; it will be written again elsewhere."""
         self.size = self.synced_size
         self._is_torn = True
 
     def seal(self) -> bool:
-        """Sync, rename, unlock; an empty file is removed. False: it failed, and the file stays ``.open``, unlocked."""
+        """Sync, rename, unlock; remove an empty file. False if that failed: the file stays ``.open`` and unlocked."""
         self._is_closed = True
         try:
             self._seal()
@@ -129,7 +129,7 @@ class _Segment:
         try:
             self._cut_back()
         except OSError:
-            # Asked again before the next append and before sealing; after a crash, recovery does it.
+            # Tried again before the next append and before sealing; after a crash, recovery does it.
             logger.warning("%(path)s cannot be cut back now", {"path": self.open_path}, exc_info=True)
 
 
@@ -137,12 +137,12 @@ class WarcWriter:
     """Writes exchanges into a directory, one file at a time.
 
     Args:
-        directory: exists; several writers, also of several processes, may share it.
-        prefix: begins the file names, usually the crawl's name.
-        node: ends the file names; two writers with the same one do no harm.
-        bytes_max: a file that has reached this size, compressed, is sealed and the next one begun.
+        directory: must exist; several writers, also of several processes, may share it.
+        prefix: file names start with it; usually the crawl's name.
+        node: file names end with it; two writers with the same one do no harm.
+        bytes_max: once a file has this compressed size, it is sealed and the next one begun.
         info: fields of the warcinfo records.
-        seal_in: runs the sealing of a full file; hand in a thread's submit where a sync must not wait.
+        seal_in: runs the sealing of a full file; pass a thread's submit if a sync must not block the caller.
     """
 
     def __init__(
@@ -174,11 +174,11 @@ class WarcWriter:
 
     @property
     def open_path(self) -> Path | None:
-        """The file that is being written; None between files."""
+        """The file being written; None between files."""
         return self._segment.open_path if self._segment else None
 
     def write(self, item: Exchange | Note) -> Written:
-        """Append the records of an exchange, or of a note of one; see the module's guarantees.
+        """Append the records of an exchange, or of a note; see the module's guarantees.
 
         Raises:
             TransientStoreError: the disk is full or failing; nothing of the item is in the file.
@@ -202,23 +202,23 @@ class WarcWriter:
         return Written(len(records), len(data))
 
     def syncing(self) -> Callable[[], None]:
-        """What forces all that was written to the file to the medium; to be called in the thread that seals.
+        """Return what forces everything written to the current file to the medium, for the thread that seals files.
 
-        It raises OSError when the disk does not take it: what was written since the last success may then be lost, even
-        if the next sync succeeds. Write it again, after `give_up_file`.
+        It raises OSError if the disk fails. Data written since the last success may then be lost, even if the next sync
+        succeeds. Write it again, after `give_up_file`.
         """
         segment = self._segment
         return segment.sync if segment else _nothing
 
     def give_up_file(self) -> None:
-        """Begin a new file; of this one what was synced stays."""
+        """Begin a new file; the current one keeps only what was synced."""
         segment, self._segment = self._segment, None
         if segment:
             segment.forget_unsynced()
             self._seal_in(segment.seal)
 
     def close(self) -> bool:
-        """Seal the current file; False if that failed. The writer may be used again and then begins a new one."""
+        """Seal the current file; False if that failed. A writer that is used again begins a new file."""
         segment, self._segment = self._segment, None
         return segment is None or segment.seal()
 
@@ -230,7 +230,7 @@ class WarcWriter:
             except FileExistsError:
                 continue
             try:
-                # From create to lock the file looks abandoned: a recovering node may have taken it.
+                # Between create and lock the file looks abandoned; a recovering node may have taken it.
                 is_ours = lock_named(fd, path)
             except BaseException:
                 self._files.close(fd)
@@ -265,7 +265,7 @@ def _call(function: Callable[[], bool]) -> None:
 
 
 def _nothing() -> None:
-    """No file is open: nothing is to be synced."""
+    """Do nothing; no file is open."""
 
 
 def _name_part(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError, StaleCallError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import ANSWERS, Claim, Ended
+from bigcrawl.redisdb.scripts import Claim, Ended, HostNews, answers, fails
 from tests.support.script_world import DEADLINE_MS, DELAY_MS, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
@@ -184,13 +184,13 @@ def calls_of(world: ScriptWorld) -> int:
 # --- how long hosts rest whose owner died in mid-fetch
 
 
-@pytest.mark.parametrize("health", [ANSWERS, "30000 60000 0 0 status:503 "], ids=["delay", "back-off"])
-def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, health: str) -> None:
+@pytest.mark.parametrize("news", [answers(), fails("status:503", (30_000, 60_000, 0, 0))], ids=["delay", "back-off"])
+def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld, news: HostNews) -> None:
     """Its Crawl-delay, its rule, or its back-off: not the delay of hosts of which nothing is known."""
-    rest_ms = 30_000 if health != ANSWERS else 10_000
+    rest_ms = 30_000 if news != answers() else 10_000
     world.admit(HOST, HOST, "b.example", "b.example")
     world.take()
-    world.end(Ended(1, 10_000, b"", "status:200", 0, health, 700), Ended(3, DELAY_MS, b"", "status:200", 0, ANSWERS))
+    world.end(Ended(1, 10_000, b"", "status:200", 0, news, 700), Ended(3, DELAY_MS, b"", "status:200", 0, answers()))
     world.advance(rest_ms)
     assert sorted(world.take_seqs()) == [2, 4]
     world.advance(200)
@@ -204,7 +204,7 @@ def test_host_whose_owner_may_fetch_still_rests_after_the_deadline(world: Script
     """And its own delay beyond it."""
     world.admit(HOST, HOST)
     world.take()
-    world.end(Ended(1, 10_000, b"", "status:200", 0, ANSWERS))
+    world.end(Ended(1, 10_000, b"", "status:200", 0, answers()))
     world.advance(10_000)
     assert world.take_seqs() == [2]
     taken_ms = world.now_ms
@@ -218,12 +218,12 @@ def test_longer_delay_is_remembered_while_a_url_is_in_process(world: ScriptWorld
     record = world.keys.host + HOST
     world.admit(HOST, HOST, HOST)
     world.take()
-    world.end(Ended(1, 10_000, b"", "status:200", 0, ANSWERS))
+    world.end(Ended(1, 10_000, b"", "status:200", 0, answers()))
     assert world.client.hget(record, "delay") == b"10000"
     world.advance(10_000)
     world.take()
     assert world.client.pttl(record) > 3_500_000
-    world.end(Ended(2, DELAY_MS, b"", "status:200", 0, ANSWERS))
+    world.end(Ended(2, DELAY_MS, b"", "status:200", 0, answers()))
     assert world.client.hget(record, "delay") is None
 
 

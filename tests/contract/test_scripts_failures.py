@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
-from bigcrawl.redisdb.scripts import ANSWERS, RETIRED_MS, Claim, Ended, Identity, elsewhere
+from bigcrawl.redisdb.scripts import RETIRED_MS, Claim, Ended, HostNews, Identity, answers, fails, moved
 from tests.support.script_world import DELAY_MS, ScriptWorld
 
 if TYPE_CHECKING:
@@ -20,15 +20,17 @@ DAY_MS = 86_400_000
 SNOOZED_MAX = 2048  # as in exchange_urls.lua
 
 
-def word(why: str = "error:timeout", *, longer: int = 0, failures_max: int = 0, order: str = "") -> str:
-    return f"{FIRST_MS} {LONGEST_MS} {longer} {failures_max} {why} {order}"
+def failure(
+    why: str = "error:timeout", *, longer: int = 0, failures_max: int = 0, order: int | None = None
+) -> HostNews:
+    return fails(why, (FIRST_MS, LONGEST_MS, longer, failures_max), order)
 
 
-def fail(world: ScriptWorld, health: str, delay_ms: int = DELAY_MS) -> int:
+def fail(world: ScriptWorld, news: HostNews, delay_ms: int = DELAY_MS) -> int:
     """Let time pass until the host is due, take its first URL, and let it fail; the rest that follows, in ms."""
     world.now_ms = max(world.now_ms, world.next_ms(HOST))
     [seq] = world.take_seqs()
-    assert world.end(Ended(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, health)) == 1
+    assert world.end(Ended(seq, delay_ms, b"%d:again" % seq, "retried:x", 0, news)) == 1
     return world.next_ms(HOST) - world.now_ms
 
 
@@ -45,7 +47,7 @@ def snoozed(world: ScriptWorld) -> dict[str, int]:
 def test_back_off_is_four_times_as_long_with_each_failure_in_a_row(world: ScriptWorld) -> None:
     """10, 40, 160 ... seconds, whichever URL it was; never longer than the longest."""
     world.admit(HOST, HOST)
-    waits = [fail(world, word(order=str(100 + i))) for i in range(11)]
+    waits = [fail(world, failure(order=100 + i)) for i in range(11)]
     assert waits[:4] == [10_000, 40_000, 160_000, 640_000]
     assert waits[4:6] == [2_560_000, 3_600_000]
     assert set(waits[6:]) == {3_600_000}
@@ -57,28 +59,28 @@ def test_back_off_is_four_times_as_long_with_each_failure_in_a_row(world: Script
 def test_jitter_lengthens_and_what_is_asked_is_the_least(world: ScriptWorld) -> None:
     """Thousandths are added to the back-off; a longer delay of the node's own wins."""
     world.admit(HOST)
-    assert fail(world, word(longer=500)) == 15_000
-    assert fail(world, word(longer=250)) == 50_000
-    assert fail(world, word(), delay_ms=200_000) == 200_000
+    assert fail(world, failure(longer=500)) == 15_000
+    assert fail(world, failure(longer=250)) == 50_000
+    assert fail(world, failure(), delay_ms=200_000) == 200_000
 
 
 def test_answer_ends_the_back_off(world: ScriptWorld) -> None:
     """The next failure after an answer is the first again; nothing of the old ones is left."""
     world.admit(HOST, HOST)
-    fail(world, word())
-    fail(world, word())
+    fail(world, failure())
+    fail(world, failure())
     world.advance(4 * FIRST_MS)
     [seq] = world.take_seqs()
-    world.end(Ended(seq, DELAY_MS, b"", "status:200", 10, ANSWERS))
+    world.end(Ended(seq, DELAY_MS, b"", "status:200", 10, answers()))
     assert not {"failures", "why", "failed"} & record(world).keys()
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
-    assert fail(world, word()) == FIRST_MS
+    assert fail(world, failure()) == FIRST_MS
 
 
 def test_silence_on_the_host_changes_nothing(world: ScriptWorld) -> None:
     """A URL that was never fetched neither adds to the failures nor ends them."""
     world.admit(HOST)
-    fail(world, word())
+    fail(world, failure())
     world.advance(FIRST_MS)
     [seq] = world.take_seqs()
     world.give_back(seq)
@@ -89,21 +91,21 @@ def test_failures_are_kept_for_the_next_owner(world: ScriptWorld) -> None:
     """A host's record outlives its node and its next time, by four times the back-off, without any URL of it."""
     world.admit(HOST)
     [seq] = world.take_seqs()
-    world.end(Ended(seq, 0, b"", "error:refused", 0, word("error:refused")))
+    world.end(Ended(seq, 0, b"", "error:refused", 0, failure("error:refused")))
     assert 5 * FIRST_MS + 110_000 < world.client.pttl(world.keys.host + HOST) <= 5 * FIRST_MS + 120_000
     assert isinstance(world.claim("b", "token-a"), Claim)
     world.admit_as(2, world.urls(HOST))
     assert world.host_state(HOST) == f"ready {FIRST_MS}"
-    assert fail(world, word()) == 4 * FIRST_MS
+    assert fail(world, failure()) == 4 * FIRST_MS
 
 
 def test_failed_url_goes_where_it_is_told(world: ScriptWorld) -> None:
     """With an order the next try waits behind the others, without one at its old place."""
     world.admit(HOST, HOST)
-    fail(world, word(order=str(1 << 33)))
+    fail(world, failure(order=1 << 33))
     world.advance(FIRST_MS)
     assert world.take_seqs() == [2]
-    world.end(Ended(2, 0, b"2:again", "", 0, word()))
+    world.end(Ended(2, 0, b"2:again", "", 0, failure()))
     world.advance(4 * FIRST_MS)
     assert world.take_seqs() == [2]
     world.check()
@@ -118,7 +120,7 @@ def test_fetches_that_fail_together_count_once(runner: ScriptRunner, crawl_name:
     for _ in range(3):
         seqs += world.take_seqs()
         world.advance(DELAY_MS)
-    world.end(*(Ended(seq, 0, b"=", "", 0, word()) for seq in seqs))
+    world.end(*(Ended(seq, 0, b"=", "", 0, failure()) for seq in seqs))
     assert record(world)["failures"] == "1"
     assert world.next_ms(HOST) == world.now_ms + FIRST_MS
     world.check()
@@ -128,7 +130,7 @@ def test_repeat_counts_no_failure_twice(world: ScriptWorld) -> None:
     """The reply may be lost: the same end once more changes nothing."""
     world.admit(HOST)
     world.take()
-    end = Ended(1, 0, b"=", "", 0, word())
+    end = Ended(1, 0, b"=", "", 0, failure())
     world.end(end)
     before = record(world)
     world.advance(500)
@@ -140,21 +142,21 @@ def test_long_back_off_is_told_to_the_owner(world: ScriptWorld) -> None:
     """From a minute on a host is snoozed, and the counter that its owner watches has moved; an answer ends that too."""
     world.admit(HOST)
     for _ in range(2):
-        fail(world, word())
+        fail(world, failure())
     assert (snoozed(world), world.count("snoozes")) == ({}, 0)
-    fail(world, word())
+    fail(world, failure())
     assert snoozed(world) == {HOST: world.now_ms + 160_000}
     assert world.count("snoozes") == 1
     world.advance(160_000)
     [seq] = world.take_seqs()
-    world.end(Ended(seq, 0, b"=", "", 0, ANSWERS))
+    world.end(Ended(seq, 0, b"=", "", 0, answers()))
     assert (snoozed(world), world.count("snoozes")) == ({}, 2)
 
 
 def test_host_that_fails_and_is_put_off_for_long_is_snoozed(world: ScriptWorld) -> None:
     """Its URLs need no room in Redis meanwhile, and its failures are not forgotten before the next try."""
     world.admit(HOST)
-    fail(world, word())
+    fail(world, failure())
     world.now_ms = world.next_ms(HOST)
     assert world.give_back(*world.take_seqs(), delay_ms=59_999) == 1
     assert snoozed(world) == {}
@@ -170,15 +172,15 @@ def test_host_that_fails_and_is_put_off_for_long_is_snoozed(world: ScriptWorld) 
 def test_returned_url_goes_where_it_is_told_and_says_nothing_of_its_host(world: ScriptWorld) -> None:
     """It waits behind the others, and the host's failures stay as they are."""
     world.admit(HOST, HOST)
-    fail(world, word())
+    fail(world, failure())
     world.now_ms = world.next_ms(HOST)
     [first] = world.take_seqs()
     behind = 1 << 40
-    world.end(Ended(first, 0, b"%d:moved" % first, "put_off", 0, elsewhere(behind)))
+    world.end(Ended(first, 0, b"%d:moved" % first, "put_off", 0, moved(behind)))
     assert record(world)["failures"] == "1"
     [second] = world.take_seqs()
     assert second != first
-    world.end(Ended(second, 0, b"", "status:200", 0, ""))
+    world.end(Ended(second, 0, b"", "status:200"))
     assert world.take_seqs() == [first]
     taken = world.client.hget(world.keys.taken, str(first))
     assert taken is not None
@@ -195,7 +197,7 @@ def test_host_that_answers_is_not_snoozed_when_it_rests(world: ScriptWorld) -> N
 
 def retire(world: ScriptWorld, failures_max: int = 3) -> None:
     for _ in range(failures_max):
-        fail(world, word(failures_max=failures_max))
+        fail(world, failure(failures_max=failures_max))
 
 
 def test_host_is_retired_after_so_many_failures(world: ScriptWorld) -> None:
@@ -221,10 +223,10 @@ def test_answer_brings_a_retired_host_back(runner: ScriptRunner, crawl_name: str
     first = world.take_seqs()
     world.advance(DELAY_MS)
     second = world.take_seqs()
-    world.end(Ended(first[0], 0, b"=", "", 0, word(failures_max=1)))
+    world.end(Ended(first[0], 0, b"=", "", 0, failure(failures_max=1)))
     world.advance(60_000)
     assert world.take_seqs() == []
-    world.end(Ended(second[0], DELAY_MS, b"", "status:200", 1, ANSWERS))
+    world.end(Ended(second[0], DELAY_MS, b"", "status:200", 1, answers()))
     assert snoozed(world) == {}
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     world.check()
@@ -237,7 +239,7 @@ def test_snoozed_hosts_are_bounded(world: ScriptWorld) -> None:
     for _ in hosts:
         [url] = world.take(1).urls
         seq = int(url.member.partition(b":")[0])
-        world.end(Ended(seq, 0, b"=", "", 0, word(failures_max=1)))
+        world.end(Ended(seq, 0, b"=", "", 0, failure(failures_max=1)))
         world.advance(1)
     assert len(snoozed(world)) == SNOOZED_MAX
     assert "failures" not in record(world, hosts[0])
@@ -258,10 +260,10 @@ def test_snoozed_hosts_that_failed_so_often_are_retired(world: ScriptWorld) -> N
     """Those alone: with fewer failures a host stays snoozed; all keep their URLs; repeated, nothing changes."""
     world.admit(HOST)
     for _ in range(4):
-        fail(world, word())
+        fail(world, failure())
     world.admit("b.example")
     [seq] = world.take_seqs()
-    world.end(Ended(seq, 0, b"=", "", 0, f"90000 {LONGEST_MS} 0 0 status:503 "))
+    world.end(Ended(seq, 0, b"=", "", 0, fails("status:503", (90_000, LONGEST_MS, 0, 0))))
     before = snoozed(world)
     assert before.keys() == {HOST, "b.example"}
     assert retire_snoozed(world, 5) == 0
@@ -283,11 +285,11 @@ def test_host_that_is_asked_while_it_is_retired_comes_back_with_its_answer(world
     """Its next try is under way: the answer counts."""
     world.admit(HOST, HOST)
     for _ in range(4):
-        fail(world, word())
+        fail(world, failure())
     world.now_ms = world.next_ms(HOST)
     [seq] = world.take_seqs()
     assert retire_snoozed(world, 4) == 1
-    world.end(Ended(seq, DELAY_MS, b"", "status:200", 1, ANSWERS))
+    world.end(Ended(seq, DELAY_MS, b"", "status:200", 1, answers()))
     assert snoozed(world) == {}
     assert world.host_state(HOST) == f"ready {DELAY_MS}"
     world.check()
@@ -297,7 +299,7 @@ def test_another_owner_retires_nothing(world: ScriptWorld) -> None:
     """Who owns the partition no more must not touch its hosts."""
     world.admit(HOST)
     for _ in range(4):
-        fail(world, word())
+        fail(world, failure())
     assert isinstance(world.claim("b", "token-a"), Claim)
     with pytest.raises(OwnershipLostError):
         retire_snoozed(world, 1, node="a")
@@ -311,13 +313,13 @@ def retire_snoozed(world: ScriptWorld, failures_max: int, node: str = "a") -> in
 def test_answer_may_give_the_next_try_another_place(world: ScriptWorld) -> None:
     """A page that is broken on a host that answers: it goes behind the others, and the host's failures are over."""
     world.admit(HOST, HOST)
-    fail(world, word(order="5"))
+    fail(world, failure(order=5))
     assert record(world)["failures"] == "1"
-    fail(world, f"{ANSWERS}{1 << 33}")
+    fail(world, answers(1 << 33))
     assert not {"failures", "why", "failed"} & record(world).keys()
     world.advance(DELAY_MS)
     [other] = world.take_seqs()
-    world.end(Ended(other, 0, b"", "status:200", 10, ANSWERS))
+    world.end(Ended(other, 0, b"", "status:200", 10, answers()))
     [last] = world.take_seqs()
     assert last != other
     world.check()

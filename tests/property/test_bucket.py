@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bigcrawl.drum.bucket import CHECK, EMPTY_BUCKET, Bucket, BucketState, Kind
-from bigcrawl.drum.fresh import Fresh
+from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
 from tests.support.faulty_files import Fault, FaultyFiles, SimulatedCrashError
 from tests.support.sizes import examples
@@ -139,7 +139,7 @@ class BucketMachine(RuleBasedStateMachine):
     def reopen(self) -> None:
         """What a manifest keeps is all there is; files that it does not name go."""
         runs, fresh = self.bucket.state
-        state = BucketState(tuple(RunInfo(*run) for run in runs), Fresh.from_strings(fresh.strings_from(0)))
+        state = BucketState(tuple(RunInfo(*run) for run in runs), Memtable.from_strings(fresh.strings_from(0)))
         assert state == self.bucket.state
         named = {run.name for run in runs}
         for path in self.directory.iterdir():

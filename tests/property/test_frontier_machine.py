@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from bigcrawl.redisdb import script_texts, scripts
-from bigcrawl.redisdb.scripts import ANSWERS, Claim, Ended, elsewhere
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Claim, Ended, HostNews, answers, fails
 from tests.support.script_world import (
     DEADLINE_MS,
     DELAY_MS,
@@ -48,7 +48,7 @@ HOSTS = ("a.example", "b.example", "c.example")
 NODES = ("n1", "n2", "n3")
 AHEAD_MS = 2_000
 BACKOFF_MS, BACKOFF_MS_MAX = 3_000, 20_000
-FAILED = f"{BACKOFF_MS} {BACKOFF_MS_MAX} 0 0 error:timeout "
+FAILED = fails("error:timeout", (BACKOFF_MS, BACKOFF_MS_MAX, 0, 0))
 SETTINGS = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 _numbers = itertools.count(1)
 
@@ -164,21 +164,18 @@ class FrontierMachine(RuleBasedStateMachine):
             # Only a fetch that never began may ask for no delay.
             delays_ms = [DELAY_MS, 5 * DELAY_MS] if started else [0, DELAY_MS]
             member = data.draw(st.sampled_from(kinds))
-            health = data.draw(st.sampled_from(["", ANSWERS, FAILED])) if started else ""
-            if health == FAILED and member not in (b"", b"="):
+            news = data.draw(st.sampled_from([NO_NEWS, answers(), FAILED])) if started else NO_NEWS
+            if member not in (b"", b"=") and (news == FAILED or (news == NO_NEWS and data.draw(st.booleans()))):
                 self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
-                health += str(self.model.held[seq].next_order)
-            elif member not in (b"", b"=") and not health and data.draw(st.booleans()):
-                self.model.held[seq].next_order = self.model.held[seq].order + (1 << 33)
-                health = elsewhere(self.model.held[seq].order + (1 << 33))
-            ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, health))
+                news = news._replace(order=self.model.held[seq].order + (1 << 33))
+            ends.append(Ended(seq, data.draw(st.sampled_from(delays_ms)), member, "", 0, news))
         return ends
 
     def _note_ended(self, ends: Sequence[Ended]) -> None:
         for end in ends:
             fetch = self.model.held.pop(end.seq)
             self.model.rest(fetch.host, self.world.now_ms + end.delay_ms)
-            self._note_health(fetch, end.health)
+            self._note_health(fetch, end.news)
             if fetch.next_order is not None:
                 self.model.orders[end.seq] = (fetch.host, fetch.next_order)
             if not end.member:
@@ -186,12 +183,12 @@ class FrontierMachine(RuleBasedStateMachine):
             elif end.member != b"=":
                 self.model.members[end.seq] = end.member
 
-    def _note_health(self, fetch: Fetch, health: str) -> None:
+    def _note_health(self, fetch: Fetch, news: HostNews) -> None:
         host = fetch.host
-        if health == ANSWERS:
+        if news.health == ANSWERS:
             self.model.failures.pop(host, None)
             self.model.failed_ms.pop(host, None)
-        elif health and not health.startswith(">") and fetch.due_ms >= self.model.failed_ms.get(host, 0):
+        elif news.health and fetch.due_ms >= self.model.failed_ms.get(host, 0):
             self.model.failures[host] += 1
             self.model.failed_ms[host] = self.world.now_ms
             backoff_ms = min(BACKOFF_MS << 2 * (self.model.failures[host] - 1), BACKOFF_MS_MAX)
@@ -213,7 +210,7 @@ class FrontierMachine(RuleBasedStateMachine):
         ends = self._ends(data)
         self.world.end(*ends)
         for end in ends:
-            self._note_health(self.model.held[end.seq], end.health)
+            self._note_health(self.model.held[end.seq], end.news)
         self.reconcile()
         self.model.counted_again += sum(not end.member for end in ends)
         assert self.world.end(*ends) == len(ends)

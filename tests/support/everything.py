@@ -18,7 +18,7 @@ from bigcrawl.simweb.basics.resources import Kind
 from bigcrawl.simweb.check.checker import Report, Rules, check
 from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.simweb.model.state import SavedWeb, save
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import DnsServer
 from bigcrawl.warc.recovery import verify
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.verdicts import was_untold
@@ -144,8 +144,8 @@ def names_resolved(served: SimulatedWeb) -> Iterator[None]:
         loop.close()
 
 
-async def _started(served: SimulatedWeb) -> Resolver:
-    resolver = Resolver(served.web)
+async def _started(served: SimulatedWeb) -> DnsServer:
+    resolver = DnsServer(served.web)
     await resolver.start(RESOLVER, _DNS_PORT)
     return resolver
 

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import DnsServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class Zone:
 @asynccontextmanager
 async def serving(zone: Zone, ttl_s: int = 300, address: str = "127.0.0.1") -> AsyncIterator[str]:
     """Answer for a zone; yields the server as BIGCRAWL_DNS_SERVERS has it."""
-    resolver = Resolver(zone, ttl_s)
+    resolver = DnsServer(zone, ttl_s)
     await resolver.start(address)
     try:
         yield f"{address}:{resolver.port}"

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import DnsServer
 from tests.support.name_server import Zone
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class NamedWeb:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
 
     async def _start(self) -> None:
-        self._resolver = Resolver(self.zone, ttl_s=0)
+        self._resolver = DnsServer(self.zone, ttl_s=0)
         await self._resolver.start()
         self.name_server = f"127.0.0.1:{self._resolver.port}"
         for _ in range(PORT_TRIES):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
-# Two of each kind of robots.txt (35) and of weather (29), eight of each exhibit.
+# Two of each kind of robots.txt (35) and of outage (29), eight of each exhibit.
 HOSTS, PAGES = 70, 6
 DELAY_MS, RETRIES = 50, 2
 SETTINGS: dict[str, Any] = {
@@ -127,7 +127,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
 
 
 def test_every_kind_of_thing_is_met(whole: Whole) -> None:
-    """The crawl asked for every exhibit, and every host for its robots.txt: each kind of it, each weather."""
+    """The crawl asked for every exhibit, and every host for its robots.txt: each kind of it, each outage."""
     assert slugs_met(whole.served, Kind.EXHIBIT) == {row.slug for row in EXHIBITS}
     asked = {exchange.host for exchange in whole.served.exchanges() if exchange.is_robots}
     assert asked == {whole.served.web.name_of(host) for host in range(HOSTS)}

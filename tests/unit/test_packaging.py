@@ -122,7 +122,8 @@ def test_lua_scripts_load_from_the_zipped_egg(built: Path) -> None:
     (egg,) = built.glob("*.egg")
     code = (
         "import importlib.resources as r; d = r.files('bigcrawl.redisdb') / 'lua';"
-        "print(d); print(sum(1 for f in d.iterdir() if f.name.endswith('.lua') and f.read_text()))"
+        "found = [*d.iterdir(), *(d / 'prelude').iterdir()];"
+        "print(d); print(sum(1 for f in found if f.name.endswith('.lua') and f.read_text()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -134,4 +135,4 @@ def test_lua_scripts_load_from_the_zipped_egg(built: Path) -> None:
     )
     where, count = done.stdout.split("\n")[:2]
     assert egg.name in where
-    assert int(count) == len(list((PROJECT / "bigcrawl" / "redisdb" / "lua").glob("*.lua")))
+    assert int(count) == len(list((PROJECT / "bigcrawl" / "redisdb" / "lua").rglob("*.lua")))

@@ -15,9 +15,10 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: as repeated: its number was taken, or it is the next one still.
 -- Cost: O(URLs * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return -1
+-- Uses: prelude/now_ms, prelude/refusal
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3])
+if refused then
+  return refused
 end
 local number = tonumber(ARGV[4])
 local admitted = tonumber(redis.call('HGET', KEYS[2], 'admitted') or '0')
@@ -27,11 +28,7 @@ end
 if number ~= admitted + 1 then
   return -2
 end
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[6])
 for i = 7, #ARGV, 3 do
   local host = ARGV[i]

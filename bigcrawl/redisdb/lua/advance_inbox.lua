@@ -6,6 +6,7 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: as repeated.
 -- Cost: O(1).
+-- Uses: prelude/last_entry_id
 local function split(id)
   local time_ms, counter = string.match(id, '^(%d+)%-(%d+)$')
   return tonumber(time_ms), tonumber(counter)
@@ -14,16 +15,9 @@ local want_ms, want_counter = split(ARGV[1])
 if want_ms == 0 then
   return 0
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  local info = redis.call('XINFO', 'STREAM', KEYS[1])
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then
-      local last_ms, last_counter = split(info[i + 1])
-      if last_ms > want_ms or (last_ms == want_ms and last_counter >= want_counter) then
-        return 0
-      end
-    end
-  end
+local last_ms, last_counter = split(last_entry_id(KEYS[1]))
+if last_ms > want_ms or (last_ms == want_ms and last_counter >= want_counter) then
+  return 0
 end
 redis.call('XADD', KEYS[1], ARGV[1], 'b', '')
 redis.call('XDEL', KEYS[1], ARGV[1])

@@ -11,11 +11,8 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: a failure since then is forgotten too; the next one counts.
 -- Cost: O(log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local record = KEYS[3] .. ARGV[2]
 local said = redis.call('HMGET', record, 'failed', 'lent')
 local snoozed = redis.call('ZREM', KEYS[4], ARGV[2])

@@ -9,11 +9,8 @@
 -- Late: now_ms is that of the sending: no later beat is undone, and a node that has left counts as alive for less than a
 --       lease from then.
 -- Cost: O(nodes).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local lease = tonumber(ARGV[4])
 if ARGV[5] == '1' then
   redis.call('ZADD', KEYS[2], 'GT', now, ARGV[2])

@@ -11,11 +11,8 @@
 -- Lost reply: repeated with the same ticket, it gives the same answer and changes nothing more.
 -- Late: the host rests until the deadline, counted from the sending, for nobody.
 -- Cost: O(log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms, prelude/keep_record
+local now = now_ms(ARGV[1])
 local ask_ms, pause_ms = 1000, 3000 -- a pause outlasts an asking that comes late, or not at all
 local host, record = ARGV[2], KEYS[3] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')
@@ -38,9 +35,7 @@ else
   redis.call('HSET', record, 'lent', string.format('%.0f\n%.0f\n%s', due_ms, next_ms, ARGV[3]))
 end
 redis.call('HSET', record, 'next', next_ms)
-if redis.call('PTTL', record) < next_ms - now + 60000 then
-  redis.call('PEXPIRE', record, next_ms - now + 60000)
-end
+keep_record(record, next_ms - now + 60000)
 if score >= 0 then
   redis.call('ZADD', KEYS[1], next_ms, host)
 end

@@ -10,12 +10,10 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(1).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  return -1
-end
-if owner[3] ~= ARGV[3] then
-  return -3
+-- Uses: prelude/refusal
+local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+if refused then
+  return refused
 end
 if redis.call('HEXISTS', KEYS[3], ARGV[4]) == 0 and redis.call('HLEN', KEYS[3]) >= tonumber(ARGV[6]) then
   return 0

@@ -26,11 +26,8 @@
 -- Late: refused once the node has claimed again or compared. One that left may own the partition for less than a lease
 --       from when it was sent.
 -- Cost: O(taken * log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms, prelude/keep_record, prelude/last_entry_id, prelude/read_taken
+local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation')
 local known_dead = ARGV[6] ~= '' and owner[4] == ARGV[6]
 local left = tonumber(owner[3] or '0') - now
@@ -59,15 +56,7 @@ local function suspect(seq, taken_ms)
   redis.call('PEXPIRE', KEYS[9], 2592000000) -- of a URL that goes another way than by its end nobody tells
 end
 local epoch = math.max(tonumber(owner[2] or '0'), tonumber(ARGV[5])) + 1
-local inbox_id = '0-0'
-if redis.call('EXISTS', KEYS[7]) == 1 then
-  local info = redis.call('XINFO', 'STREAM', KEYS[7])
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then
-      inbox_id = info[i + 1]
-    end
-  end
-end
+local inbox_id = last_entry_id(KEYS[7])
 local state = redis.call('HMGET', KEYS[2], 'admitted', 'committed')
 local quiet_ms = tonumber(ARGV[8])
 if not (known_dead or owner[1] == ARGV[2]) then
@@ -80,7 +69,7 @@ for i = 1, #taken, 2 do
 end
 table.sort(records, function(a, b) return a[1] < b[1] end)
 for i, record in ipairs(records) do
-  local host, taken_ms, order, member = string.match(record[2], '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  local host, taken_ms, order, member = read_taken(record[2])
   hot = hot + redis.call('ZADD', KEYS[6] .. host, order, member)
   -- Taken-at lies ahead when the URL was taken before its host was due.
   local from_ms = known_dead and math.max(now, tonumber(taken_ms)) or tonumber(taken_ms)
@@ -89,9 +78,7 @@ for i, record in ipairs(records) do
   local next_ms = math.max(now, from_ms + rest_ms, tonumber(said[1] or '0'))
   redis.call('ZADD', KEYS[3], 'GT', next_ms + i / 1024, host)
   redis.call('HSET', KEYS[8] .. host, 'next', next_ms)
-  if redis.call('PTTL', KEYS[8] .. host) < next_ms - now + 60000 then
-    redis.call('PEXPIRE', KEYS[8] .. host, next_ms - now + 60000)
-  end
+  keep_record(KEYS[8] .. host, next_ms - now + 60000)
   if has_died then
     suspect(record[3], taken_ms)
   end

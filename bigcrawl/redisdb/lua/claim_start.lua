@@ -10,11 +10,8 @@
 -- Late: now_ms is that of the sending: no later renewal is undone, and who gave it up has it for less than a lease from
 --       then. Ids of nodes are used once, so that one given up is nobody else's.
 -- Cost: O(fields of the hash) for a start that is claimed for the first time or done, else O(1).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local field = 'start:' .. ARGV[3]
 local value = redis.call('HGET', KEYS[1], field)
 local function forget_old()

@@ -16,9 +16,9 @@
 -- ARGV[9] outcomes of the acknowledged URLs, '' when there are none
 -- ARGV[10...] per ended URL: seq, delay ms of its host, new member ('' acknowledge, '=' return as it was, else a failed
 --            URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health: what it says of
---            its host: '' nothing, '+' it answers, '>N' nothing and '+N' it answers, but the URL's order is N now, else a
---            failure: "<first back-off ms> <longest ms> <thousandths to add> <failures that retire, 0 none> <why>
---            <order of the next try, or ''>"; ms of the delay that are over already
+--            its host ('' nothing, '+' it answers, else why it has failed), order of the URL from now on ('' the old
+--            one), of a failure first back-off ms, longest ms, thousandths to add, failures that retire (0 none), and
+--            ms of the delay that are over already
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
 --          {-1} when another node owns the partition, {-3} when both sides were compared since the call was made.
 -- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
@@ -34,20 +34,14 @@
 --             reconcile_partition gives it back.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(URLs * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return {-1}
-end
-if owner[3] ~= ARGV[4] then
-  return {-3}
+-- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+if refused then
+  return {refused}
 end
 local never_ms, long_ms, snoozed_max = 1e15, 60000, 2048
 local longest_ms = 3600000 -- that a URL is in process, but for deadlines set very long
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[5])
 local usual_ms = tonumber(ARGV[8])
 local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
@@ -56,15 +50,14 @@ if ARGV[9] ~= '' then
 end
 local snoozes = 0 -- changes that the owner is to look at
 -- The host has failed: its back-off from now, or never_ms when it is retired; 0 when this failure is counted already.
-local function fail(host, taken_ms, word)
-  if taken_ms < tonumber(redis.call('HGET', KEYS[7] .. host, 'failed') or '0') then
+local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitter, failures_max)
+  if taken_ms < tonumber(redis.call('HGET', host_record, 'failed') or '0') then
     return 0
   end
-  local first_ms, longest_ms, longer, failures_max, why = string.match(word, '^(%d+) (%d+) (%d+) (%d+) (%S+)')
-  local failures = redis.call('HINCRBY', KEYS[7] .. host, 'failures', 1)
-  redis.call('HSET', KEYS[7] .. host, 'why', why, 'failed', now)
+  local failures = redis.call('HINCRBY', host_record, 'failures', 1)
+  redis.call('HSET', host_record, 'why', why, 'failed', now)
   local wait_ms = math.min(tonumber(first_ms) * 4 ^ math.min(failures - 1, 40), tonumber(longest_ms))
-  wait_ms = math.floor(wait_ms * (1 + tonumber(longer) / 1000))
+  wait_ms = math.floor(wait_ms * (1 + tonumber(jitter) / 1000))
   if tonumber(failures_max) > 0 and failures >= tonumber(failures_max) then
     wait_ms = never_ms
   end
@@ -74,29 +67,28 @@ local function fail(host, taken_ms, word)
   end
   return wait_ms
 end
-for i = 10, #ARGV, 7 do
+for i = 10, #ARGV, 12 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   if record then
-    local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+    local host, taken_ms, order, member = read_taken(record)
+    local host_record = KEYS[7] .. host
     local health = ARGV[i + 5]
-    local said = redis.call('HMGET', KEYS[7] .. host, 'next', 'failures', 'delay')
+    order = ARGV[i + 6] ~= '' and ARGV[i + 6] or order
+    local said = redis.call('HMGET', host_record, 'next', 'failures', 'delay')
     local delay_ms = tonumber(ARGV[i + 1])
     local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
-    local word, place = string.match(health, '^([+>])(%-?%d*)$')
-    if word then
-      order = place ~= '' and place or order
-      if word == '+' and said[2] then
-        redis.call('HDEL', KEYS[7] .. host, 'failures', 'why', 'failed')
+    if health == '+' then
+      if said[2] then
+        redis.call('HDEL', host_record, 'failures', 'why', 'failed')
         snoozes = snoozes + redis.call('ZREM', KEYS[9], host)
         is_well = said_ms >= never_ms
         said_ms = is_well and 0 or said_ms
       end
     elseif health ~= '' then
-      wait_ms = fail(host, tonumber(taken_ms), health)
-      order = string.match(health, ' (%-?%d+)$') or order
+      wait_ms = fail(host, host_record, tonumber(taken_ms), health, ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10])
     end
     -- Taken-at lies ahead when the URL comes back before its host was due.
-    local next_ms = math.max(now + math.max(delay_ms - tonumber(ARGV[i + 6]), wait_ms), said_ms, tonumber(taken_ms))
+    local next_ms = math.max(now + math.max(delay_ms - tonumber(ARGV[i + 11]), wait_ms), said_ms, tonumber(taken_ms))
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
     if count <= 0 then
@@ -112,32 +104,29 @@ for i = 10, #ARGV, 7 do
       counts[ARGV[i + 3]] = (counts[ARGV[i + 3]] or 0) + 1
       bytes = bytes + tonumber(ARGV[i + 4])
     end
-    redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
-    if health ~= '' and word ~= '>' then
+    redis.call('HSET', host_record, 'next', next_ms)
+    if health ~= '' then
       local longer_ms = math.max(delay_ms, wait_ms)
       if longer_ms > usual_ms and longer_ms < never_ms then
-        redis.call('HSET', KEYS[7] .. host, 'delay', longer_ms)
+        redis.call('HSET', host_record, 'delay', longer_ms)
       elseif said[3] then
-        redis.call('HDEL', KEYS[7] .. host, 'delay')
+        redis.call('HDEL', host_record, 'delay')
       end
     end
-    local rest_ms = word ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
+    local rest_ms = health ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
     if wait_ms == 0 and rest_ms >= long_ms then
       snoozes = snoozes + redis.call('ZADD', KEYS[9], next_ms, host)
     end
     -- Renewed when another minute begins, not for each URL.
     if rest_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
       -- A host that fails is remembered for longer, for its next URL may come late; but hosts that failed once are many.
-      local kept_ms = next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000)
-      if redis.call('PTTL', KEYS[7] .. host) < kept_ms then
-        redis.call('PEXPIRE', KEYS[7] .. host, kept_ms)
-      end
+      keep_record(host_record, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
       if is_well then
-        redis.call('ZADD', KEYS[3], next_ms + (i - 9) / 6 / 1024, host)
+        redis.call('ZADD', KEYS[3], next_ms + (i + 2) / 12 / 1024, host)
       else
-        redis.call('ZADD', KEYS[3], 'GT', next_ms + (i - 9) / 6 / 1024, host)
+        redis.call('ZADD', KEYS[3], 'GT', next_ms + (i + 2) / 12 / 1024, host)
       end
     end
   end
@@ -165,7 +154,7 @@ if tonumber(ARGV[6]) > 0 then
 end
 for i = 1, #due, 2 do
   local host, due_ms = due[i], math.floor(tonumber(due[i + 1]))
-  local back = KEYS[6] .. host
+  local back, host_record = KEYS[6] .. host, KEYS[7] .. host
   local first = redis.call('ZPOPMIN', back)
   if first[1] then
     local seq = string.match(first[1], '^(%d+):')
@@ -173,8 +162,8 @@ for i = 1, #due, 2 do
     redis.call('HSET', KEYS[5], seq, host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1])
     local count = redis.call('HINCRBY', KEYS[4], host, 1)
     -- Kept while the URL is in process: whoever claims the partition asks for it.
-    if redis.call('HEXISTS', KEYS[7] .. host, 'delay') == 1 and redis.call('PTTL', KEYS[7] .. host) < longest_ms then
-      redis.call('PEXPIRE', KEYS[7] .. host, longest_ms)
+    if redis.call('HEXISTS', host_record, 'delay') == 1 then
+      keep_record(host_record, longest_ms)
     end
     if count < connections and redis.call('EXISTS', back) == 1 then
       redis.call('ZADD', KEYS[3], start_ms + usual_ms + (i - 1) / 2 / 1024, host)

@@ -10,12 +10,8 @@
 -- Lost reply: a repeat wastes the starts that were granted.
 -- Late: the starts are wasted; what was given back counts, and what was owed is charged, when it arrives.
 -- Cost: O(1).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-end
-now = now * 1000
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1]) * 1000
 local page_us, bytes_us = tonumber(ARGV[2]), tonumber(ARGV[3])
 local earliest = now - 500000 -- what was not used is made up for so far back
 local said = redis.call('HMGET', KEYS[1], 'pages', 'bytes')

@@ -12,11 +12,8 @@
 -- Lost reply: a repeat with the same ticket gives the same answer; one that is not repeated is undone by leave_host.
 -- Late: a host that is free may be held for nobody, until the fetch would have ended.
 -- Cost: O(1).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms, prelude/keep_record
+local now = now_ms(ARGV[1])
 local turn_ms, ask_ms = 1000, 100
 local record, crawl, delay = KEYS[1] .. ARGV[2], ARGV[3], tonumber(ARGV[4])
 local said = redis.call('HMGET', record, 'by', 'ticket', 'until', 'ended', 'free', 'next', 'delay')
@@ -49,7 +46,5 @@ elseif not is_anothers_turn then
   redis.call('HSET', record, 'next', crawl, 'delay', delay)
 end
 local kept_ms = math.max(until_ms, free, ended + delay) + turn_ms - now
-if redis.call('PTTL', record) < kept_ms then
-  redis.call('PEXPIRE', record, kept_ms)
-end
+keep_record(record, kept_ms)
 return wait_ms

@@ -10,11 +10,8 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: the ticket of an earlier hold ends no later one.
 -- Cost: O(1).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local record = KEYS[1] .. ARGV[2]
 local said = redis.call('HMGET', record, 'by', 'ticket', 'ended', 'free', 'delay')
 if said[1] ~= ARGV[3] or tonumber(said[2]) > tonumber(ARGV[4]) then

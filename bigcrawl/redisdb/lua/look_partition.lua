@@ -15,25 +15,14 @@
 -- Late: now_ms is that of the sending, so that it adds nothing to a lease renewed since, and to that of an owner that is
 --       gone less than one lease. One that let go of the partition, or claimed it again, renews nothing.
 -- Cost: O(log hosts + fields of state).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms, prelude/last_entry_id
+local now = now_ms(ARGV[1])
 local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms')
 local mine = ARGV[2] ~= '' and owner[1] == ARGV[2] and owner[2] == ARGV[3]
 local lease_ms = tonumber(owner[3] or '0')
 local due = redis.call('ZCOUNT', KEYS[3], '-inf', string.format('(%.0f', now + 1)) -- scores have fractions
 local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-local inbox_id = '0-0'
-if redis.call('EXISTS', KEYS[6]) == 1 then
-  local info = redis.call('XINFO', 'STREAM', KEYS[6])
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then
-      inbox_id = info[i + 1]
-    end
-  end
-end
+local inbox_id = last_entry_id(KEYS[6])
 local reply = {
   now, mine and 1 or 0, owner[1] or '', tonumber(owner[2] or '0'), lease_ms - now, due,
   redis.call('ZCARD', KEYS[3]) - due, redis.call('HLEN', KEYS[4]), head[2] and math.floor(tonumber(head[2])) or -1,

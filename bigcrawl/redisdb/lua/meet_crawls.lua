@@ -9,11 +9,8 @@
 -- Lost reply: repeated, it changes nothing more.
 -- Late: what a node said later counts.
 -- Cost: O(nodes of all crawls).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local me = ARGV[3] .. '/' .. ARGV[2]
 local others, all_hold, longest_ms, said_ms = 0, 1, 0, 0
 local nodes = redis.call('HGETALL', KEYS[1])

@@ -9,12 +9,10 @@
 -- Lost reply: repeated, it counts again and forgets again, which changes nothing more.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(bytes of the keys).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  return -1
-end
-if owner[3] ~= ARGV[3] then
-  return -3
+-- Uses: prelude/refusal
+local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+if refused then
+  return refused
 end
 if ARGV[5] ~= '' then
   redis.call('XADD', KEYS[3], '*', 'f', ARGV[5])

@@ -14,12 +14,10 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(members * log members).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  return -1
-end
-if owner[3] ~= ARGV[3] then
-  return -3
+-- Uses: prelude/refusal
+local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+if refused then
+  return refused
 end
 local back = KEYS[4] .. ARGV[4]
 for i = 6, #ARGV, 1 do

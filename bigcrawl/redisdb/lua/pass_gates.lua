@@ -17,11 +17,8 @@
 -- Lost reply: a repeat wastes one gap.
 -- Late: wastes one gap.
 -- Cost: O(gates).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local wanted, late, missed = math.max(now, tonumber(ARGV[2])), tonumber(ARGV[4]), tonumber(ARGV[5])
 local gates, start, is_free_still = {}, wanted, missed > 0
 for i = 8, #ARGV, 2 do

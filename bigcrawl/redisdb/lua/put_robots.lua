@@ -13,11 +13,8 @@
 -- Lost reply: repeated, it changes nothing more.
 -- Late: rules that were fetched since give way to those, until these expire.
 -- Cost: O(log records), and O(16) looks at most for what to evict.
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local key, host = KEYS[1] .. ARGV[2], ARGV[2]
 local total = tonumber(redis.call('HGET', KEYS[5], '') or '0')
 local function note_bytes(of, bytes)

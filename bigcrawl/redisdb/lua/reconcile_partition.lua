@@ -13,33 +13,32 @@
 -- ARGV[8] number of URLs held    ARGV[9] number of those that were in earlier portions
 -- ARGV[10] number of those whose end was told, and not heard    ARGV[11] number of URLs ended lately
 -- ARGV[12] number of places that are left
--- ARGV[13...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose end
---         was told; seq, host, order of each ended lately; host, order of each place in a back queue where a URL held or gone may stand in a Redis that
---         missed something; host and ms from now of the rests that were said lately
--- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed, last admitted batch, {seq of
---          each whose end was carried out}, host, URLs in its back queue, ...}, the hosts with the last portion only; {-1} when another node owns the partition,
---          {-3} when both sides were compared in this or a later generation already.
--- Guarantee: after the last portion exactly the held URLs are taken, but for those whose end was carried out, none of them or of the ended ones waits in a queue,
+-- ARGV[13...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose
+--         end was told; seq, host, order of each ended lately; host, order of each place in a back queue where a URL held
+--         or gone may stand in a Redis that missed something; host and ms from now of the rests that were said lately
+-- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed, last admitted batch, {seq
+--          of each whose end was carried out}, host, URLs in its back queue, ...}, the hosts with the last portion only;
+--          {-1} when another node owns the partition, {-3} when both sides were compared in this or a later generation
+--          already.
+-- Guarantee: after the last portion exactly the held URLs are taken, but for those whose end was carried out; none of
+--            them or of the ended ones waits in a queue,
 --            and hot is the number of URLs that do. Whatever the owner sent in an earlier generation is refused from the
 --            first on. Where Redis forgot, no host is due before its delay from now, and before its rest is over,
 --            because its last fetch may have been forgotten. After any portion a URL is taken or queued, never both.
 -- Lost reply: repeated in the next generation, it changes nothing more.
 -- Late: refused once the owner has compared in a later generation, and by any other owner.
 -- Cost: O((held + ended + places) * log URLs of a host + taken + hosts * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return {-1}
+-- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3])
+if refused then
+  return {refused}
 end
-local before, generation = tonumber(owner[3] or '0'), tonumber(ARGV[4])
+local before, generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or '0'), tonumber(ARGV[4])
 if before > generation or (before == generation) ~= (tonumber(ARGV[5]) > 1) then
   return {-3}
 end
 redis.call('HSET', KEYS[1], 'generation', ARGV[4])
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local delay_ms = tonumber(ARGV[7])
 local due_ms = now + delay_ms
 local given_back, taken_again, removed = 0, 0, 0
@@ -53,7 +52,7 @@ local function untake(seq)
   if not record then
     return false
   end
-  local host, taken_ms, order, member = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  local host, taken_ms, order, member = read_taken(record)
   redis.call('HDEL', KEYS[5], seq)
   if redis.call('HINCRBY', KEYS[4], host, -1) <= 0 then
     redis.call('HDEL', KEYS[4], host)
@@ -70,7 +69,7 @@ for i = 13, held_end, 4 do
   local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   held[seq] = true
   local record = redis.call('HGET', KEYS[5], seq)
-  local taken_ms = record and string.match(record, '^[^\n]*\n([^\n]*)\n')
+  local taken_ms = record and select(2, read_taken(record))
   if not taken_ms then
     taken_again = taken_again + 1
     taken_ms = due_ms -- it may have been taken for a time that still lies ahead
@@ -115,9 +114,7 @@ end
 for host, next_ms in pairs(idle) do
   next_ms = math.max(next_ms, tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0'))
   redis.call('HSET', KEYS[7] .. host, 'next', next_ms)
-  if redis.call('PTTL', KEYS[7] .. host) < next_ms - now + 60000 then
-    redis.call('PEXPIRE', KEYS[7] .. host, next_ms - now + 60000)
-  end
+  keep_record(KEYS[7] .. host, next_ms - now + 60000)
   if redis.call('HEXISTS', KEYS[4], host) == 0 and redis.call('EXISTS', KEYS[6] .. host) == 1 then
     redis.call('ZADD', KEYS[3], 'GT', next_ms, host)
   end

@@ -13,19 +13,13 @@
 -- Lost reply: repeated, it changes nothing more.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(hosts snoozed), 2048 at most.
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return -1
-end
-if owner[3] ~= ARGV[4] then
-  return -3
+-- Uses: prelude/now_ms, prelude/refusal
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+if refused then
+  return refused
 end
 local never_ms = 1e15
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local retired = 0
 for _, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', never_ms))) do
   local failures = tonumber(redis.call('HGET', KEYS[4] .. host, 'failures') or '0')

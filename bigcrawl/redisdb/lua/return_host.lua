@@ -7,11 +7,8 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: the ticket is not lent any more, or the host is due when it would have been.
 -- Cost: O(log hosts).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms, prelude/keep_record
+local now = now_ms(ARGV[1])
 local host, record = ARGV[2], KEYS[2] .. ARGV[2]
 local said = redis.call('HMGET', record, 'next', 'lent')
 local start_ms, lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(%d+)\n(.*)$')
@@ -27,9 +24,7 @@ if said_ms ~= until_ms then
 end
 redis.call('HDEL', record, 'lent')
 redis.call('HSET', record, 'next', next_ms)
-if redis.call('PTTL', record) < next_ms - now + 60000 then
-  redis.call('PEXPIRE', record, next_ms - now + 60000)
-end
+keep_record(record, next_ms - now + 60000)
 local score = tonumber(redis.call('ZSCORE', KEYS[1], host) or '-1')
 if score == until_ms or (score >= 0 and score < next_ms) then
   redis.call('ZADD', KEYS[1], next_ms, host)

@@ -16,24 +16,18 @@
 -- Lost reply: a URL that is taken no more is passed over.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(URLs * log hosts).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[2] or owner[2] ~= ARGV[3] then
-  return -1
+-- Uses: prelude/now_ms, prelude/refusal, prelude/read_taken
+local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+if refused then
+  return refused
 end
-if owner[3] ~= ARGV[4] then
-  return -3
-end
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+local now = now_ms(ARGV[1])
 local moved, ids = 0, {}
 for i = 6, #ARGV, 2 do
   local record = redis.call('HGET', KEYS[5], ARGV[i])
   local id = ''
   if record then
-    local host, taken_ms = string.match(record, '^([^\n]*)\n([^\n]*)\n')
+    local host, taken_ms = read_taken(record)
     local said_ms = tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0')
     id = redis.call('XADD', KEYS[8], '*', 'b', ARGV[i + 1])
     redis.call('HDEL', KEYS[5], ARGV[i])

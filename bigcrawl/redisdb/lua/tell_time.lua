@@ -11,11 +11,8 @@
 -- Late: the estimate is that of the sending; where no other node was told since, a correction sets the time back by how
 --       late it is, until the node's next question, about a second.
 -- Cost: O(1).
-local now = tonumber(ARGV[1])
-if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
 local wall = now
 local fresh_ms = 5000
 local said = redis.call('HMGET', KEYS[1], 'adjust', 'told', 'by')

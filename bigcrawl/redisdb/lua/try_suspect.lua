@@ -9,19 +9,17 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: refused, for the comparison after a lost reply raises the generation.
 -- Cost: O(1).
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'generation')
-if owner[1] ~= ARGV[1] or owner[2] ~= ARGV[2] then
-  return -1
-end
-if owner[3] ~= ARGV[3] then
-  return -3
+-- Uses: prelude/refusal, prelude/read_taken
+local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+if refused then
+  return refused
 end
 local record = redis.call('HGET', KEYS[2], ARGV[4])
 local known = redis.call('HGET', KEYS[3], ARGV[4])
 if not record or not known then
   return 0
 end
-local taken_ms = string.match(record, '^[^\n]*\n([^\n]*)\n')
+local _, taken_ms = read_taken(record)
 local mark = ARGV[5] == '1' and ' ' .. taken_ms or ''
 redis.call('HSET', KEYS[3], ARGV[4], string.match(known, '^%d+ %d+') .. mark)
 return 1

@@ -1,9 +1,8 @@
-"""What of a batch of URLs may pass, by policy and by rules set by hand (step 5): decided here, placed by the fold.
+"""Decides what share of a batch of URLs may pass, by policy and by rules set by hand (step 5). The fold places them.
 
-Every URL gets an *account*, 64 bits, and the budget of that account: BEAST gives each account its budget in every
-turn. An account is most often the key of the URL's PLD. A host, or what a pattern finds, has one of its own where a
-rule gives it a budget of its own; what must be withheld, because a limit is reached, has the account `WITHHELD`, whose
-budget is 0, so that it keeps nobody of its PLD waiting.
+Each URL gets an *account*, 64 bits, and that account's budget: the number of its URLs that BEAST lets pass in a turn.
+The account is usually the key of the URL's PLD. A host or a pattern with a budget of its own has its own account. URLs
+beyond a limit get the account `WITHHELD`, whose budget is 0, so that they do not hold up the rest of their PLD.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ if TYPE_CHECKING:
     Look = Callable[[bytes], tuple[str, int]]
 
 COUNTED = 2
-"""A bit of `QueuedUrl.flags`: a total of pages has counted the URL; a second look at it does not count it again."""
+"""A bit of `QueuedUrl.flags`: the URL is already in a total of pages, and is not counted again when re-read."""
 
 WITHHELD = PUBLIC_KEYS.of_pld("withheld for a limit")  # a constant; no PLD has a space
 
 
 class Allowances(NamedTuple):
-    """The answer for a batch of n URLs, in its order.
+    """The decision for a batch of n URLs, in its order.
 
     Attributes:
-        accounts: uint64, shape (n,): what the turns count by.
-        budgets: uint32, shape (n,): URLs of the account that pass in a turn, the same for all of an account.
-        counted: bool, shape (n,): URLs that a total of pages counts now. They are to be queued with the flag
+        accounts: uint64, shape (n,): the account of each URL; turns count by account.
+        budgets: uint32, shape (n,): how many URLs of the account pass in a turn; equal within an account.
+        counted: bool, shape (n,): URLs that a total of pages counts now. They must be queued with the flag
             `COUNTED`, whatever queue the turns put them into.
-        counted_in: uint64, one for each that is counted, in order: the account whose pages are to grow by one.
-        by_hand: bool, shape (n,): URLs whose budget is that of a rule, which nothing else lowers; None: none.
+        counted_in: uint64, one for each counted URL, in order: the account whose pages grow by one.
+        by_hand: bool, shape (n,): URLs whose budget a rule sets, so that nothing else lowers it; None if none.
     """
 
     accounts: KeyArray
@@ -59,12 +58,12 @@ class Allowances(NamedTuple):
 
 
 class Budgets:
-    """A policy under rules.
+    """A budget policy, overridden by rules set by hand.
 
     Args:
-        policy: what PLDs get without rules.
+        policy: the budgets of PLDs without rules.
         book: the rules in force.
-        look: a queued URL's body -> its canonical URL and depth. Only asked where a rule needs it.
+        look: returns the canonical URL and depth of a queued URL's body; called only if a rule needs them.
     """
 
     def __init__(self, policy: BudgetPolicy, book: RuleBook, look: Look) -> None:
@@ -79,9 +78,9 @@ class Budgets:
         return f"<Budgets {self._policy!r} {self._book!r}>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`, with the budgets that rules give to whole PLDs; no other limit is looked at.
+        """Like `BudgetPolicy.budgets`, but with the budgets that rules set for whole PLDs. Ignores all other limits.
 
-        Cost: the policy's, and 10 us and 50 ns a PLD where there are such rules.
+        Cost: that of the policy; if there are such rules, 10 us and 50 ns a PLD more.
         """
         budgets = self._policy.budgets(plds, in_degrees)
         if len(self._ruled):
@@ -90,17 +89,17 @@ class Budgets:
         return budgets
 
     def allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, totals: Totals) -> Allowances:
-        """Decide about a batch, new URLs or such as were withheld or over budget before.
+        """Decide about a batch of URLs that are new, or were withheld or over budget before.
 
         Args:
             urls: n of them, in the order in which they are to pass.
             plds: key of each one's PLD, uint64, shape (n,).
             in_degrees: of each PLD, uint32, shape (n,).
-            totals: accounts -> (pages, bytes), uint64, 0 for one that is not known; only asked where a rule limits
-                them. Pages are the URLs that `allow` ever counted in the account. Bytes are those of the bodies
-                fetched while `book.for_url` had the account as that of the URL's `fetched_bytes`.
+            totals: accounts -> (pages, bytes), uint64, 0 for an unknown account; called only if a rule limits them.
+                Pages are all URLs that `allow` has counted in the account. Bytes are those of bodies fetched while
+                `book.for_url` returned the account for the URL's `fetched_bytes`.
 
-        Cost: that of `budgets`; where there are rules, 0.4 us a URL more, and 2 us where a rule applies to it.
+        Cost: that of `budgets`. If there are rules, 0.4 us a URL more, and 2 us for a URL to which one applies.
         """
         budgets = self.budgets(plds, in_degrees)
         if not len(self._book):
@@ -115,7 +114,7 @@ class Budgets:
         return Allowances(batch.accounts, batch.budgets, batch.counted, counted_in, by_hand)
 
     def _limits_of(self, url: QueuedUrl) -> tuple[Limits, int]:
-        """The limits and, where one is of it, the depth."""
+        """Return the limits, and the depth if one of them needs it."""
         limits = self._book.for_host(url.host)
         if not self._book.needs_urls and limits.depth is None:
             return limits, 0
@@ -124,16 +123,16 @@ class Budgets:
 
 
 def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, look: Look) -> Budgets | None:
-    """Return the budgets that settings and rules ask for; None where there are none at all.
+    """Return the budgets that settings and rules define, or None if they define none.
 
     Args:
-        config: the settings; rules are taken from `book`, not from here.
+        config: the settings; its rules are ignored in favour of `book`.
         counts: in-degrees of the whole crawl.
         book: as for `Budgets`.
         look: as for `Budgets`.
 
     Raises:
-        ConfigError: the policy is none, cannot be made, or its numbers contradict each other.
+        ConfigError: the policy is unknown, fails to construct, or its numbers contradict each other.
     """
     policy = make_policy(config, counts)
     if policy is None and not len(book):
@@ -142,14 +141,14 @@ def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, l
 
 
 class _Left(NamedTuple):
-    """By account, how many more pages and bytes; not above 0 where there are none."""
+    """How many more pages and bytes each account may have; 0 or less if none."""
 
     pages: dict[int, int]
     fetched_bytes: dict[int, int]
 
 
 class _Batch:
-    """What is decided of a batch so far."""
+    """The decisions about a batch so far."""
 
     def __init__(self, accounts: KeyArray, budgets: BudgetArray, counted: npt.NDArray[np.bool_]) -> None:
         self.accounts = accounts
@@ -158,7 +157,7 @@ class _Batch:
         self.counted_in: list[int] = []
 
     def decide(self, at: int, limits: Limits, depth: int, left: _Left, *, is_counted: bool) -> None:
-        """Decide about one URL; earlier ones have taken their pages of what is left."""
+        """Decide about one URL. Earlier URLs have already used their share of the pages left."""
         pages = None if is_counted else limits.pages
         if (
             (limits.depth and depth > limits.depth.value)
@@ -176,7 +175,7 @@ class _Batch:
 
 
 def _totals_left(bound: Sequence[Limits], totals: Totals) -> _Left:
-    """What is left of the totals of some limits."""
+    """Return what is left of the totals in these limits."""
     pages = {limits.pages.account: limits.pages for limits in bound if limits.pages}
     sizes = {limits.fetched_bytes.account: limits.fetched_bytes for limits in bound if limits.fetched_bytes}
     accounts = sorted({*pages, *sizes})

@@ -1,19 +1,19 @@
-"""How the in-degrees of all PLDs are spread, in little space: what makes a rank global (step 5).
+"""The distribution of in-degrees over all PLDs in compact form; every node computes the same ranks from it (step 5).
 
-An in-degree is the number of other PLDs whose pages point to a PLD. Each owner counts, in bins, the PLDs of its
-partition, and publishes the counts; their sum over the partitions gives every node the same ranks. A bin is one
-in-degree below 64 and an eighth of an octave from there on, so 272 bins hold all of 32 bits:
+The in-degree of a PLD is the number of other PLDs whose pages link to it. Each owner counts the PLDs of its partition
+in bins and publishes the counts. Their sum over all partitions gives every node the same ranks. A bin holds one
+in-degree below 64, and an eighth of an octave from there on, so 272 bins cover all of 32 bits:
 
     bin    0 .. 63       in-degree 0 .. 63, exactly
     bin   64 .. 71       64, 72, .. 120   and the 7 that follow each
     bin   72 .. 79       128, 144, .. 240 and the 15 that follow each
-    ...                  up to 2^32 - 1, where in-degrees stop to grow
+    ...                  up to 2^32 - 1, where in-degrees stop growing
 
-What is published is the byte 1, the format's version, and msgpack of [bin, count, bin, count, ...] without the
-empty bins: some hundred bytes for most partitions, 3.3 KB at most.
+Owners publish the byte 1 (the format version) and msgpack of [bin, count, bin, count, ...] without empty bins: some
+hundred bytes for most partitions, 3.3 KB at most.
 
-Error: counts tell a rank to within the PLDs of one bin. Below 64 the bin's PLDs are exactly those of the same
-in-degree, who share a rank; above, a bin spans less than 12.5 % of its in-degree.
+Error: a rank is known to within the PLDs of one bin. Below 64, all PLDs of a bin have the same in-degree and share a
+rank. Above, a bin spans less than 12.5 % of its in-degree.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EXACT = 64
 _PER_OCTAVE = 8
 BINS = _EXACT + _PER_OCTAVE * (32 - 6)
 
-_COUNT_MAX = (1 << 40) - 1  # PLDs of one bin: sums over 65,536 partitions stay within 64 bits
+_COUNT_MAX = (1 << 40) - 1  # PLDs in one bin, so that sums over 65,536 partitions fit into 64 bits
 
 
 def _lowest_of_bins() -> CountArray:
@@ -49,7 +49,7 @@ def _lowest_of_bins() -> CountArray:
 
 
 LOWEST = _lowest_of_bins()
-"""int64, shape (BINS + 1,): the lowest in-degree of each bin, and 2^32."""
+"""int64, shape (BINS + 1,): the lowest in-degree of each bin, then 2^32."""
 
 
 class CountsFormatError(BigcrawlError):
@@ -57,12 +57,12 @@ class CountsFormatError(BigcrawlError):
 
 
 def bins_of(in_degrees: InDegreeArray) -> npt.NDArray[np.intp]:
-    """Return the bin of each in-degree; shape and order as given. Cost: 20 ns each."""
+    """Return the bin of each in-degree, in the shape and order given. Cost: 20 ns each."""
     return np.searchsorted(LOWEST, in_degrees.astype(np.int64), side="right") - 1
 
 
 class InDegreeCounts:
-    """PLDs in each bin: a value, never changed. PLDs of in-degree 0 are not counted: nobody points to them."""
+    """The number of PLDs in each bin; immutable. PLDs of in-degree 0 are not counted, since no link leads to them."""
 
     __slots__ = ("_counts",)
 
@@ -73,7 +73,7 @@ class InDegreeCounts:
 
     @classmethod
     def of(cls, in_degrees: InDegreeArray) -> Self:
-        """Count the PLDs that have these in-degrees, in any order; those of several parts may be added up."""
+        """Count PLDs by in-degree, given in any order. Counts of several parts can be added."""
         return cls(_binned(in_degrees))
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class InDegreeCounts:
 
     @property
     def total(self) -> int:
-        """PLDs that another PLD points to."""
+        """How many PLDs another PLD links to."""
         return int(self._counts.sum())
 
     @property
@@ -99,23 +99,23 @@ class InDegreeCounts:
         return self._counts
 
     def moved(self, before: InDegreeArray, after: InDegreeArray) -> InDegreeCounts:
-        """Return the counts after PLDs went from one in-degree to another.
+        """Return the counts after the in-degrees of PLDs have changed.
 
         Args:
-            before: shape (n,); 0 for a PLD that had none. A PLD may occur several times, from 1 to 2 and from 2
-                to 3 for instance, as DRUM tells of increments in a batch.
+            before: shape (n,); 0 for a PLD that had none. A PLD may occur several times, for instance from 1 to 2
+                and from 2 to 3, as DRUM reports increments in a batch.
             after: shape (n,); 0 for one that was forgotten.
 
         Raises:
-            ContractError: PLDs leave a bin that never held so many.
+            ContractError: more PLDs leave a bin than it holds.
 
-        Cost: 10 us and 40 ns a PLD, whatever is counted.
+        Cost: 10 us and 40 ns a PLD, however many are counted.
         """
         counts = self._counts + _binned(after) - _binned(before)
         if counts.min() < 0:
             at = int(counts.argmin())
             raise ContractError(
-                f"{-int(counts[at])} more PLDs left in-degree {LOWEST[at]} than were counted there: count them anew"
+                f"{-int(counts[at])} more PLDs left in-degree {LOWEST[at]} than were counted there: count them again"
             )
         return InDegreeCounts(counts)
 
@@ -135,31 +135,33 @@ class InDegreeCounts:
         """
         if not data or data[0] != COUNTS_VERSION:
             found = data[0] if data else "nothing"
-            raise CountsFormatError(f"format version of in-degree counts is {found}; this one reads {COUNTS_VERSION}")
+            raise CountsFormatError(
+                f"format version of in-degree counts is {found}; this version reads {COUNTS_VERSION}"
+            )
         try:
             flat = msgpack.unpackb(data[1:])
         except Exception as error:
             raise CountsFormatError(f"in-degree counts cannot be decoded: {error!r}") from error
         if not isinstance(flat, list) or len(flat) % 2 or not _are_pairs(flat):
-            raise CountsFormatError("in-degree counts hold something else than ascending bins with their counts")
+            raise CountsFormatError("in-degree counts are not ascending bins with their counts")
         counts = np.zeros(BINS, dtype=np.int64)
         counts[flat[::2]] = flat[1::2]
         return cls(counts)
 
     def _check(self) -> None:
-        assert self._counts.shape == (BINS,), "a count a bin"
-        assert self._counts[0] == 0, "nobody points to PLDs of in-degree 0, so nobody knows how many there are"
-        assert self._counts.min() >= 0, "PLDs are counted, not owed"
+        assert self._counts.shape == (BINS,), "one count for each bin"
+        assert self._counts[0] == 0, "PLDs of in-degree 0 are not counted: their number is unknown"
+        assert self._counts.min() >= 0, "counts are not negative"
 
 
 EMPTY_COUNTS = InDegreeCounts(np.zeros(BINS, dtype=np.int64))
 
 
 def sum_published(published: Iterable[bytes]) -> tuple[InDegreeCounts, int]:
-    """Add up what the owners published, and count what could not be read and is left out.
+    """Return the sum of all published counts, and how many could not be read.
 
-    A damaged or newer one makes ranks a little too good until its owner publishes again; it stops nobody.
-    Cost: 50 us each.
+    Counts that are damaged or of a later version are skipped. Until their owner publishes again, ranks are slightly
+    too good; nothing stops. Cost: 50 us each.
     """
     total = np.zeros(BINS, dtype=np.int64)
     unreadable = 0
@@ -172,10 +174,10 @@ def sum_published(published: Iterable[bytes]) -> tuple[InDegreeCounts, int]:
 
 
 class Ranks:
-    """The rank of an in-degree among all PLDs: 1 is the best. Never better than the counts can prove.
+    """The rank of an in-degree among all PLDs; 1 is best. Never better than the counts prove.
 
     Attributes:
-        total: PLDs that were counted.
+        total: how many PLDs were counted.
     """
 
     __slots__ = ("_above", "_counts", "total")
@@ -189,28 +191,28 @@ class Ranks:
         return f"<Ranks of {self.total} PLDs>"
 
     def worst(self, in_degrees: InDegreeArray) -> CountArray:
-        """Return the worst rank that a PLD of this in-degree may have: as if it were the last of its bin.
+        """Return the worst possible rank of a PLD of this in-degree, as if it were the last of its bin.
 
-        PLDs of one in-degree share a rank, that of their last: where all have in-degree 1, all are the last.
-        A PLD of in-degree 0 ranks with the last of those that were counted.
+        PLDs of one in-degree share the rank of the last of them. If all have in-degree 1, all rank last. A PLD of
+        in-degree 0 ranks with the last PLD that was counted.
 
         Returns:
-            int64, shape as given, at least 1. The true rank r of a PLD that was counted, the number of PLDs with its
-            in-degree or a higher one, is worst - (PLDs of the bin) < r <= worst, at the time of the counts.
+            int64, shape as given, at least 1. The true rank r of a counted PLD is the number of PLDs with its in-degree
+            or a higher one; at the time of the counts, worst - (PLDs of the bin) < r <= worst.
         """
         bins = bins_of(in_degrees)
         ranks: CountArray = np.maximum(self._above[bins] + self._counts[bins], 1)
         return ranks
 
     def likely(self, in_degrees: InDegreeArray) -> CountArray:
-        """Return the rank if the PLDs of each bin are spread evenly over it; as exact as `worst`, below 64 too.
+        """Return the rank if the PLDs of each bin were spread evenly over it. Equals `worst` below 64.
 
         Returns:
             int64, shape as given; 1 <= likely <= `worst`. Never rises with the in-degree.
         """
         bins = bins_of(in_degrees)
         width = LOWEST[bins + 1] - LOWEST[bins]
-        left = LOWEST[bins + 1] - in_degrees  # in-degrees from this one to the bin's end: width .. 1
+        left = LOWEST[bins + 1] - in_degrees  # in-degrees from here to the end of the bin: width .. 1
         within = np.ceil(self._counts[bins] * (left / width)).astype(np.int64)
         ranks: CountArray = np.maximum(self._above[bins] + within, 1)
         return ranks
@@ -223,7 +225,7 @@ def _binned(in_degrees: InDegreeArray) -> CountArray:
 
 
 def _are_pairs(flat: list[int]) -> bool:
-    """Whether these are bins, each once and ascending, and a count for each."""
+    """Whether the list holds ascending, distinct bins, each followed by its count."""
     if not all(type(number) is int for number in flat):
         return False
     bins, counts = flat[::2], flat[1::2]

@@ -1,12 +1,12 @@
-"""What new hosts cost the budget of their PLD: a fetch more, that of their robots.txt (step 5).
+"""Charges a PLD's budget for new hosts: each costs one fetch more, that of its robots.txt (step 5).
 
-A farm that makes up a subdomain for each link would else be fetched twice for each URL of its budget. So in the turns
-a URL on a host that is not known yet is placed as two, the robots.txt before the page. The first hosts of a PLD cost
-nothing, nor do its own name and www below it: an ordinary site has few, and keeps its whole budget. A host is known
-from when its robots.txt has a place in a turn, so that what is over budget pays when it passes. Accounts of rules by
-hand pay nothing: they count URLs.
-Source: IRLbot §4.3 (RobotsRequested). Differs: there a URL whose host is new goes round through the robots queue, and
-neither robots.txt nor DNS stand in any budget.
+Otherwise a link farm with a new subdomain for each link would be fetched twice for each URL of its budget. A URL on an
+unknown host therefore takes two places in the turns, the robots.txt before the page. The first `FREE_HOSTS` hosts of a
+PLD cost nothing, nor do its own name and www below it; an ordinary site has few hosts and keeps its whole budget. A
+host is known once its robots.txt has a place in a turn, so over-budget URLs pay when they pass. Accounts of rules set
+by hand pay nothing, since they count URLs.
+Source: IRLbot §4.3 (RobotsRequested). Differs: IRLbot sends a URL with a new host through the robots queue, and charges
+no budget for robots.txt or DNS.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.placement import IndexArray, RecordArray, Window
 
 FREE_HOSTS: Final = 16
-"""So many hosts of a PLD cost nothing beyond their URLs."""
+"""This many hosts of a PLD cost nothing beyond their URLs."""
 
 HOSTS_MAX: Final = 2**32 - 1
 
 
 class NewHosts(NamedTuple):
-    """URLs of a batch that are the first on a host that is not known.
+    """The URLs of a batch that are the first on an unknown host.
 
     Attributes:
         first: bool, one for each URL.
-        hosts: uint64, key of each one's host.
+        hosts: uint64, the key of each URL's host.
     """
 
     first: npt.NDArray[np.bool_]
@@ -46,9 +46,9 @@ def find_new_hosts(known: Bucket, hosts: KeyArray, may_cost: npt.NDArray[np.bool
     """Find the URLs that bring a new host.
 
     Args:
-        known: the table of hosts.
-        hosts: key of each URL's host, in their order.
-        may_cost: whether a URL's host counts at all.
+        known: the table of known hosts.
+        hosts: the key of each URL's host, in order.
+        may_cost: whether a URL's host may be charged.
 
     Raises:
         CorruptionError: a run is damaged.
@@ -70,7 +70,7 @@ def place_with_hosts(
     *,
     reread: bool,
 ) -> tuple[Placed, KeyArray]:
-    """As `place`, but new hosts cost their robots.txt; returns the keys of hosts known from now on, ascending."""
+    """Like `place`, but new hosts cost their robots.txt. Also returns the keys of hosts now known, ascending."""
     if not new.first.any():
         return place(whose, records, budgets, window, reread=reread), np.empty(0, dtype=np.uint64)
     firsts = whose[new.first]

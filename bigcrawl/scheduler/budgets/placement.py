@@ -1,30 +1,30 @@
-"""In which turn a URL may be fetched: BEAST's arithmetic, pure (step 5).
+"""Places URLs in turns: BEAST's arithmetic, pure (step 5).
 
-Turns are numbered. In each, a PLD x has a quota: its budget B, times the partition's quantum m. A URL goes behind
-the one of its PLD before it: into that one's turn while quota is left there, and into the next otherwise; never
-before the first turn that is open. Within a turn the first B URLs of x are ordinary and the others extra, in two
-tiers: up to 8 B, and beyond. A tier is fetched when none of those below it has URLs, so that a large quantum keeps
-nobody waiting for its first B, nor long for what it has beyond. What would lie behind the last turn of the window is
-over budget and waits in the over-budget queue (IRLbot's Q_F), which is re-read in generations:
+Turns are numbered. In each turn a PLD x has a quota: its budget B times the partition's quantum m. A URL follows the
+previous one of its PLD: into the same turn while quota is left there, otherwise into the next, and never before the
+first open turn. Within a turn, the first B URLs of x are ordinary. The others are extra, in two tiers: up to 8 B, and
+beyond. A tier is fetched when all tiers below it are empty. So a large quantum delays no PLD's first B URLs, and does
+not delay its further ones for long. A URL that would come after the last turn of the window is over budget and waits in
+the over-budget queue (IRLbot's Q_F), which is re-read in generations:
 
-    generation n        takes what is over budget now
+    generation n        receives URLs that are over budget now
     generation n - 1    is being re-read, at times
 
-So that no URL passes one of the same PLD and level, a record says where the PLD's last ones went:
+URLs of one PLD and level must not overtake each other. The PLD's record therefore says where its last URLs went:
 
-    turn, used      the last turn that got URLs of it, and how many; above `TIER_SHIFT` the tier of the last one there
-    mark            2 n: URLs of it wait in generation n, all of which arrived while that was the current one
-                    2 n + 1: others too, that failed when generation n - 1 was re-read
+    turn, used      the last turn with URLs of the PLD, and how many; above `TIER_SHIFT`, the tier of the last one there
+    mark            2 n: URLs of it wait in generation n, all of which arrived while n was current
+                    2 n + 1: others too, which failed when generation n - 1 was re-read
 
     URL             mark                  goes
     arriving        of n, or of a         to n's arrived; mark 2 n, if it is less
                     generation re-read
-    arriving        older, or none        to turns; from the first that is beyond them on to n's arrived, mark 2 n
+    arriving        older, or none        to turns; from the first beyond them on, to n's arrived, mark 2 n
     re-read         2 n + 1               to n's failed
-    re-read         less                  to turns; from the first that is beyond them on to n's failed, mark 2 n + 1
+    re-read         less                  to turns; from the first beyond them on, to n's failed, mark 2 n + 1
 
-A mark of a generation that has been read to its end means nothing any more. The over-budget queue reads failed
-before arrived: what failed had arrived earlier.
+The mark of a generation that has been re-read completely no longer means anything. The over-budget queue reads failed
+URLs before arrived ones, because they arrived earlier.
 Source: IRLbot §6.2. Differs: URLs that have passed keep their place, and a PLD's URLs their order.
 """
 
@@ -42,32 +42,32 @@ if TYPE_CHECKING:
     NumberArray = npt.NDArray[np.int64]
 
 RECORD = np.dtype([("in_degree", "<u4"), ("turn", "<u4"), ("used", "<u4"), ("mark", "<u4"), ("hosts", "<u4")])
-"""What the table of PLDs holds of each; in-degree and hosts are none of placement's; all zero is as none."""
+"""The record of a PLD in its table. Placement does not use in-degree and hosts. All zero equals no record."""
 
 OVER_BUDGET = -1
-"""In the place of a turn: the over-budget queue."""
+"""Takes the place of a turn: the over-budget queue."""
 
 TIER_STARTS = (1, 8)
-"""How many budgets of a turn come before each tier but the first."""
+"""How many budgets of a turn precede each tier after the first."""
 
 TIERS = len(TIER_STARTS) + 1
 
 TIER_SHIFT = 30
-"""In `used`, the tier from here on. Whatever the budget is now, those that follow in this turn have no lower one."""
+"""The tier is stored in `used` from this bit. Later URLs of the turn get no lower tier, even if the budget changes."""
 
 QUOTA_MAX = (1 << TIER_SHIFT) - 1
-"""URLs of one PLD in one turn: what `used` can count."""
+"""The most URLs of one PLD in one turn that `used` can count."""
 
 
 class Window(NamedTuple):
-    """Where URLs may go now.
+    """Where URLs may be placed now.
 
     Attributes:
         first: the first turn that takes URLs.
         last: the last one; first <= last.
-        generation: the one that takes what is over budget, n; at least 1.
+        generation: n, the one that takes over-budget URLs; at least 1.
         is_rereading: whether generation n - 1 is being re-read.
-        quantum: times how many budgets a PLD has its share in a turn, m; at least 1.
+        quantum: m, how many budgets make a PLD's quota in a turn; at least 1.
     """
 
     first: int
@@ -78,12 +78,12 @@ class Window(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where URLs go, and the records of their PLDs after that.
+    """Where URLs were placed, and the updated records of their PLDs.
 
     Attributes:
-        turns: a turn for each URL, or `OVER_BUDGET`.
-        tiers: the tier of each URL in its turn; 0 is ordinary, those above are extra.
-        records: one for each PLD, in the order of those before.
+        turns: the turn of each URL, or `OVER_BUDGET`.
+        tiers: the tier of each URL in its turn; 0 is ordinary, higher ones are extra.
+        records: one for each PLD, in the order of the records given.
     """
 
     turns: NumberArray
@@ -97,9 +97,9 @@ def place(
     """Place URLs in turns.
 
     Args:
-        whose: for each URL, in their order, the number of its PLD: an index of the next two.
+        whose: for each URL, in order, the index of its PLD in `records` and `budgets`.
         records: one for each PLD; not changed.
-        budgets: of each PLD, B, up to `QUOTA_MAX`; of one with 0 all URLs are over budget.
+        budgets: B of each PLD, up to `QUOTA_MAX`; with 0, all its URLs are over budget.
         window: where they may go.
         reread: whether they come from the over-budget queue, rather than arriving.
 
@@ -115,7 +115,7 @@ def place(
     used = np.minimum(used & QUOTA_MAX, quota)
     barred = quota == 0
     barred |= mark > 2 * generation if reread else mark >= 2 * (generation - is_rereading)
-    # Counted from the beginning of the turn begun, as if each turn before had been used up.
+    # Counted from the start of the turn `begun`, as if each earlier turn were full.
     nth = used[whose] + ordinals(whose, len(records))
     later, nth_of_turn = np.divmod(nth, np.maximum(quota, 1)[whose])
     turns = begun[whose] + later
@@ -135,7 +135,7 @@ def place(
 
 
 def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberArray:
-    """Return the tier of a PLD's nth URL of a turn, from 0 on, where those before it had `least`."""
+    """Return the tier of a PLD's nth URL in a turn, counted from 0; at least that of the URLs before it."""
     tiers = least.copy()
     for tier, budgets in enumerate(TIER_STARTS, 1):
         tiers[nth >= budgets * budget] = tier
@@ -143,7 +143,7 @@ def _tiers(nth: NumberArray, budget: NumberArray, least: NumberArray) -> NumberA
 
 
 def ordinals(whose: IndexArray, plds: int) -> IndexArray:
-    """Return, for each URL, how many of the same PLD come before it."""
+    """Return, for each URL, how many of the same PLD precede it."""
     order = np.argsort(whose, kind="stable")
     counts = np.bincount(whose, minlength=plds)
     starts = np.repeat(np.cumsum(counts) - counts, counts)

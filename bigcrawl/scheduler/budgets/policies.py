@@ -1,17 +1,17 @@
-"""Budgets: how many URLs of a pay-level domain (PLD) pass in a turn (step 5), by its in-degree.
+"""Budget policies: how many URLs of a pay-level domain (PLD) pass in a turn, by its in-degree (step 5).
 
-A policy is one method, `budgets`, a function of in-degrees alone: no clock, no state, and the same on every node
-that has the same counts. New counts are a new policy. To add one: a class here that is made of the settings and
-the counts, and a row in `POLICIES`.
+A policy has one method, `budgets`, a function of in-degrees alone: without clock or state, and the same on every node
+with the same counts. New counts make a new policy. To add a policy, write a class here that is constructed from the
+settings and the counts, and add it to `POLICIES`.
 
-    star           IRLbot's: BIGCRAWL_BUDGET for all, and more by rank for those that most others point to
+    star           IRLbot's: BIGCRAWL_BUDGET for all, more by rank for the PLDs with the most in-links
     fixed          BIGCRAWL_BUDGET for all
-    proportional   BIGCRAWL_BUDGET for each PLD that points to it, up to BIGCRAWL_BUDGET_MAX
-    inverse        BIGCRAWL_BUDGET_MAX divided by how many point to it, down to BIGCRAWL_BUDGET
-    popular-only   as star for the first BIGCRAWL_BUDGET_TOP in rank, 0 for the rest
-    none           no budgets at all
+    proportional   BIGCRAWL_BUDGET times the in-degree, up to BIGCRAWL_BUDGET_MAX
+    inverse        BIGCRAWL_BUDGET_MAX divided by the in-degree, down to BIGCRAWL_BUDGET
+    popular-only   as star for the first BIGCRAWL_BUDGET_TOP ranks, 0 for the rest
+    none           no budgets
 
-Sources: IRLbot §5.2 (policies), §6.1 (delays), §7.2 (star's numbers). Differs: what the top is in a young crawl,
+Sources: IRLbot §5.2 (policies), §6.1 (delays), §7.2 (star's numbers). Differs: the size of the top in a young crawl,
 docs/decisions/0016.
 """
 
@@ -40,34 +40,34 @@ if TYPE_CHECKING:
 
 NO_POLICY = "none"
 
-# At most one in so many known PLDs is of the top. IRLbot's top 10,000 were one in 9,000 of its PLD graph, so its
-# rule is this one from a million PLDs on; before that, all of a small crawl would be its top.
+# At most one in this many known PLDs belongs to the top. IRLbot's top 10,000 were one in 9,000 of its PLD graph, so
+# this bound matters only below a million PLDs, where otherwise all of a small crawl would belong to its top.
 _KNOWN_A_TOP = 100
 
 
 class BudgetPolicy(Protocol):
-    """What the fold asks for budgets."""
+    """The source of budgets for the fold."""
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
         """Return how many URLs of each PLD pass in a turn.
 
         Args:
-            plds: keys of PLDs (`pld_key`), uint64, shape (n,), n >= 0; repeated where a PLD is.
-            in_degrees: of each, uint32, shape (n,); 0 where no other PLD is known to point to it.
+            plds: keys of PLDs (`pld_key`), uint64, shape (n,), n >= 0; may repeat.
+            in_degrees: of each, uint32, shape (n,); 0 if no other PLD is known to link to it.
 
         Returns:
-            uint32, shape (n,), at most `BUDGET_LARGEST`; 0: none for now, they are withheld and looked at again.
+            uint32, shape (n,), at most `BUDGET_LARGEST`. With 0, a PLD's URLs are withheld for now and checked again.
         """
         ...
 
 
 class Star:
-    """IRLbot's STAR: budgets rise linearly over the top ranks, from the base to the maximum of the first.
+    """IRLbot's STAR: over the top ranks, budgets rise linearly from the base to the first rank's maximum.
 
-    To be of the top, a PLD must be among the first `top` whatever the error of the counts, and among the best
-    hundredth of the PLDs known. No budget is larger than the base for each PLD that points to it: k PLDs that point
-    to one win it no more than they have themselves. All PLDs of one in-degree have the same rank, that of the last
-    of them, so that nobody is of the top in a crawl where nobody stands out.
+    A PLD belongs to the top if it ranks among the first `top` whatever the error of the counts, and among the best
+    hundredth of the known PLDs. No budget exceeds the base times the in-degree, so k PLDs that link to one gain it no
+    more than they have themselves. All PLDs of one in-degree share the rank of the last of them, so nothing belongs to
+    the top of a crawl in which nothing stands out.
 
     Cost: 20 us, and 0.05 us a PLD.
     """
@@ -82,7 +82,7 @@ class Star:
         return f"<Star top={self._top} of {self._ranks.total} PLDs>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`; from base to maximum, never falling with the in-degree."""
+        """Like `BudgetPolicy.budgets`; between base and maximum, never falling with the in-degree."""
         return self._risen(in_degrees, self._ranks.worst(in_degrees))
 
     def _risen(self, in_degrees: InDegreeArray, worst: CountArray) -> BudgetArray:
@@ -93,13 +93,13 @@ class Star:
 
 
 class Fixed:
-    """The same for all: PLDs are crawled in turn."""
+    """The same budget for all PLDs."""
 
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         self._base = config.base
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`."""
+        """Like `BudgetPolicy.budgets`."""
         return np.full(in_degrees.shape, self._base, dtype=np.uint32)
 
 
@@ -111,28 +111,28 @@ class Proportional:
         self._base, self._maximum = config.base, config.maximum
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`; never falling with the in-degree."""
+        """Like `BudgetPolicy.budgets`; never falling with the in-degree."""
         return np.clip(in_degrees.astype(np.int64) * self._base, self._base, self._maximum).astype(np.uint32)
 
 
 class Inverse:
-    """Inversely proportional to the in-degree, from maximum to base: for what others have not found yet."""
+    """Inversely proportional to the in-degree, from maximum to base: favours PLDs that few others link to."""
 
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
         _refuse_maximum_below_base(config)
         self._base, self._maximum = config.base, config.maximum
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`; never rising with the in-degree."""
+        """Like `BudgetPolicy.budgets`; never rising with the in-degree."""
         shared = self._maximum // np.maximum(in_degrees.astype(np.int64), 1)
         found: BudgetArray = np.maximum(shared, self._base).astype(np.uint32)
         return found
 
 
 class PopularOnly(Star):
-    """The first `top` PLDs in rank, as STAR has them; nothing of the others until they are of the first.
+    """STAR's budgets for the first `top` ranks; 0 for all other PLDs until they reach those ranks.
 
-    While fewer than `top` PLDs are known, all of them are.
+    While fewer than `top` PLDs are known, all of them qualify.
     """
 
     def __init__(self, config: BudgetConfig, counts: InDegreeCounts) -> None:
@@ -140,21 +140,21 @@ class PopularOnly(Star):
         self._popular = config.top
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`; never falling with the in-degree."""
+        """Like `BudgetPolicy.budgets`; never falling with the in-degree."""
         worst = self._ranks.worst(in_degrees)
         return np.where(worst <= self._popular, self._risen(in_degrees, worst), 0).astype(np.uint32)
 
 
 class Unlimited:
-    """For rules set by hand where there is no other budget: `BUDGET_LARGEST` for all."""
+    """`BUDGET_LARGEST` for all; used under rules set by hand when there is no other policy."""
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`."""
+        """Like `BudgetPolicy.budgets`."""
         return np.full(in_degrees.shape, BUDGET_LARGEST, dtype=np.uint32)
 
 
 PolicyFactory = Callable[[BudgetConfig, InDegreeCounts], BudgetPolicy]
-"""What a policy is made by, a user's too: the settings and the counts of the whole crawl; empty at its start."""
+"""Makes a policy, including a user's, from the settings and the counts of the whole crawl; these start empty."""
 
 POLICIES: Final[dict[str, PolicyFactory]] = {
     "star": Star,
@@ -166,14 +166,14 @@ POLICIES: Final[dict[str, PolicyFactory]] = {
 
 
 def make_policy(config: BudgetConfig, counts: InDegreeCounts) -> BudgetPolicy | None:
-    """Return the policy that the settings ask for; None for "none".
+    """Return the policy that the settings name; None for "none".
 
     Args:
-        config: its policy is a name of `POLICIES`, "none", or the import path of a `PolicyFactory`.
-        counts: of the whole crawl, or of what is known of it.
+        config: its policy is a name in `POLICIES`, "none", or the import path of a `PolicyFactory`.
+        counts: in-degrees of the whole crawl, as far as known.
 
     Raises:
-        ConfigError: no such policy, one that cannot be made, or one whose answers are no budgets.
+        ConfigError: the policy is unknown, fails to construct, or returns invalid budgets.
     """
     name = config.policy
     if name == NO_POLICY:
@@ -192,7 +192,7 @@ def make_policy(config: BudgetConfig, counts: InDegreeCounts) -> BudgetPolicy | 
 
 
 class _Checked:
-    """A user's policy, its answers held to the contract."""
+    """A user's policy, with its results checked against the contract."""
 
     def __init__(self, name: str, factory: Callable[..., Any], config: BudgetConfig, counts: InDegreeCounts) -> None:
         self._name = name
@@ -200,19 +200,19 @@ class _Checked:
             self._policy = factory(config, counts)
         except Exception as error:
             raise ConfigError(
-                f"BIGCRAWL_BUDGET_POLICY {name} cannot be made of (BudgetConfig, InDegreeCounts): {error!r}"
+                f"BIGCRAWL_BUDGET_POLICY {name} cannot be constructed from (BudgetConfig, InDegreeCounts): {error!r}"
             ) from error
-        for sample in ([], [0, 1, 2, 2, 100, (1 << 32) - 1]):  # better now than in the first step
+        for sample in ([], [0, 1, 2, 2, 100, (1 << 32) - 1]):  # fail at start rather than in the first step
             self.budgets(np.arange(len(sample), dtype=np.uint64), np.array(sample, dtype=np.uint32))
 
     def __repr__(self) -> str:
         return f"<{self._name}: {self._policy!r}>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """As `BudgetPolicy.budgets`; what is above `BUDGET_LARGEST` counts as that.
+        """Like `BudgetPolicy.budgets`; a result above `BUDGET_LARGEST` is lowered to it.
 
         Raises:
-            ConfigError: the policy failed, or its answer is not a whole number from 0 on for each PLD.
+            ConfigError: the policy failed, or did not return one non-negative whole number for each PLD.
         """
         try:
             found = np.asarray(self._policy.budgets(plds, in_degrees))
@@ -221,8 +221,8 @@ class _Checked:
         is_whole = found.dtype.kind in "iu" or not found.size
         if found.shape != in_degrees.shape or not is_whole or (found.size and found.min() < 0):
             raise ConfigError(
-                f"BIGCRAWL_BUDGET_POLICY {self._name} answered {len(in_degrees)} PLDs with {found!r}; must be an array "
-                f"of as many whole numbers from 0 on, e.g. numpy.full(len(plds), 10)"
+                f"BIGCRAWL_BUDGET_POLICY {self._name} returned {found!r} for {len(in_degrees)} PLDs; must be an array "
+                f"of that many non-negative whole numbers, e.g. numpy.full(len(plds), 10)"
             )
         checked: BudgetArray = np.minimum(found.astype(np.uint64), BUDGET_LARGEST).astype(np.uint32)
         return checked

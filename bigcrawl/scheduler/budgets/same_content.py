@@ -1,10 +1,10 @@
-"""The same content under many URLs (step 13): what a node sees in the pages it fetches of a pay-level domain.
+"""Detects PLDs that serve the same content under many URLs, from the pages that a node fetches (step 13).
 
-A node fetches from partitions it owns, so all pages of a PLD pass one node at a time. It looks at `WINDOW` of them
-together: how many had the bytes of another one. The verdict of a window goes to the partition with the outcome of
-the page that filled it, when it differs from what this node told of the PLD last; there it is kept, and lowers the
-PLD's budget as the shape of URLs does (`budgets.traps`). What is lost with a node is a window's beginning.
-Pages that differ in a date or a counter are not the same.
+A node fetches from partitions it owns, so all pages of a PLD pass through one node at a time. It groups them into
+windows of `WINDOW` pages and counts how many had the same bytes as another. If the verdict on a window differs from the
+last one this node sent for the PLD, it goes to the partition with the outcome of the page that filled the window. The
+partition stores it and lowers the PLD's budget, as it does for trap-shaped URLs (`budgets.traps`). If a node dies, only
+windows that are not full are lost. Pages that differ in a date or a counter do not count as the same.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WINDOW: Final = 64
-"""Pages that are looked at together."""
+"""Pages in a window."""
 
 PLDS_KEPT: Final = 20_000
-"""PLDs whose windows a node remembers, some 5 MB; the one that was fetched from longest ago is forgotten."""
+"""PLDs whose windows a node remembers, some 5 MB. The least recently fetched one is forgotten first."""
 
 _BITS: Final = 256
 
 
 class _Seen:
-    """A window: one bit for each content, by its checksum."""
+    """A window, with one bit for each content, by its checksum."""
 
-    __slots__ = ("bits", "pages", "told")
+    __slots__ = ("bits", "pages", "sent")
 
     def __init__(self) -> None:
         self.pages = 0
         self.bits = 0
-        self.told = -1  # nothing yet
+        self.sent = -1  # no verdict sent yet
 
 
 class SameContent:
-    """The windows of the PLDs that a node fetches from.
+    """The current windows of the PLDs that a node fetches from.
 
     Cost: 0.8 us a page of 21 KB.
     """
@@ -61,7 +61,7 @@ class SameContent:
         return f"<SameContent plds={len(self._seen)}>"
 
     def note(self, host: str, body: bytes) -> bytes:
-        """Note a page; return what its partition is to be told with its outcome, mostly nothing."""
+        """Count a page. Return the bytes to send to its partition with its outcome, usually none."""
         pld = self._pld_of(host)
         seen = self._seen.get(pld)
         if seen is None:
@@ -78,18 +78,18 @@ class SameContent:
         same = max(0, WINDOW - _different(seen.bits))
         verdict = same if same >= self._least else 0
         seen.pages = seen.bits = 0
-        if bool(verdict) == seen.told:
+        if bool(verdict) == seen.sent:
             return b""
         if verdict:
             logger.info(
                 "%(pld)s is taken for a trap: about %(same)d of its last %(window)d pages had the content of others",
                 {"pld": pld, "same": same, "window": WINDOW},
             )
-        seen.told = bool(verdict)
+        seen.sent = bool(verdict)
         return pack_same_content(self._pld_key(pld), verdict)
 
 
 def _different(bits: int) -> int:
-    """About how many different contents have set these bits (linear counting)."""
+    """Estimate by linear counting how many different contents set these bits."""
     free = _BITS - bits.bit_count()
     return round(-_BITS * math.log(free / _BITS)) if free else WINDOW

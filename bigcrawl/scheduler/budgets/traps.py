@@ -1,17 +1,17 @@
-"""Traps: domains whose newest URLs have the shape of a trap have a smaller budget (step 5), and nothing is dropped.
+"""Traps: a PLD whose newest URLs are shaped like those of a trap gets a smaller budget (step 5). No URL is dropped.
 
-Whoever finds a URL marks its shape (`bigcrawl.url.shape`); the marks travel in its flags. The partition that all
-URLs of a PLD are in counts them as the URLs turn out to be new, in windows: when `WINDOW` new URLs of a PLD have
-come, the marks among them are weighed, and a new window begins.
+The node that discovers a URL marks its shape (`bigcrawl.url.shape`), and the marks travel in the URL's flags. All URLs
+of a PLD belong to one partition, which counts the marks of new URLs in windows. After `WINDOW` new URLs of a PLD, it
+weighs the marks and begins a new window.
 
-    free      -> caught    a window in which marked URLs are at least BIGCRAWL_TRAP_SHARE
-    caught    -> free      a window in which they are less
+    free      -> caught    the share of marked URLs in a window is at least BIGCRAWL_TRAP_SHARE
+    caught    -> free      the share in a window is smaller
 
-What nodes find out of a PLD's pages and names catches it too: `budgets.same_content`, `budgets.wildcard_dns`.
+A PLD is also caught by what nodes observe in its pages and names: `budgets.same_content`, `budgets.wildcard_dns`.
 
-The budget of a PLD that is caught is divided by BIGCRAWL_TRAP_DIVISOR, down to 1; one that is set by hand is not
-touched. A PLD has a record, in the table `traps`, from its first marked URL on, so most have none; a step in which
-no PLD has one, and no URL is marked, costs a look at the flags.
+The budget of a caught PLD is divided by BIGCRAWL_TRAP_DIVISOR, but not below 1. A budget set by hand is not changed. A
+PLD gets a record in the table `traps` with its first marked URL, so most PLDs have none. A step without records and
+without marked URLs only costs a check of the flags.
 Source: IRLbot §1.2, §5: no URL is judged, budgets limit what a domain gets. Differs: the shape of URLs lowers them.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     DivisorArray = npt.NDArray[np.uint32]
 
 WINDOW: Final = 256
-"""New URLs of a PLD that are weighed together: enough that an archive's few calendar pages are a small share."""
+"""New URLs of a PLD that are weighed together; enough that the few calendar pages of an archive are a small share."""
 
 RECORD: Final = np.dtype(
     [
@@ -50,18 +50,19 @@ RECORD: Final = np.dtype(
         ("same", "<u4"),
     ]
 )
-"""Of a PLD: new URLs of this window, those marked, and by kind; the same of the last one; what has caught the PLD,
-`BY_SHAPE` and `BY_WILDCARD` together; pages of a window that had the content of others, 0 where they are few."""
+"""The record of a PLD: new URLs in this window, marked ones, and marked ones by kind; the same for the last window;
+what has caught the PLD, as bits `BY_SHAPE` and `BY_WILDCARD`; pages of a window with the content of others, 0 for few.
+"""
 
 BY_SHAPE: Final = 1
 BY_WILDCARD: Final = 2
 
-_FLAGS: Final = (1 << RANGES_SHIFT) - 1  # those above are not of shapes
+_FLAGS: Final = (1 << RANGES_SHIFT) - 1  # higher bits are not shapes
 _NOW: Final = ("urls", "marked", *KINDS)
 
 
 class TrapRules(NamedTuple):
-    """What makes a PLD caught, and what that means; `share` 0 turns traps off."""
+    """When a PLD is caught, and by what its budget is then divided. A `share` of 0 disables traps."""
 
     share: float = 0.0
     divisor: int = 1
@@ -71,15 +72,15 @@ NO_TRAPS = TrapRules()
 
 
 class Standing(NamedTuple):
-    """How a PLD stands, for whoever asks.
+    """The verdict on a PLD, for display.
 
     Attributes:
         is_caught: whether its budget is divided.
-        urls: new URLs of the last window; 0 when none was full yet.
-        marked: those of them that had the shape of a trap.
+        urls: new URLs in the last window; 0 before the first full one.
+        marked: how many of them were shaped like a trap's.
         kinds: how many, by kind; a URL may be of several.
-        same: pages among 64 that had the content of others; 0 where they are few.
-        is_wildcard: whether DNS answers for every name of it.
+        same: pages among 64 with the same content as another; 0 for few.
+        is_wildcard: whether DNS answers for every name below it.
     """
 
     is_caught: bool
@@ -91,7 +92,7 @@ class Standing(NamedTuple):
 
 
 def standing_of(record: npt.NDArray[np.void]) -> Standing:
-    """Return what one record says."""
+    """Return the verdict that a record holds."""
     kinds = {kind: int(record[f"last_{kind}"]) for kind in KINDS if record[f"last_{kind}"]}
     same = int(record["same"])
     is_caught, is_wildcard = bool(record["caught"]) or same > 0, bool(record["caught"] & BY_WILDCARD)
@@ -99,14 +100,14 @@ def standing_of(record: npt.NDArray[np.void]) -> Standing:
 
 
 class Turned(NamedTuple):
-    """A PLD by name that is taken for a trap from now on, or not any more."""
+    """A PLD, by name, that has just been caught or freed."""
 
     pld: str
     standing: Standing
 
 
-class Noted(NamedTuple):
-    """What new URLs have changed: records by the keys of PLDs; and of each PLD that turned, a URL's index."""
+class TrapChanges(NamedTuple):
+    """The changes that new URLs made: PLD keys with their new records; for each PLD caught or freed, a URL's index."""
 
     plds: KeyArray
     records: ValueArray
@@ -114,7 +115,7 @@ class Noted(NamedTuple):
 
 
 def standing_text(standing: Standing) -> str:
-    """Say what the last window was: `240 of its last 256 new URLs look like a trap's (calendar 240)`."""
+    """Describe the last window: `240 of its last 256 new URLs look like a trap's (calendar 240)`."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in standing.kinds.items())
     shapes = f"{standing.marked:,} of its last {standing.urls:,} new URLs look like a trap's ({kinds or 'none'})"
     same = f"about {standing.same} of its last 64 pages had the content of others"
@@ -124,7 +125,7 @@ def standing_text(standing: Standing) -> str:
 
 
 def turned_text(turned: Turned, rules: TrapRules) -> str:
-    """Say it to the operator."""
+    """Describe a PLD that was caught or freed, for the operator."""
     pld, standing = turned
     if not standing.is_caught:
         return f"{pld} is taken for a trap no longer and has its whole budget again: {standing_text(standing)}"
@@ -132,7 +133,7 @@ def turned_text(turned: Turned, rules: TrapRules) -> str:
 
 
 class Traps:
-    """What a step notes of new URLs, and what budgets are divided by; the caller commits what `note` changed."""
+    """Counts marked URLs and returns budget divisors. The caller commits the changes that `note` returns."""
 
     def __init__(self, table: Bucket, rules: TrapRules) -> None:
         self._table = table
@@ -141,17 +142,17 @@ class Traps:
     def __repr__(self) -> str:
         return f"<Traps {self._rules!r} {self._table!r}>"
 
-    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> Noted | None:
+    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> TrapChanges | None:
         """Count new URLs and weigh the windows that are full.
 
         Args:
-            urls: n of them, which are new.
+            urls: n new URLs.
             plds: key of each one's PLD, shape (n,).
 
         Returns:
-            What has changed, to be put into the table; None when nothing has.
+            The changes to put into the table, or None.
 
-        Cost: 0.1 us a URL where nothing is marked; else a look-up of the PLDs, and 60 us.
+        Cost: 0.1 us a URL if nothing is marked; otherwise a look-up of the PLDs, and 60 us.
         """
         if not self._rules.share or not urls:
             return None
@@ -175,10 +176,10 @@ class Traps:
         self._weigh(records, concerned)
         changed = np.flatnonzero((records["caught"] != 0) != (before != 0))
         turned = [(int(np.argmax(whose == at)), standing_of(records[at])) for at in changed]
-        return Noted(keys[concerned], records[concerned], turned)
+        return TrapChanges(keys[concerned], records[concerned], turned)
 
     def divisors(self, plds: KeyArray) -> DivisorArray | None:
-        """Return what the budgets of PLDs are to be divided by; None when none is caught."""
+        """Return the divisors of PLDs' budgets, or None if no PLD is caught."""
         if not self._rules.share or not len(self._table) or not len(plds):
             return None
         keys, whose = np.unique(plds, return_inverse=True)
@@ -203,7 +204,7 @@ class Traps:
 def note_same_content(
     table: Bucket, plds: KeyArray, same: npt.NDArray[np.integer]
 ) -> tuple[KeyArray, ValueArray] | None:
-    """Return keys and records as they are with these verdicts, to be put into the table; None when nothing changes."""
+    """Return the keys and records that these verdicts change, to put into the table, or None."""
     found, records = table.values(plds)
     changed = (found | (same > 0)) & (records["same"] != same)
     if not changed.any():
@@ -213,7 +214,7 @@ def note_same_content(
 
 
 def note_wildcards(table: Bucket, plds: KeyArray, found: npt.NDArray[np.integer]) -> tuple[KeyArray, ValueArray] | None:
-    """Return keys and records as they are when DNS answers for every name (1) or not (0); None when nothing changes."""
+    """Return the keys and records changed by verdicts on DNS for every name, yes (1) or no (0), or None."""
     _, records = table.values(plds)
     caught = records["caught"] & ~np.uint32(BY_WILDCARD) | (found != 0) * np.uint32(BY_WILDCARD)
     changed = caught != records["caught"]
@@ -224,6 +225,6 @@ def note_wildcards(table: Bucket, plds: KeyArray, found: npt.NDArray[np.integer]
 
 
 def divided(budgets: npt.NDArray[np.uint32], divisors: DivisorArray) -> npt.NDArray[np.uint32]:
-    """Return budgets divided, those above 0 down to 1."""
+    """Return the divided budgets; those above 0 stay at least 1."""
     fewer: npt.NDArray[np.uint32] = np.minimum(budgets, np.maximum(budgets // divisors, 1))
     return fewer

@@ -1,9 +1,9 @@
-"""Domains that answer for every name (step 10): a farm's way to as many hosts as it likes (IRLbot §1.2, §5).
+"""Detects PLDs whose DNS answers for every name, which give a link farm unlimited hosts (step 10; IRLbot §1.2, §5).
 
-That a pay-level domain has many hosts says nothing of it. So when a number of its hosts have been looked up, and
-again whenever they are twice as many, a name is asked for that nobody has linked to. An address for it is the
-verdict; it goes to the PLD's partition with the outcome of the next page that is fetched from there, and lowers the
-budget as other signs of a trap do (`bigcrawl.scheduler.budgets.traps`). A node that dies forgets its counts.
+Many hosts alone prove nothing about a PLD. So after a number of its hosts have been looked up, and again each time that
+number doubles, the node looks up a made-up name. If it has an address, DNS answers for every name. The verdict goes to
+the PLD's partition with the outcome of the next page fetched from the PLD, and lowers its budget like other signs of a
+trap (`bigcrawl.scheduler.budgets.traps`). A node's counts are lost when it dies.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PLDS_KEPT: Final = 20_000
-"""PLDs whose look-ups a node counts, some 2 MB; the one looked up longest ago is forgotten: no farm."""
+"""PLDs whose look-ups a node counts, some 2 MB. The least recently looked up one is forgotten first; it is no farm."""
 
 NO_SUCH_NAME: Final = "not-found"
-LABEL_BYTES: Final = 8  # 16 letters and digits: nobody has a host of that name
+LABEL_BYTES: Final = 8  # 16 letters and digits, a name that no real host has
 
 
 class WildcardDns:
-    """Counts the look-ups of PLDs, and asks for a made-up name of those that have many."""
+    """Counts the look-ups of each PLD, and tests a made-up name for those that have many."""
 
     def __init__(
         self, hosts: int, lookup: Callable[[str], Awaitable[list[str]]], pld_key: Callable[[str], PldKey]
     ) -> None:
-        """Ask when so many hosts of a PLD have been looked up; `lookup` raises DnsError where there is no address."""
+        """Test a PLD after `hosts` of its hosts were looked up. `lookup` raises DnsError if there is no address."""
         self._hosts = hosts
         self._lookup = lookup
         self._pld_key = pld_key
@@ -49,7 +49,7 @@ class WildcardDns:
         return f"<WildcardDns plds={len(self._looked_up)} asking={len(self._asking)} verdicts={len(self._verdicts)}>"
 
     def note(self, pld: str) -> None:
-        """One more host of the PLD is looked up. Cost: 0.3 us; a look-up at powers of two times the bound."""
+        """Count one more look-up in a PLD. Cost: 0.3 us; at the bound times a power of two, a look-up."""
         count = self._looked_up.get(pld, 0) + 1
         self._looked_up[pld] = count
         self._looked_up.move_to_end(pld)
@@ -62,15 +62,15 @@ class WildcardDns:
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is a verdict to send."""
         return bool(self._verdicts)
 
     def take(self, pld: str) -> bytes:
-        """What the PLD's partition is to be told, once; mostly nothing."""
+        """Return, once, the verdict to send to the PLD's partition; usually empty."""
         return self._verdicts.pop(pld, b"")
 
     async def close(self) -> None:
-        """Give up the questions under way."""
+        """Cancel the look-ups under way."""
         tasks = list(self._asking)
         for task in tasks:
             task.cancel()
@@ -81,7 +81,7 @@ class WildcardDns:
             found = bool(await self._lookup(f"{secrets.token_hex(LABEL_BYTES)}.{pld}"))
         except DnsError as error:
             if error.reason != NO_SUCH_NAME:
-                return  # DNS does not say
+                return  # DNS gave no verdict
             found = False
         if found:
             text = "%(pld)s is taken for a trap: DNS has an address for any name of it, and %(hosts)d were looked up"

@@ -1,1 +1,1 @@
-"""What all nodes of a crawl share: its record, who lives, who owns what, the start requests, whether it is finished."""
+"""State that all nodes of a crawl share: its record, live nodes, ownership, start requests, whether it is finished."""

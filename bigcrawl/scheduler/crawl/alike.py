@@ -1,7 +1,7 @@
-"""Settings that all nodes of a crawl must have alike, for a promise that one of them does not keep is not kept.
+"""Settings that must be the same on all nodes of a crawl: a promise holds only if every node keeps it.
 
-Each node tells in its heartbeat what it has other than the defaults. A node that differs from one that lives and came
-before it does not start, or ends when it hears of it: two that start at once see each other a second later.
+A node's heartbeat carries those of its settings that are not the defaults. A node that differs from a live node that
+joined earlier does not start, or stops when it finds out. Two nodes that start at once see each other a second later.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FIELD = "settings"
-"""Of a report: name to value of each such setting that is not the default."""
+"""Field of a report: name to value of each such setting that is not the default."""
 
 SINCE = "since"
-"""Of a report: when its node came, ms in the time of the crawls."""
+"""Field of a report: when its node joined, ms since 1970 on the crawls' clock."""
 
 BEATS = "beats"
-"""Of a report: how many its node has sent."""
+"""Field of a report: how many heartbeats its node has sent."""
 
 
 def difference(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """The first setting in which two nodes differ, and both values; "" for none."""
+    """Describe the first setting in which two nodes differ, with both values; "" if they agree."""
     for name in sorted({*mine, *theirs}):
         if mine.get(name) != theirs.get(name):
             default = f"{BY_NAME[name].default}, the default" if name in BY_NAME else "unset"
@@ -34,13 +34,13 @@ def difference(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def refusal(node: str, different: str) -> ConfigError:
-    """What a node that differs from another one ends with."""
+    """Return the error that stops a node whose settings differ from another's."""
     return ConfigError(
         f"{different} at node {node}, which is crawling: it must be the same on all nodes of a crawl; set it "
         "back here, or stop all nodes and start them with the new value"
     )
 
 
-def came_before(theirs: Mapping[str, Any], node: str, mine: Mapping[str, Any], myself: str) -> bool:
-    """Whether another node came before this one."""
+def joined_before(theirs: Mapping[str, Any], node: str, mine: Mapping[str, Any], myself: str) -> bool:
+    """Whether the other node joined before this one."""
     return (theirs.get(SINCE, 0), node) < (mine.get(SINCE, 0), myself)

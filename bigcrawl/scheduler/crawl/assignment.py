@@ -1,7 +1,7 @@
-"""Which node should own which partition: weighted rendezvous hashing with bounded load (pure).
+"""Assigns partitions to nodes: weighted rendezvous hashing with bounded load (pure).
 
-Every node computes the same answer from the same list of live nodes. A node that joins or leaves moves
-only what it gains or held, plus what the bound pushes on. Source: UbiCrawler §2 (balanced, locally
+Every node computes the same assignment from the same list of live nodes. When a node joins or leaves, only the
+partitions it gains or held move, plus those that the load bound displaces. Source: UbiCrawler §2 (balanced, locally
 computable), §4 (contravariance). Differs: rendezvous hashing in place of a ring, and a cap on load.
 """
 
@@ -20,7 +20,7 @@ def assign(partitions: int, capacities: Mapping[str, float]) -> list[str]:
     """Return the node of each partition, by partition id.
 
     Args:
-        partitions: how many there are, >= 1.
+        partitions: their number, >= 1.
         capacities: live node -> relative capacity, > 0; at least one node.
 
     Cost: O(partitions * nodes).

@@ -1,7 +1,7 @@
-"""The crawl record: what decides a URL's key and place, fixed for the crawl's life.
+"""The crawl record: what determines a URL's key and place, fixed for the life of the crawl.
 
-It is kept in Redis and, with the same random id, in the crawl's state directory. A node that differs does
-not start and says in what; a directory and a Redis that do not belong together are told apart by the id.
+It is stored in Redis and, with the same random id, in the crawl's state directory. A node whose settings contradict it
+does not start, and says which one does. The id shows whether a directory and a Redis belong to the same crawl.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECORD_FILE = "crawl.json"
-_MADE_ONCE = ("suffixes", "hash_seed", "id")  # by the first node; all others use that
-FILE_WAIT_S = 2.0  # a directory that several machines mount may show a file of another one late
+_MADE_ONCE = ("suffixes", "hash_seed", "id")  # made by the first node and used by all
+FILE_WAIT_S = 2.0  # a shared mount may show another machine's new file late
 _SETTING = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlRecord:
-    """The opened record: the crawl's id, its keys, the public-suffix list that every node uses; whether it is new."""
+    """The opened record: the crawl's id, its keys, the public-suffix list of all nodes, and whether it is new."""
 
     crawl_id: str
     keys: Keys
@@ -53,11 +53,11 @@ class CrawlRecord:
 
 
 async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
-    """Read the crawl's record, or write it for a new crawl, and compare it with this node.
+    """Read the crawl's record, or write it for a new crawl, and compare it with this node's settings.
 
     Raises:
-        ConfigError: another partition count, format or state directory, or a Redis that lost the crawl.
-        TransientStoreError: Redis is away.
+        ConfigError: partition count, format or state directory differ, or Redis has lost the crawl.
+        TransientStoreError: Redis is unreachable.
     """
     key = CrawlKeys(config.name).crawl
     wanted = _fixed_fields(config)
@@ -65,9 +65,9 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     local = _read_file(path)
     stored = await _read_redis(client, key)
     is_new = "id" not in stored
-    if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # it is new, or a node's words of it were lost on the way
+    if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # a new crawl, or part of what a node wrote was lost
         if local is not None and "id" not in stored:
-            await _see_that_nothing_counts(local, wanted, config)
+            await _require_unused(local, wanted, config)
         stored = await _create(client, key, wanted, config, local or {})
     _compare(wanted, {name: stored[name].decode() for name in wanted if name in stored}, config)
     crawl_id = stored["id"].decode()
@@ -86,10 +86,10 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
 
 
 async def has_other_code(client: RedisClient, name: str, spider: str, digest: str) -> bool:
-    """Whether a spider's code differs from what it was when crawl `name` first ran it, which is noted now if never.
+    """Whether a spider's code differs from when crawl `name` first ran it. The first call records the code.
 
     Raises:
-        TransientStoreError: Redis is away.
+        TransientStoreError: Redis is unreachable.
     """
     key, field = CrawlKeys(name).crawl, f"code:{spider}"
     _, noted = await client.commands([("HSETNX", key, field, digest), ("HGET", key, field)])
@@ -97,10 +97,10 @@ async def has_other_code(client: RedisClient, name: str, spider: str, digest: st
 
 
 def keys_of(hash_seed: bytes, name: str) -> Keys:
-    """What makes the keys of crawl `name`, by the field `hash_seed` of its record.
+    """Return the keys of crawl `name`, made from the field `hash_seed` of its record.
 
     Raises:
-        ConfigError: another version of bigcrawl wrote it.
+        ConfigError: another version of bigcrawl wrote the record.
     """
     text = hash_seed.decode("ascii", "replace")
     if text == str(HASH_SEED):
@@ -108,7 +108,7 @@ def keys_of(hash_seed: bytes, name: str) -> Keys:
     with suppress(ValueError):
         if len(secret := bytes.fromhex(text)) == SECRET_BYTES:
             return Keys(secret)
-    raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl: go on with that one")
+    raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl: continue with that version")
 
 
 def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
@@ -120,8 +120,8 @@ def _fixed_fields(config: CrawlConfig) -> dict[str, str]:
     }
 
 
-async def _see_that_nothing_counts(local: dict[str, str], wanted: dict[str, str], config: CrawlConfig) -> None:
-    """The Redis does not know the crawl: it may be begun there anew while it is so young that no page counts."""
+async def _require_unused(local: dict[str, str], wanted: dict[str, str], config: CrawlConfig) -> None:
+    """Allow a crawl that Redis has lost to begin anew, but only if no page of it has been fetched yet."""
     _compare(wanted, {name: value for name, value in local.items() if name != "id"}, config)
     directories = list(config.crawl_dir.glob("p[0-9]*"))
     if not await asyncio.to_thread(lambda: all(map(Partition.is_unused, directories))):
@@ -135,24 +135,24 @@ async def _see_that_nothing_counts(local: dict[str, str], wanted: dict[str, str]
 
 
 def keys_in(crawl_dir: Path) -> Keys:
-    """What makes the keys of the crawl whose directory it is, without its Redis.
+    """Return the keys of the crawl in a directory, without asking Redis.
 
     Raises:
-        ConfigError: there is no such crawl, or another version of bigcrawl began it.
+        ConfigError: there is no crawl, or another version of bigcrawl began it.
         CorruptionError: the record is damaged.
     """
     record = _read_file(crawl_dir / RECORD_FILE)
     if record is None:
-        raise ConfigError(f"{crawl_dir} holds no crawl")
+        raise ConfigError(f"{crawl_dir} contains no crawl")
     return keys_of(record.get("hash_seed", "").encode(), crawl_dir.name)
 
 
 async def _create(
     client: RedisClient, key: str, wanted: dict[str, str], config: CrawlConfig, local: dict[str, str]
 ) -> dict[str, bytes]:
-    """Write what the record does not have; two nodes that start at once agree on the id and the secret of the first.
+    """Write the record's missing fields. Nodes that start together all use the id and secret that arrive first.
 
-    A crawl that has a directory keeps those of its file: keys may be on disk.
+    A crawl that has a directory keeps the id and secret in its file, because keys made with them may be on disk.
     """
     suffixes = isal_zlib.compress(PublicSuffixes.bundled(private=config.private_suffixes).text, 3)
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", key, "suffixes", suffixes)]
@@ -164,7 +164,7 @@ async def _create(
 
 
 def new_secret() -> bytes:
-    """A secret for the keys of a new crawl."""
+    """Return a new secret for the keys of a crawl."""
     return secrets.token_bytes(SECRET_BYTES)
 
 
@@ -179,7 +179,7 @@ async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
 
 
 async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, str]:
-    """The file that was written before anything was committed: a crawl is never opened on an empty directory."""
+    """Wait for the file, which was written before anything was committed: a crawl never opens an empty directory."""
     wait_until = time.monotonic() + FILE_WAIT_S
     while (found := _read_file(path)) is None:
         if time.monotonic() >= wait_until:

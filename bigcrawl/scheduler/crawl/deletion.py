@@ -1,4 +1,4 @@
-"""Deleting a crawl: its state directory, and its keys where the Redis is not its own. Pages and feeds stay."""
+"""Deletes a crawl: its state directory, and its keys if it uses the user's own Redis. Pages and feeds remain."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SCAN_COUNT = 1_000
 
 
 class Deleted(NamedTuple):
-    """What was there of a crawl.
+    """What was deleted.
 
     Attributes:
-        directory: whether it had a state directory.
-        keys: how many keys it had in a Redis of the user's.
+        directory: whether there was a state directory.
+        keys: how many keys there were in the user's own Redis.
     """
 
     directory: bool
@@ -37,13 +37,14 @@ class Deleted(NamedTuple):
 
 
 async def delete_crawl(config: Config) -> Deleted:
-    """Delete all that is known of a crawl; nothing, where there is none.
+    """Delete all state of a crawl. Does nothing if there is none.
 
-    Cost: a SCAN of the whole Redis, where it is the user's own.
+    Cost: a SCAN of the whole Redis if it is the user's own.
 
     Raises:
-        ConfigError: nodes of it are alive, or its Redis and its directory are not of one crawl; nothing was deleted.
-        TransientStoreError: Redis is away.
+        ConfigError: nodes of it are alive, or its Redis and its directory belong to different crawls. Nothing was
+            deleted.
+        TransientStoreError: Redis is unreachable.
     """
     crawl = config.crawl
     directory = crawl.crawl_dir
@@ -51,9 +52,9 @@ async def delete_crawl(config: Config) -> Deleted:
     embedded = EmbeddedServer(directory / "redis")
     is_embedded = (directory / "redis").is_dir()
     if crawl.redis_url is None and not is_embedded and (directory / RECORD_FILE).exists():
-        raise ConfigError(f"crawl {crawl.name!r} is kept in a Redis of yours: say which with BIGCRAWL_REDIS_URL")
+        raise ConfigError(f"crawl {crawl.name!r} is stored in a Redis of yours: set BIGCRAWL_REDIS_URL to it")
     if membership.is_any_locked() or not await asyncio.to_thread(embedded.stop_if_unused):
-        raise ConfigError(f"crawl {crawl.name!r} is running: stop its nodes before it is deleted")
+        raise ConfigError(f"crawl {crawl.name!r} is running: stop its nodes before deleting it")
     keys = 0
     if crawl.redis_url is not None:
         async with _client(crawl.redis_url) as client:
@@ -75,7 +76,7 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
         raise ConfigError(f"{directory} belongs to another crawl than {name!r} in this Redis: nothing is deleted")
     if living := await membership.others(client):
         raise ConfigError(
-            f"crawl {name!r} is running: stop its nodes before it is deleted, or wait for "
+            f"crawl {name!r} is running: stop its nodes before deleting it, or wait for "
             f"{config.frontier.lease_ms / 1000:g} s if they are dead: {', '.join(sorted(living))}"
         )
     deleted, cursor = 0, b"0"
@@ -88,7 +89,7 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
 
 
 def _id_in(directory: Path) -> str:
-    """The id of the crawl whose directory it is; empty where there is none, or none that can be read."""
+    """Return the id of the crawl in a directory; empty if there is none or it cannot be read."""
     try:
         return str(json.loads((directory / RECORD_FILE).read_text())["id"])
     except (OSError, ValueError, LookupError, TypeError):

@@ -1,14 +1,13 @@
-"""What a node has in process, in a file that outlives its death (steps 11 to 14).
+"""A node's record of its URLs in process, in a file that survives the node's death (steps 11 to 14).
 
-A URL is in process from when Scrapy's engine is given its request until the engine is done with it: fetched, parsed,
-its items piped. The file is the node's lock file, mapped into memory: whoever proves the node's death by the lock reads
-there which of the URLs that Redis has as taken were begun, and which of those had their answer. A clean stop leaves it
-empty.
+A URL is in process from the moment Scrapy's engine gets its request until the engine is done with it: fetched, parsed,
+its items piped. The file is the node's lock file, mapped into memory. A node that proves the death by the lock reads
+there which of the URLs taken in Redis had been started, and which of those had been answered. A clean stop empties it.
 
     0    32 bytes  the line `MAGIC`, then zeros
     32   u64 each  a slot: 0, or 2^63 if answered + (partition + 1) * 2^40 + sequence number; in native byte order
 
-Nothing is forced to the disk: the kernel keeps what a dead process wrote, and what a power failure took is said to be
+Nothing is forced to disk. The kernel keeps what a dead process wrote; after a power failure the record counts as
 unknown.
 """
 
@@ -29,10 +28,10 @@ logger = logging.getLogger(__name__)
 
 MAGIC = b"bigcrawl in process 1\n"
 UNKNOWN = "*"
-"""In the place of what a node had in process: nobody can tell."""
+"""Used if nothing can be learned about what a node had in process."""
 
 UNRECORDED = -1
-"""The slot of a URL that found none free; 0 is that of one that is not in process."""
+"""The slot of a URL in process that found no free slot; 0 means not in process."""
 
 _HEADER_BYTES, _SLOT_BYTES = 32, 8
 _FIRST = _HEADER_BYTES // _SLOT_BYTES
@@ -42,14 +41,14 @@ _SEQ_MASK = (1 << _PARTITION_SHIFT) - 1
 
 
 class InProcess:
-    """This node's own. Each call costs some 0.2 us.
+    """The URLs in process on this node. Each call costs some 0.2 us.
 
     Attributes:
-        running: the URL whose page was last given to the spider; None before the first.
+        running: the URL whose page the spider got last; None before the first.
     """
 
     def __init__(self, urls_max: int) -> None:
-        # Twice: a URL that another node owns now may still be in process here.
+        # Twice as many: a URL that another node owns now may still be in process here.
         self._slots = 2 * urls_max
         self._free: list[int] = []
         self._map: mmap.mmap | None = None
@@ -64,33 +63,33 @@ class InProcess:
         return self._count
 
     def open(self, fd: int) -> None:
-        """Begin to write into a file; one that has no room or cannot be mapped stays empty, and so says nothing."""
+        """Begin to record into a file. If it has no room or cannot be mapped, it stays empty and counts as unknown."""
         try:
-            # Written, not only lengthened: a page that cannot be allocated later would be a SIGBUS.
+            # Written, not only extended: a page that could not be allocated later would cause a SIGBUS.
             with os.fdopen(fd, "wb", closefd=False) as file:
                 file.write(MAGIC.ljust(_HEADER_BYTES, b"\0") + bytes(self._slots * _SLOT_BYTES))
             self._map = mmap.mmap(fd, _HEADER_BYTES + self._slots * _SLOT_BYTES)
         except (OSError, ValueError) as error:
-            logger.warning("what this node has in process is not on record: %(error)s", {"error": error})
+            logger.warning("the URLs in process on this node are not recorded: %(error)s", {"error": error})
             os.ftruncate(fd, 0)
             return
         self._view = memoryview(self._map).cast("Q")
         self._free = list(range(_FIRST, _FIRST + self._slots))
 
     def start(self, held: HeldUrl) -> None:
-        """The engine has its request."""
+        """Record that the engine has the URL's request."""
         self._count += 1
         held.slot = self._free.pop() if self._view is not None and self._free else UNRECORDED
         if self._view is not None and held.slot > 0:
             self._view[held.slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
 
     def note_answered(self, held: HeldUrl) -> None:
-        """It was answered, or failed: from now on it is the project's code that works on it."""
+        """Record that the URL was answered or failed. From now on the project's code works on it."""
         if self._view is not None and held.slot > 0:
             self._view[held.slot] |= _ANSWERED
 
     def end(self, held: HeldUrl) -> bool:
-        """The engine is done with it; False when it never was in process."""
+        """Record that the engine is done with the URL. False if it was never in process."""
         if not held.slot:
             return False
         self._count -= 1
@@ -101,7 +100,7 @@ class InProcess:
         return True
 
     def forget(self) -> None:
-        """The node stops, or is stopped: whatever ends it now, no URL has done it."""
+        """Clear the record because the node stops: whatever ends it now, no URL is to blame."""
         if self._view is None or self._map is None:
             return
         for slot in range(_FIRST, _FIRST + self._slots):
@@ -112,7 +111,7 @@ class InProcess:
 
 
 def read_in_process(path: Path) -> dict[int, str] | None:
-    """What the node of a lock file had in process, as `claim_partition` wants it, by partition; None: not known."""
+    """Return, by partition, what a lock file's node had in process, as `claim_partition` wants it; None: unknown."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -1,8 +1,8 @@
-"""Which nodes live, which partitions this one should own, and who is provably dead.
+"""Which nodes are alive, which partitions this one should own, and which nodes are provably dead.
 
-A node holds a lock file in the crawl's directory for as long as it lives; its *token* names machine boot and
-node. Another node of the same boot that finds the lock free knows the death for certain and need not wait
-for the lease. Source: UbiCrawler §2, §4.
+A node holds a lock file in the crawl's directory while it lives. Its *token* names the machine's boot and the node.
+Another node of the same boot that finds the lock free knows for certain that the node is dead, and need not wait for
+the lease. Source: UbiCrawler §2, §4.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bigcrawl.private_files import FILE_MODE, make_private, make_private_directo
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, came_before, difference, refusal
+from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, difference, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import assign
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.in_process import InProcess
 
 LOCK_AGE_S = 600
-MAY_REPEAT = "may_repeat"  # of the crawl record: URLs that nodes have in process at most, or had when they died
+MAY_REPEAT = "may_repeat"  # in the crawl record: upper bound of URLs in process on nodes, or at their death
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-LOOK_S = 0.5  # between two looks at nodes that differ
+LOOK_S = 0.5  # between two checks of nodes with different settings
 
 
 class Membership:
-    """This node among the others of its crawl."""
+    """This node among the nodes of its crawl."""
 
     def __init__(self, config: Config, node: str, in_process: InProcess | None = None) -> None:
         self._keys = CrawlKeys(config.crawl.name)
@@ -53,7 +53,7 @@ class Membership:
         self.node = node
         self.token = f"{_boot_id()}:{node}"
         self.reports: dict[str, dict[str, Any]] = {}
-        # Rules of robots.txt are shared by nodes, and are those for one name.
+        # Nodes share parsed robots.txt rules, which apply to one user agent.
         self._alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
         self._report: dict[str, Any] = {}  # the last one
         self._beats = 0
@@ -63,7 +63,7 @@ class Membership:
         return f"<Membership {self.node} among {sorted(self.reports)}>"
 
     def lock(self) -> None:
-        """Take the lock file that proves this node's life.
+        """Take the lock file that proves this node is alive.
 
         Raises:
             ConfigError: the state directory cannot be written.
@@ -79,11 +79,11 @@ class Membership:
             raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
 
     def unlock(self, *, left: bool = True) -> None:
-        """Give the lock file up; the node is no more.
+        """Release the lock file, because the node ends.
 
         Args:
-            left: nothing in Redis names this node any more. Else the file stays, unlocked: it is what proves
-                the death to the next node, which then need not wait for the lease.
+            left: nothing in Redis names this node any more. Otherwise the file stays, unlocked: it proves the death to
+                the next node, which then need not wait for the lease.
         """
         if self._lock_fd is not None:
             if left:
@@ -94,25 +94,24 @@ class Membership:
             self._lock_fd = None
 
     async def beat(self, client: RedisClient, report: dict[str, Any]) -> None:
-        """Say that this node lives; learn which others do, the provably dead ones left out.
+        """Send a heartbeat, and learn which other nodes are alive, except those that are provably dead.
 
         Raises:
-            ConfigError: one that came before this one has other settings.
-            TransientStoreError: Redis is away.
+            ConfigError: a node that joined earlier has different settings.
+            TransientStoreError: Redis is unreachable.
         """
         self._beats += 1
         self._since_ms = self._since_ms or client.now_ms()
-        told = {FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
-        self._report = {**report, **told}
+        self._report = {**report, FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
         self.reports = await self._living(client, json.dumps(self._report))
         for node, different in self._different(self.reports).items():
-            if came_before(self.reports[node], node, self._report, self.node):
+            if joined_before(self.reports[node], node, self._report, self.node):
                 raise refusal(node, different)
 
     async def wait_for_alike(self, client: RedisClient) -> None:
-        """See, before this node is one, that those that live have the same settings.
+        """Before joining, check that live nodes have the same settings.
 
-        Who may be dead is waited for: a node that differs and does not beat any more is gone when its lease is over.
+        A node that differs may be dead. The check waits until it sends another heartbeat or its lease ends.
 
         Raises:
             ConfigError, TransientStoreError: as `beat`.
@@ -126,23 +125,23 @@ class Membership:
             await asyncio.sleep(LOOK_S)
 
     async def others(self, client: RedisClient) -> set[str]:
-        """Which nodes live, this one apart and the provably dead left out.
+        """Return the live nodes, except this one and those that are provably dead.
 
         Raises:
-            TransientStoreError: Redis is away.
+            TransientStoreError: Redis is unreachable.
         """
         return set(await self._living(client, "", leave=True))
 
     def is_any_locked(self) -> bool:
-        """Whether a node is alive that sees this directory, whatever Redis knows of it."""
+        """Whether a node that uses this directory is alive, whatever Redis says."""
         return not all(_is_free(path) for path in self._directory.glob("*.lock"))
 
     def _different(self, reports: dict[str, dict[str, Any]]) -> dict[str, str]:
-        """Other nodes whose settings differ, and in what."""
+        """Return the nodes whose settings differ, and in what."""
         found = {
-            node: difference(self._alike, told[FIELD])
-            for node, told in reports.items()
-            if node != self.node and FIELD in told
+            node: difference(self._alike, report[FIELD])
+            for node, report in reports.items()
+            if node != self.node and FIELD in report
         }
         return {node: words for node, words in found.items() if words}
 
@@ -150,8 +149,8 @@ class Membership:
         call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)
         [texts] = await client.run([call])
         reports = {node: json.loads(text or "{}") for node, text in texts.items()}
-        others = {node: told.get("token", "") for node, told in reports.items() if node != self.node}
-        # Not on the loop: a disk that hangs would stop it.
+        others = {node: report.get("token", "") for node, report in reports.items() if node != self.node}
+        # In a thread, so that a hanging disk does not stop the loop.
         dead = await asyncio.to_thread(lambda: [node for node, token in others.items() if self.is_dead(token)])
         for node in dead:
             del reports[node]
@@ -160,25 +159,25 @@ class Membership:
         return reports
 
     async def note_taking(self, client: RedisClient) -> None:
-        """Say that this node may have URLs in process from now on: should it die, they are fetched again."""
+        """Record that this node may have URLs in process from now on. If it dies, they are fetched again."""
         await self._count(client, self._in_process_max)
 
     async def note_taken_last(self, client: RedisClient, held: int) -> None:
-        """Say that it takes no more, and that so many of its URLs are left to be fetched again."""
+        """Record that it takes no more URLs, and that `held` of its URLs remain to be fetched again."""
         await self._count(client, min(0, held - self._in_process_max))
 
     async def _count(self, client: RedisClient, urls: int) -> None:
-        # A Redis that is full refuses this, and must be joined and left all the same.
+        # A full Redis refuses this, but nodes must be able to join and leave it.
         with contextlib.suppress(RedisRefusedError):
             await client.command("HINCRBY", self._keys.crawl, MAY_REPEAT, urls)
 
     async def leave(self, client: RedisClient) -> None:
-        """Tell the others that this node is going."""
+        """Tell the other nodes that this one is leaving."""
         await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, leave=True)])
 
     def wanted(self) -> set[int]:
-        """The partitions that this node should own among those that live."""
-        capacities = {node: float(told.get("capacity", 1.0)) for node, told in self.reports.items()}
+        """Return the partitions that this node should own, given the nodes alive."""
+        capacities = {node: float(report.get("capacity", 1.0)) for node, report in self.reports.items()}
         capacities.setdefault(self.node, 1.0)
         owners = assign(self._partitions, capacities)
         return {partition for partition, owner in enumerate(owners) if owner == self.node}
@@ -191,16 +190,16 @@ class Membership:
         return _is_free(self._path(node))
 
     def remove_locks(self, named: Collection[str]) -> None:
-        """Remove the lock files of dead nodes, but for those that are `named` in Redis: they still prove a death."""
+        """Remove the lock files of dead nodes, except those `named` in Redis, which still prove a death."""
         kept = {self.node, *self.reports, *named}
         for path in self._directory.glob("*.lock"):
             with contextlib.suppress(OSError):
-                # One that is being taken is not locked yet.
+                # A lock file that is just being taken is not locked yet.
                 if path.stem not in kept and time.time() - path.stat().st_mtime > LOCK_AGE_S and _is_free(path):
                     path.unlink()
 
     def in_process_of(self, token: str) -> dict[int, str] | None:
-        """What the node of this token has, or had, in process, by partition; None when that is not known here."""
+        """Return, by partition, what the node of this token has or had in process; None if unknown here."""
         boot, _, node = token.partition(":")
         return read_in_process(self._path(node)) if node and boot and boot == _boot_id() else None
 
@@ -209,12 +208,12 @@ class Membership:
 
 
 class LastOwner(NamedTuple):
-    """What a node can tell of the owner of a partition that it would have.
+    """What this node knows about the owner of a partition that it wants.
 
     Attributes:
         token: that owner's.
-        is_dead: whether that is certain.
-        in_process: by partition, as `claim_partition` wants it; None when nobody can tell.
+        is_dead: whether its death is certain.
+        in_process: by partition, as `claim_partition` wants it; None if unknown.
     """
 
     token: str
@@ -223,16 +222,16 @@ class LastOwner(NamedTuple):
 
     @classmethod
     def of(cls, token: str, membership: Membership) -> Self:
-        """Return what this node knows of the owner of that token; first the lock, so that what it reads is the last."""
+        """Return what is known about the owner. The lock is checked first, so that the record read is the final one."""
         return cls(token, membership.is_dead(token), membership.in_process_of(token))
 
     def in_process_of(self, partition: int) -> str:
-        """What it had in process of a partition."""
+        """Return what it had in process of a partition."""
         return UNKNOWN if self.in_process is None else self.in_process.get(partition, "")
 
 
 def _is_free(path: Path) -> bool:
-    """Whether there is a lock file that nobody holds."""
+    """Whether the lock file exists and is not locked."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

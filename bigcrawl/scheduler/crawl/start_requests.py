@@ -1,6 +1,6 @@
-"""The start requests: run by one node at a time under a claim of the whole crawl, once for a spider and its arguments.
+"""The start requests: run by one node at a time under a crawl-wide claim, once for each spider and its arguments.
 
-The claim is renewed once a second and ends with its node's lease; a node that is known to be dead loses it at once.
+The claim is renewed once a second and expires with its node's lease. A node known to be dead loses it at once.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class StartRequests:
-    """This node's part in them.
+    """This node's share in the start requests.
 
     Attributes:
-        is_done: whether all of them are in the inboxes, by this node or another.
+        is_done: whether all of them are in the inboxes, sent by this node or another.
     """
 
     def __init__(
@@ -47,44 +47,44 @@ class StartRequests:
 
     @property
     def are_under_way(self) -> bool:
-        """Whether they are wanted by this node's spider, and not done."""
+        """Whether this node's spider has start requests that are not done."""
         return bool(self._digest) and not self.is_done
 
     async def claim(self, digest: str) -> int:
-        """Claim or renew them: 1 ours, 0 another node's, 2 done."""
+        """Claim the start requests or renew the claim: 1 ours, 0 another node's, 2 done."""
         self._digest = digest
         [answer] = await self._client.run([self._call()])
-        if answer == 0 and await self._bury():
+        if answer == 0 and await self._release_dead_claim():
             [answer] = await self._client.run([self._call()])
         self.is_done = answer == 2
         return int(answer)
 
     async def renew(self) -> None:
-        """Keep the claim, if there is one to keep."""
+        """Renew the claim, if there is one."""
         if self.are_under_way:
             await self._client.run([self._call()])
 
     async def end(self) -> None:
-        """Say that all of them are in the inboxes."""
+        """Record that all of them are in the inboxes."""
         self.is_done = True
         await self._client.run([self._call(done=True)])
 
     async def end_again(self) -> None:
-        """Redis may have forgotten that they are."""
+        """Record it once more, in case Redis has lost it."""
         if self.is_done:
             await self.end()
 
     async def leave_undone(self) -> None:
-        """Give the claim up: they are for the next node or the next run."""
+        """Release the claim, so that another node or the next run sends them."""
         if self.are_under_way:
             await self._client.run([self._call(undone=True)])
             self._digest = ""
 
-    async def _bury(self) -> bool:
-        """Give them up in the name of a node that is dead; False when it lives."""
+    async def _release_dead_claim(self) -> bool:
+        """Release the claim of a dead node. False if that node is alive."""
         value = await self._client.command("HGET", self._keys.crawl, f"start:{self._digest}")
         runner = (value or b"").partition(b"\n")[0].decode()
-        await self._heartbeat()  # a node beats before it claims: one that lives is in the reports now
+        await self._heartbeat()  # nodes beat before they claim, so a live one is in the reports now
         if not runner or runner in self._membership.reports:
             return False
         await self._client.run([scripts.claim_start(self._keys, runner, self._digest, 0, undone=True)])

@@ -1,9 +1,9 @@
-"""The whole crawl at a glance, and whether it is finished.
+"""The state of the whole crawl in figures, and whether it is finished.
 
-The crawl is finished when two passes over all partitions see everything empty and every counter that only
-grows unchanged between them, with no start requests under way.
-Links of a page are in the inboxes before the page is acknowledged, so what is not there while nothing is
-taken is nowhere.
+The crawl is finished when two passes over all partitions find everything empty, no start requests under way, and every
+monotonic counter unchanged between them.
+Links of a page are in the inboxes before the page is acknowledged. So when nothing is taken, no URL is outside of what
+the passes see.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Survey:
-    """Sums over all partitions; hosts and URLs by state."""
+    """Sums over all partitions: hosts and URLs by state."""
 
     partitions: int
     owned: int = 0
     owners: Counter[str] = field(default_factory=Counter)
-    named: set[str] = field(default_factory=set)  # nodes that a partition names, living or dead
+    named: set[str] = field(default_factory=set)  # nodes named by a partition, alive or dead
     hosts_ready: int = 0
     hosts_waiting: int = 0
     hosts_busy: int = 0
@@ -48,24 +48,24 @@ class Survey:
 
     @property
     def pages(self) -> int:
-        """Fetches that brought an answer and were not tried again."""
+        """Fetches that got a response and were not retried."""
         return sum(count for name, count in self.counts.items() if name.startswith("status:"))
 
     @property
     def waiting(self) -> int:
-        """URLs discovered, admitted or not, and not taken."""
+        """URLs discovered or admitted, and not taken."""
         return self.urls_inbox + self.urls_disk + self.urls_queued
 
     @property
     def is_empty(self) -> bool:
-        """Nothing waits anywhere, nothing is taken; partitions whose files are damaged are not asked."""
+        """Whether nothing waits and nothing is taken; partitions with damaged files do not count."""
         hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
         urls = self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or self.batches_pending
         return not (urls or hosts)
 
     @property
     def holdup(self) -> str:
-        """What keeps the crawl from being finished, where nothing else is left to do; empty when nothing does."""
+        """What keeps the crawl from finishing although nothing is left to do; empty if nothing does."""
         if self.counts["damaged"]:
             return (
                 "all that is left waits in damaged partitions: mend or restore their files, which `scrapy frontier "
@@ -80,12 +80,12 @@ class Survey:
 
     @property
     def progress(self) -> tuple[int, ...]:
-        """The counters that only grow."""
+        """The monotonic counters."""
         return tuple(self.counts[name] for name in ("appended", "admitted", "ended", "folded_urls"))
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
-    """Look at every partition; changes nothing.
+    """Look at every partition. Changes nothing.
 
     Cost: one round trip per 512 partitions, about 10 us of Redis a partition.
     """
@@ -125,31 +125,31 @@ def _add(seen: Survey, view: PartitionView) -> None:
 
 
 class FinishCheck:
-    """Watches for the two passes; call `look` when this node is idle."""
+    """Watches for the two passes. Call `look` when this node is idle."""
 
     def __init__(self, client: RedisClient, crawl: str, partitions: int, closed: Callable[[], int] = int) -> None:
-        """`closed` tells one set of what is withheld by the settings and by hand from another, 0: nothing is."""
+        """`closed` returns a number that identifies what settings and blacklist withhold; 0 for nothing."""
         self._closed = closed
         self._client = client
         self._crawl = crawl
         self._partitions = partitions
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
-        self.stuck_looks = 0  # in a row that found nothing left but a hold-up
-        self.holdup = ""  # what the last of them found
+        self.stuck_looks = 0  # consecutive looks that found nothing left but a hold-up
+        self.holdup = ""  # the hold-up that the last of them found
 
     async def is_said(self, seen: Survey) -> bool:
-        """Whether some node has found the crawl finished as it is now: the word may be an old one that arrived late."""
+        """Whether a node has announced the end of the crawl as it stands now; an old announcement does not count."""
         said = await self._client.command("HGET", self._key, "finished")
-        return bool(said == self._word(seen))
+        return bool(said == self._announcement(seen))
 
     async def take_back(self) -> None:
-        """There are URLs again: the crawl is not finished after all."""
+        """Retract the announcement, because there are URLs again."""
         self._before = None
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass; True, and said to all nodes, when it and the one before agree that all is done."""
+        """Make one pass. If it and the one before agree that all is done, announce the end to all nodes: True."""
         seen = await survey(self._client, self._crawl, self._partitions)
         if not seen.is_empty:
             self.stuck_looks = 0
@@ -169,11 +169,11 @@ class FinishCheck:
         if self._before != seen.progress:
             self._before = seen.progress
             return False
-        await self._client.command("HSET", self._key, "finished", self._word(seen))
+        await self._client.command("HSET", self._key, "finished", self._announcement(seen))
         return True
 
-    def _word(self, seen: Survey) -> bytes:
-        """What is said of a finished crawl: how far it had come, and what it was not to fetch."""
+    def _announcement(self, seen: Survey) -> bytes:
+        """Return the announcement of a finished crawl: its progress, and what it was not to fetch."""
         return b" ".join(b"%d" % count for count in (*seen.progress, *filter(None, [self._closed()])))
 
     async def _starts_under_way(self) -> bool:
@@ -182,5 +182,5 @@ class FinishCheck:
         values = await self._client.commands([("HGET", self._key, name) for name in starts])
         now_ms = self._client.now_ms()
         leases = [value.partition(b"\n")[2] for value in values if value and value.partition(b"\n")[0] != b"done"]
-        # One whose lease ran out is nobody's: its node is dead, and maybe its seeds were replaced.
+        # An expired claim does not count: its node is dead, and its seeds may have been replaced.
         return any(int(lease_ms) > now_ms for lease_ms in leases)

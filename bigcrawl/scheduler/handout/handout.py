@@ -14,9 +14,9 @@ from collections import OrderedDict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, failure_word, is_failure
+from bigcrawl.politeness.backoff_policy import FAILURES, NO_WORD, BackoffPolicy, backoff, is_failure
 from bigcrawl.politeness.throttle_policy import DelayPolicy, host_delay_ms
-from bigcrawl.redisdb.scripts import ANSWERS, Ended, answers, elsewhere
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, answers, fails, moved
 from bigcrawl.scheduler.crawl.in_process import InProcess
 from bigcrawl.scheduler.gates.delays import Paces
 from bigcrawl.scheduler.handout.concurrency import Crowd
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
+    from bigcrawl.redisdb.scripts import HostNews
     from bigcrawl.scheduler.gates.speed import SpeedControl
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -145,12 +146,12 @@ class Handout:
         """The URL returns to its place, or behind its host's others; its host rests, also as the URL said it must."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
-        member, place = RETURN, ""
+        member, place = RETURN, NO_NEWS
         # As a page that failed: the next URL tells whether it was the host.
         if is_behind or held.said not in ("", ANSWERS):
             priority = lowered(held.fields.priority)
             held.next_order = order_of(priority, held.seq)
-            member, place = moved_member(held.fields, priority), elsewhere(held.next_order)
+            member, place = moved_member(held.fields, priority), moved(held.next_order)
         health = self._health(held, held.said) if held.said else place
         delay_ms = max(delay_ms, self._rest_for_bad_ms(held)) if held.said else delay_ms
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, health), 0)
@@ -293,7 +294,7 @@ class Handout:
         for held in self.held:
             self.give_back(held, self._rest_ms(held))
 
-    def _word(self, held: HeldUrl) -> str:
+    def _word(self, held: HeldUrl) -> HostNews:
         """What a fetched URL says of its host."""
         outcome = held.outcome
         if outcome in FAILURES:
@@ -304,16 +305,16 @@ class Handout:
         if outcome.startswith("status:"):
             self.health.note_answer(held.host)
             return answers(held.next_order)
-        return elsewhere(held.next_order) if held.next_order is not None else ""
+        return moved(held.next_order)
 
-    def _health(self, held: HeldUrl, said: str) -> str:
+    def _health(self, held: HeldUrl, said: str) -> HostNews:
         """A word on a host, for Redis to count; remembered here too."""
         if said == ANSWERS:
             self.health.note_answer(held.host)
-            return ANSWERS
+            return answers()
         if not self.health.note_failure(held, said):
-            return elsewhere(held.next_order) if held.next_order is not None else ""
-        return failure_word(self._backoff, said, self._dice(), held.retry_after_ms, held.next_order)
+            return moved(held.next_order)
+        return fails(said, backoff(self._backoff, self._dice(), held.retry_after_ms), held.next_order)
 
     def _rest_for_bad_ms(self, held: HeldUrl) -> int:
         """How long a host of which pages fail one after the other rests at least."""

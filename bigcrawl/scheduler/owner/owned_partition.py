@@ -24,7 +24,7 @@ from bigcrawl.scheduler.owner.moved_urls import MovedUrls
 from bigcrawl.scheduler.owner.retention import Retention
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
-from bigcrawl.scheduler.records.inbox_entry import InboxEntry, id_order
+from bigcrawl.scheduler.records.inbox_entry import FIELDS, OUTCOMES, InboxEntry, id_order
 from bigcrawl.scheduler.records.member import order_of, pack_member
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 
@@ -50,8 +50,6 @@ LOW_STEP_MS = 1_000
 EXTRA_DIVISOR_MAX = 8  # as small a part of the hot set, one of so many URLs, is for extra ones when a node is behind
 UNFOLDED_URLS_MAX = 500  # in an inbox: some 50 KB of Redis
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest: some 50 KB of a partition's inbox in Redis
-_FIELDS = (b"b", b"e", b"o", b"f")  # of an inbox entry, in the order of `InboxEntry`
-_OUTCOMES = b"o"
 _ONE_FIELD = 2  # its name and its value
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 PERSISTED_MS = 2_000  # in that time a Redis with AOF everysec has persisted what it was told
@@ -434,10 +432,10 @@ class OwnedPartition:
 
 
 def _entry(entry_id: str, fields: Any) -> InboxEntry:
-    if len(fields) == _ONE_FIELD and fields[0] == _OUTCOMES:  # most are of this kind
+    if len(fields) == _ONE_FIELD and fields[0] == OUTCOMES:  # most are of this kind
         return _new_tuple(InboxEntry, (entry_id, b"", b"", fields[1], b""))
     found = dict(pairs_of(fields))
-    return InboxEntry(entry_id, *[found.get(name, b"") for name in _FIELDS])
+    return InboxEntry(entry_id, *[found.get(name, b"") for name in FIELDS])
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:

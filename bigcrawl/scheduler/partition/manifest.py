@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.drum.bucket import BucketState
-from bigcrawl.drum.fresh import Fresh
+from bigcrawl.drum.memtable import Memtable
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.scheduler.partition.tables import NO_TABLES, TableStates
 from bigcrawl.scheduler.queues.fifo import Cursor, FifoState
@@ -144,7 +144,7 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
     names = TableStates._fields
     return Manifest(
         **fields,
-        tables=TableStates(*(BucketState(runs.get(t, ()), Fresh.from_strings(fresh.get(t, ()))) for t in names)),
+        tables=TableStates(*(BucketState(runs.get(t, ()), Memtable.from_strings(fresh.get(t, ()))) for t in names)),
         queues=queues,
         parked=ParkedState(segments, next_number, chains),
         retained=tuple(retained),
@@ -154,10 +154,10 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
 def _table_changes(before: TableStates, after: TableStates) -> Fields:
     told: Fields = {}
     for name, old, new in zip(TableStates._fields, before, after, strict=True):
-        if new is old or (new.runs == old.runs and new.fresh == old.fresh):
+        if new is old or (new.runs == old.runs and new.memtable == old.memtable):
             continue
-        kept = len(old.fresh) if new.fresh.begins_with(old.fresh) else 0
-        told[name] = (None if new.runs == old.runs else new.runs, kept, new.fresh.strings_from(kept))
+        kept = len(old.memtable) if new.memtable.begins_with(old.memtable) else 0
+        told[name] = (None if new.runs == old.runs else new.runs, kept, new.memtable.strings_from(kept))
     return told
 
 

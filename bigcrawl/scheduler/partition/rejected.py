@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
+from bigcrawl.scheduler.records.inbox_entry import BATCH, EDGES, FORGOTTEN, OUTCOMES
 from bigcrawl.scheduler.records.outcomes import check_outcomes, unpack_keys
 from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
 
@@ -26,10 +27,10 @@ _NAME = re.compile(r"\d+-\d+(?:-(\w+))?")
 
 # By what stands behind the id: the field of an inbox entry, and who reads it.
 _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
-    None: (b"b", decode_batch),
-    "edges": (b"e", decode_edges),
-    "outcomes": (b"o", check_outcomes),
-    "forgotten": (b"f", unpack_keys),
+    None: (BATCH, decode_batch),
+    "edges": (EDGES, decode_edges),
+    "outcomes": (OUTCOMES, check_outcomes),
+    "forgotten": (FORGOTTEN, unpack_keys),
 }
 
 

@@ -163,7 +163,7 @@ def is_unused(directory: Path, files: Files) -> bool:
     manifest = decode_manifest(path, log)
     if (
         len(manifest.tables.ends.runs)
-        or len(manifest.tables.ends.fresh)
+        or len(manifest.tables.ends.memtable)
         or len(manifest.retained) < manifest.batch_number
     ):
         return False

@@ -1,1 +1,1 @@
-"""URLs that wait on disk (step 6): turns of front queues, the over-budget queue, parked queues, and their files."""
+"""URLs that wait on disk (step 6): the front queues of each turn, the over-budget queue, parked queues, their files."""

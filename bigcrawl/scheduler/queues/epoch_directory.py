@@ -1,11 +1,11 @@
-"""The epoch directories of a partition, each the files of one owner.
+"""The epoch directories of a partition; each holds the files of one owner.
 
-    <state>/p0007/e3/    what the owner of epoch 3 wrote: runs, segments, MANIFEST
-    <state>/p0007/e5/    what the owner of epoch 5 writes; runs and segments taken over are hard links into e3/
-    <state>/p0007/rejected/              what could not be read of the inbox, see `rejected`
+    <state>/p0007/e3/    written by the owner of epoch 3: runs, segments, MANIFEST
+    <state>/p0007/e5/    written by the owner of epoch 5; inherited runs and segments are hard links into e3/
+    <state>/p0007/rejected/              inbox entries that could not be read, see `rejected`
 
-Disk is fenced by epoch: an owner writes, renames and deletes only in its own directory, and deletes older ones once
-its own is durable.
+The epoch is the fence on disk: an owner writes, renames and deletes files only in its own directory. It deletes older
+directories once its own is durable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EPOCH_NAME = re.compile(r"e(\d+)")
 
 
 class EpochDirectory:
-    """The files of one owner but for its manifest, and what of them is not synced yet."""
+    """The files of one owner, except its manifest, and which of them are not synced yet."""
 
     def __init__(self, path: Path, epoch: int, files: Files) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class EpochDirectory:
         self._present: set[str] = set()
         self._unsynced: set[str] = set()
         self._base = str(path)
-        # Whether all names in the directory are on the medium; and its own name, and its parent's.
+        # Whether the directory's entries are on the medium; and its own name, and its parent's.
         self._lists_all = False
         self._is_named = False
 
@@ -60,19 +60,19 @@ class EpochDirectory:
         self.files.write_at(self.place(name), offset, data)
 
     def note_written(self, name: str) -> None:
-        """Remember that a file is being written, so that it is synced or, unreferenced, deleted."""
+        """Record that a file is being written, so that it will be synced or, if unreferenced, deleted."""
         if name not in self._present:
             self._present.add(name)
             self._lists_all = False
         self._unsynced.add(name)
 
     def link(self, source: Path, name: str) -> None:
-        """Take a file over under its old name; whether it was ever synced is not known."""
+        """Inherit a file under its old name. It may never have been synced."""
         self.note_written(name)
         self.files.link(source, self.path / name)
 
     def set_aside(self, entry_id: str, data: bytes) -> None:
-        """Keep, synced, an inbox entry that could not be decoded; the same entry again changes nothing."""
+        """Store an inbox entry that could not be decoded, synced. Storing it again changes nothing."""
         rejected = self.path.parent / REJECTED
         self.files.make_directory(rejected)
         self.files.write_new(rejected / entry_id, (data,))
@@ -81,21 +81,21 @@ class EpochDirectory:
         self.files.sync_directory(rejected.parent)
 
     def count_set_aside(self) -> int:
-        """Return how many entries lie there: they may have been taken in again, or dropped, by hand."""
+        """Return how many rejected entries there are now; operators can retry or drop them."""
         return len(self.files.list_directory(self.path.parent / REJECTED))
 
     def sync_files(self, names: Iterable[str]) -> None:
-        """Sync the files of these names that were written since they were last synced."""
+        """Sync those of the named files that were written since their last sync."""
         for name in sorted(self._unsynced.intersection(names)):
             self.files.sync_file(self.place(name))
             self._unsynced.discard(name)
 
     def note_renamed(self) -> None:
-        """Remember that a manifest was renamed into place."""
+        """Record that a manifest was renamed into place."""
         self._lists_all = False
 
     def sync_names(self) -> None:
-        """Sync the directory, and those that it lies in, unless their names are on the medium already."""
+        """Sync the directory and its parents, unless their entries are on the medium already."""
         if not self._lists_all:
             self.files.sync_directory(self.path)
             self._lists_all = True
@@ -105,7 +105,7 @@ class EpochDirectory:
             self._is_named = True
 
     def remove_all_but(self, names: Iterable[str]) -> None:
-        """Delete the files that no manifest, current or durable, refers to."""
+        """Delete all files except those that a current or durable manifest refers to."""
         for name in sorted(self._present.difference(names)):
             self.files.unlink(self.place(name))
             self._present.discard(name)
@@ -130,7 +130,7 @@ def list_committed(directory: Path, files: Files) -> list[int]:
 
 
 def remove_epoch(path: Path, files: Files) -> None:
-    """Delete an epoch directory, its manifest first: what is left of a crash then counts as leftover."""
+    """Delete an epoch directory, manifest first, so that after a crash the rest counts as leftover."""
     names = set(files.list_directory(path))
     for name in (MANIFEST, *sorted(names - {MANIFEST})):
         if name in names:
@@ -138,7 +138,7 @@ def remove_epoch(path: Path, files: Files) -> None:
     try:
         files.remove_directory(path)
     except OSError as error:
-        # A fenced owner wrote there just now; the next durable point tries again.
+        # A fenced owner has just written there. The next durable point tries again.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
 

@@ -1,7 +1,7 @@
-"""A queue on disk, first in, first out: what front queues and the over-budget queue are made of.
+"""A first-in, first-out queue on disk, from which front queues and the over-budget queue are built.
 
-A URL that leaves in the step that brought it is never written; what is left of a step is appended to the queue's
-segments when the step is flushed. Memory holds one decoded block.
+A URL that leaves in the step that added it is never written. What remains of a step is appended to the queue's segments
+when the step is flushed. Memory holds one decoded block.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Cursor(NamedTuple):
-    """The next URL to read: segment, offset of its block, place in the block."""
+    """The next URL to read: segment, offset of its block, index in the block."""
 
     segment: int
     offset: int
@@ -27,7 +27,7 @@ class Cursor(NamedTuple):
 
 
 class FifoState(NamedTuple):
-    """A queue as the manifest holds it."""
+    """A queue as the manifest stores it."""
 
     segments: tuple[Segment, ...]
     next_number: int
@@ -39,23 +39,23 @@ EMPTY_FIFO = FifoState((), 0, Cursor(0, FIRST_BLOCK, 0), 0)
 
 
 class Fifo:
-    """URLs in the order they came: the front on disk and the newest, until flushed, in memory."""
+    """URLs in order of arrival: the older ones on disk, the newest in memory until flushed."""
 
     def __init__(self, log: SegmentLog, head: Cursor, count: int) -> None:
         self._log = log
-        # What `Cursor` holds; three numbers, because they move with each URL.
+        # The fields of `Cursor`, as three numbers, because they change with each URL.
         self._segment, self._offset, self._place = head
         self._on_disk = count
         self._pending: deque[QueuedUrl] = deque()
-        # How many URLs wait, on disk and pending; `len`, for who asks for each URL.
+        # How many URLs wait, on disk and pending. Cheaper than `len` for code that asks for each URL.
         self.waiting = count
-        # The block that the head stands in, decoded, and the offset behind it; empty before it is read.
+        # The decoded block at the head, and the offset after it; empty until read.
         self._block: Sequence[QueuedUrl] = ()
         self._behind = 0
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, name: str, state: FifoState) -> Fifo:
-        """Return the queue that a manifest describes; its segments, `<name>-<number>`, are sealed."""
+        """Return the queue that a manifest describes. Its segments, `<name>-<number>`, are sealed."""
         return cls(SegmentLog(epoch, name, state.segments, state.next_number, grows=True), state.head, state.waiting)
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Fifo:
         return self._log
 
     def fork(self) -> Fifo:
-        """Return a copy to work on; this one stays as it is."""
+        """Return a copy to change. This queue stays as it is."""
         head = Cursor(self._segment, self._offset, self._place)
         other = Fifo(self._log.fork(), head, self._on_disk)
         other._pending = self._pending.copy()
@@ -79,18 +79,18 @@ class Fifo:
         return other
 
     def state(self) -> FifoState:
-        """Return what the manifest needs; everything is flushed."""
+        """Return the state for the manifest. The queue must be flushed."""
         assert not self._pending, "a queue is flushed before its state is written"
         head = Cursor(self._segment, self._offset, self._place)
         return FifoState(self._log.segments, self._log.next_number, head, self._on_disk)
 
     def append(self, url: QueuedUrl) -> None:
-        """Put a URL behind all others."""
+        """Add a URL at the end."""
         self._pending.append(url)
         self.waiting += 1
 
     def peek(self) -> QueuedUrl:
-        """Return the first URL; the queue is not empty."""
+        """Return the first URL. The queue must not be empty."""
         if not self._on_disk:
             return self._pending[0]
         if not self._block:
@@ -98,7 +98,7 @@ class Fifo:
         return self._block[self._place]
 
     def pop(self) -> QueuedUrl:
-        """Take the first URL; the queue is not empty."""
+        """Remove and return the first URL. The queue must not be empty."""
         self.waiting -= 1
         if not self._on_disk:
             return self._pending.popleft()
@@ -111,7 +111,7 @@ class Fifo:
         return url
 
     def pop_block(self) -> Sequence[QueuedUrl]:
-        """Take what is left of the first block, or all that is pending; the queue is not empty."""
+        """Remove and return the rest of the first block, or all pending URLs. The queue must not be empty."""
         if not self._on_disk:
             block: Sequence[QueuedUrl] = list(self._pending)
             self._pending.clear()
@@ -125,7 +125,7 @@ class Fifo:
         return block
 
     def flush(self) -> None:
-        """Write what is pending to disk."""
+        """Write pending URLs to disk."""
         self._log.forget_ahead()
         if self._pending:
             places = self._log.append(in_blocks(list(self._pending)))
@@ -150,9 +150,9 @@ class Fifo:
 
     def _check(self) -> None:
         self._log._check()
-        assert self.waiting == self._on_disk + len(self._pending), "what waits is on disk or pending"
+        assert self.waiting == self._on_disk + len(self._pending), "waiting URLs are on disk or pending"
         written = sum(segment.urls for segment in self._log.segments)
-        assert 0 <= self._on_disk <= written, "what waits on disk was written and not dropped"
+        assert 0 <= self._on_disk <= written, "URLs waiting on disk were written and not dropped"
         if self._on_disk:
             numbers = [segment.number for segment in self._log.segments]
             assert self._segment >= numbers[0], "no segment before the head's is kept"

@@ -1,8 +1,8 @@
-"""The front queues: one queue on disk for each priority level, and the biased selector over them (step 6).
+"""The front queues: one queue on disk for each priority level, with the biased selector over them (step 6).
 
-They are the queues of the current turn (`queues.turns`). Levels 0 to 4 are ordinary URLs by priority;
-each five above are the same for a tier of extra ones, and are read when all levels below them are empty.
-Source: Mercator's front queues and biased selector (Najork & Heydon 2001), as notes on crawler design retell them.
+They are the queues of the current turn (`queues.turns`). Levels 0 to 4 hold ordinary URLs by priority. Each further
+group of five levels does the same for a tier of extra URLs, and is read when all levels below it are empty.
+Source: Mercator's front queues and biased selector (Najork & Heydon 2001), as retold in notes on crawler design.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.queues.named_queues import Queues
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-# Least priority of each level but the lowest: below zero, ordinary, raised, high, urgent.
+# Lowest priority of each level except the first: below zero, ordinary, raised, high, urgent.
 _LEVEL_STARTS = (0, 1, 10, 100)
 LEVELS = len(_LEVEL_STARTS) + 1
 
 BIAS = 2
-"""How many times as much as the level below it a level gets, unless a project says otherwise."""
+"""A level's default share, as a multiple of the share of the level below it."""
 
 
 def level_of(priority: int) -> int:
@@ -33,16 +33,16 @@ def level_of(priority: int) -> int:
 
 
 class Selector:
-    """Smooth weighted round robin: the choice falls on the level that is furthest behind its share.
+    """Smooth weighted round robin: chooses the level that is furthest behind its share.
 
-    A level gets `bias` times what the one below it gets, while both have URLs, and none starves. Deterministic: the
-    credits are part of the manifest, so that a fold repeated is the same fold.
+    While both have URLs, a level gets `bias` times as much as the level below it; no level starves. Deterministic: the
+    credits are part of the manifest, so a repeated fold gives the same result.
     """
 
     def __init__(self, balance: Iterable[int] = (0,) * LEVELS, bias: int = BIAS) -> None:
         self._weights = [bias**level for level in range(LEVELS)]
         self._credits = list(balance)
-        if max(map(abs, self._credits)) > sum(self._weights):  # of another bias: they would last for ever
+        if max(map(abs, self._credits)) > sum(self._weights):  # from another bias; they would never even out
             self._credits = [0] * LEVELS
 
     def __repr__(self) -> str:
@@ -54,11 +54,11 @@ class Selector:
         return tuple(self._credits)
 
     def fork(self) -> Selector:
-        """Return one that chooses as this one would."""
+        """Return a copy that makes the same choices."""
         return Selector(self._credits, self._weights[1])
 
     def choose(self, levels: Sequence[int]) -> int:
-        """Return the level to be read next among those given; at least one."""
+        """Return which of the given levels to read next. At least one must be given."""
         if len(levels) == 1:
             return levels[0]
         for level in levels:
@@ -69,12 +69,12 @@ class Selector:
 
 
 class FrontQueues:
-    """The queues of the current turn: a level each, and as many, behind all of those, for each tier of extra URLs."""
+    """The queues of the current turn: one for each level of ordinary URLs, then one for each level of an extra tier."""
 
     def __init__(self, queues: Queues, prefix: str, selector: Selector) -> None:
         self._queues = queues
         self._prefix = prefix
-        # Those that exist, by level.
+        # Existing queues, by level.
         self._levels: dict[int, Fifo] = {}
         for level in range(TIERS * LEVELS):
             if self._name(level) in queues.names:
@@ -89,25 +89,25 @@ class FrontQueues:
 
     @property
     def waiting(self) -> int:
-        """URLs in all of them."""
+        """URLs in all queues."""
         return sum(queue.waiting for queue in self._levels.values())
 
     @property
     def queues(self) -> Mapping[int, Fifo]:
-        """Those that were ever used, by level."""
+        """Queues that were ever used, by level."""
         return self._levels
 
     @property
     def has_only_extra(self) -> bool:
-        """Whether URLs wait, and all of them are extra."""
+        """Whether only extra URLs wait."""
         return min((level for level, queue in self._levels.items() if queue.waiting), default=0) >= LEVELS
 
     def counts(self) -> tuple[int, ...]:
-        """Return how many URLs wait in each: ordinary levels, lowest first, and then extra ones, tier by tier."""
+        """Return the URLs waiting at each level: ordinary levels first, lowest first, then those of each extra tier."""
         return tuple(self._queues.waiting(self._name(level)) for level in range(TIERS * LEVELS))
 
     def extend(self, urls: Iterable[QueuedUrl]) -> None:
-        """Put URLs behind all others of their levels."""
+        """Add URLs at the end of their levels."""
         levels = self._levels
         for url in urls:
             level = level_of(url.priority)
@@ -117,14 +117,14 @@ class FrontQueues:
                 self.append_at(level, url)
 
     def append_at(self, level: int, url: QueuedUrl) -> None:
-        """Put a URL behind all others of a level; each tier has `LEVELS` of them."""
+        """Add a URL at the end of a level. Each tier has `LEVELS` levels."""
         queue = self._levels.get(level)
         if queue is None:
             queue = self._levels[level] = self._queues[self._name(level)]
         queue.append(url)
 
     def choose_level(self) -> int | None:
-        """Return the level that is to be read, or None when all are empty."""
+        """Return the level to read next, or None if all are empty."""
         levels = [level for level, queue in self._levels.items() if queue.waiting]
         if len(levels) == 1:
             return levels[0]
@@ -134,7 +134,7 @@ class FrontQueues:
         return tier * LEVELS + self.selector.choose([level % LEVELS for level in levels if level // LEVELS == tier])
 
     def remove(self) -> None:
-        """Forget the queues, all empty: their turn is past."""
+        """Remove the queues, which must be empty, because their turn is over."""
         for level in self._levels:
             self._queues.remove(self._name(level))
         self._levels.clear()

@@ -1,4 +1,4 @@
-"""All queues of a partition by name: a step forks those that it changes."""
+"""All queues of a partition by name. A step forks the queues that it changes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Queues:
-    """Queues by name; one that is named for the first time is made, empty.
+    """Queues by name. An unknown name creates an empty queue.
 
-    A name is not used again once it was removed: its files may be needed by a durable manifest.
+    A removed name must not be used again: a durable manifest may still need its files.
     """
 
     def __init__(self, epoch: EpochDirectory, queues: dict[str, Fifo], states: dict[str, FifoState]) -> None:
@@ -27,14 +27,14 @@ class Queues:
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: Mapping[str, FifoState]) -> Queues:
-        """Return the queues a manifest describes; their segments are sealed."""
+        """Return the queues that a manifest describes. Their segments are sealed."""
         return cls(epoch, {name: Fifo.restore(epoch, name, state) for name, state in states.items()}, dict(states))
 
     def __repr__(self) -> str:
         return f"<Queues {len(self._queues)} changed={len(self._own)}>"
 
     def __getitem__(self, name: str) -> Fifo:
-        """Return a queue to be changed."""
+        """Return a queue that may be changed."""
         queue = self._queues.get(name)
         if name in self._own and queue is not None:
             return queue
@@ -49,30 +49,30 @@ class Queues:
         return self._queues.keys()
 
     def waiting(self, name: str) -> int:
-        """Return how many URLs wait in a queue; none in one that does not exist."""
+        """Return how many URLs wait in a queue; 0 if it does not exist."""
         queue = self._queues.get(name)
         return queue.waiting if queue is not None else 0
 
     def remove(self, name: str) -> None:
-        """Forget an empty queue, if it exists."""
+        """Remove an empty queue if it exists."""
         if name in self._queues:
-            assert not self._queues[name].waiting, f"{name} is empty when it goes"
+            assert not self._queues[name].waiting, f"{name} is empty when it is removed"
             del self._queues[name]
             self._states.pop(name, None)
             self._own.discard(name)
 
     def fork(self) -> Queues:
-        """Return a copy to work on; this one, flushed, stays as it is."""
+        """Return a copy to change. This one, which must be flushed, stays as it is."""
         return Queues(self._epoch, self._queues.copy(), self._states.copy())
 
     def flush(self) -> None:
-        """Write what is pending to disk."""
+        """Write pending URLs to disk."""
         for name in sorted(self._own):
             self._queues[name].flush()
             self._states[name] = self._queues[name].state()
 
     def states(self) -> Mapping[str, FifoState]:
-        """Return what the manifest needs; everything is flushed, and from here on only forks are changed."""
+        """Return the states for the manifest. All must be flushed; from here on only forks may be changed."""
         return self._states
 
     def _check(self) -> None:

@@ -1,9 +1,9 @@
 """The over-budget queue: URLs for which no turn of the window had room (IRLbot's Q_F).
 
-It has no levels, and is read from end to end at times, which splits it into generations. Of a generation there are
-two queues, `failed-<generation>` and `arrived-<generation>`: what was re-read and is still over budget, and what
-came while that was going on, or since. What fails goes to the next generation, so a re-read takes each URL once.
-Why no URL passes one of the same PLD is told in `bigcrawl.scheduler.budgets.placement`.
+It has no levels. At times it is re-read from end to end, which divides it into generations. A generation has two
+queues: `failed-<generation>` holds URLs that were re-read and are still over budget, `arrived-<generation>` holds URLs
+that arrived during or after that re-read. URLs that fail go to the next generation, so a re-read takes each URL once.
+`bigcrawl.scheduler.budgets.placement` explains why URLs of one PLD do not overtake each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PARTS = ("failed", "arrived")
 
 
 class OverBudget:
-    """The queues of the generation that takes URLs, n, and while it is re-read, of n - 1.
+    """The queues of generation n, which takes URLs, and of n - 1 while that is being re-read.
 
     Invariant: no other generation has URLs.
     """
@@ -39,27 +39,27 @@ class OverBudget:
 
     @property
     def failed(self) -> int:
-        """Those that the last re-read, or the one that is going on, has let fail."""
+        """URLs that failed in the current re-read, or in the last one."""
         return self._queues.waiting(f"failed-{self.generation}")
 
     @property
     def arrived(self) -> int:
-        """Those that came since it began."""
+        """URLs that arrived since that re-read began."""
         return self._queues.waiting(f"arrived-{self.generation}")
 
     def append(self, url: QueuedUrl, *, failed: bool) -> None:
-        """Put a URL behind all others that arrived, or that were re-read and failed."""
+        """Add a URL at the end: to those that failed a re-read, or to those that arrived."""
         self._queues[f"{'failed' if failed else 'arrived'}-{self.generation}"].append(url)
         self._waiting += 1
 
     def begin_reread(self) -> None:
-        """Let all that waits be re-read; what comes from here on belongs to the next generation."""
+        """Begin to re-read all waiting URLs. URLs added from here on belong to the next generation."""
         assert not self.is_rereading, "a re-read ends before the next begins"
         self.generation += 1
         self.is_rereading = True
 
     def pop_block(self) -> Sequence[QueuedUrl]:
-        """Take URLs that neighbour each other, in order; none, when the re-read has come to its end."""
+        """Remove and return neighbouring URLs, in order; none at the end of the re-read."""
         for part in _PARTS:
             name = f"{part}-{self.generation - 1}"
             if self._queues.waiting(name):

@@ -1,15 +1,15 @@
 """Parked URLs on disk: a chain for each host (and level) that is over its room.
 
-A URL whose host may have no more hot URLs is parked, and every later URL of that host goes behind it, so
-that URLs of one host and level are admitted in the order they came. All chains share one log of segments,
-so that a durable point syncs one file. In memory, and in the manifest, a chain is a short list of extents:
+A URL is parked when its host may have no more hot URLs. Every later URL of the host goes behind it, so that URLs of one
+host and level are admitted in order of arrival. All chains share one log of segments, so a durable point syncs one
+file. In memory and in the manifest, a chain is a short list of extents:
 
     extent    stretch of neighbouring blocks in one segment, with the place of the first URL not yet taken
 
-Bounds. Extents: four neighbours of a like size are joined until they hold `_EXTENT_URLS_MAX` URLs, so a
-chain of n URLs has at most about n / 1,024 + 18 extents, and a URL is rewritten at most about six times,
-three times where steps park 64 at once. Log: when three quarters of it are dead, the segment with the
-fewest live URLs is rewritten, one a step. Hosts: see `bigcrawl.scheduler.partition.admission`.
+Bounds. Extents: four neighbours of similar size are joined until they hold `_EXTENT_URLS_MAX` URLs. A chain of n URLs
+therefore has at most about n / 1,024 + 18 extents. A URL is rewritten at most about six times, or three times if steps
+park 64 at once. Log: when three quarters of it are dead, the segment with the fewest live URLs is rewritten, one a
+step. Hosts: see `bigcrawl.scheduler.partition.admission`.
 Source: IRLbot §6.2 (BEAST). Differs: chains by host rather than queues by re-check interval.
 """
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
-    from bigcrawl.scheduler.queues.segments import Place
+    from bigcrawl.scheduler.queues.segments import BlockPlace
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-# Joining stops here: 64 blocks, some hundred kilobytes.
+# Joining stops at this size: 64 blocks, some hundred kilobytes.
 _EXTENT_URLS_MAX = 4096
 _JOIN_AT = 4
 
-# Below four segments dead text is not worth a rewrite.
+# With fewer than four segments, dead text is not worth a rewrite.
 _COMPACT_SEGMENTS_MIN = 4
 _COMPACT_RATIO = 4
 
 
 class Extent(NamedTuple):
-    """Part of a chain: `urls` URLs from place `place` of the block at `offset` on."""
+    """Part of a chain: `urls` URLs, starting at index `place` of the block at `offset`."""
 
     segment: int
     offset: int
@@ -46,12 +46,12 @@ class Extent(NamedTuple):
     urls: int
 
 
-# Extents of each level of one host; neither mappings nor tuples are changed in place.
+# The extents of each level of one host. Neither mappings nor tuples are changed in place.
 HostChains = dict[int, tuple[Extent, ...]]
 
 
 class ParkedState(NamedTuple):
-    """The parked queues as the manifest holds them; hosts in the order of their turns, chains not to be changed."""
+    """The parked queues as the manifest stores them: hosts in the order of their turns. Chains must not be changed."""
 
     segments: tuple[Segment, ...]
     next_number: int
@@ -73,7 +73,7 @@ class ParkedQueues:
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, state: ParkedState) -> ParkedQueues:
-        """Return the queues a manifest describes; its segments are sealed."""
+        """Return the queues that a manifest describes. Their segments are sealed."""
         log = SegmentLog(epoch, "park", state.segments, state.next_number)
         return cls(log, state.chains)
 
@@ -88,7 +88,7 @@ class ParkedQueues:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """Hosts with parked URLs, the one whose turn is next first."""
+        """Hosts with parked URLs, in the order of their turns."""
         return list(self._chains)
 
     @property
@@ -97,7 +97,7 @@ class ParkedQueues:
         return len(self._chains)
 
     def urls_of(self, host: str) -> int:
-        """How many URLs of a host are parked."""
+        """Return how many URLs of a host are parked."""
         on_disk = sum(extent.urls for chain in self._chains.get(host, {}).values() for extent in chain)
         return on_disk + sum(map(len, self._pending.get(host, {}).values()))
 
@@ -107,7 +107,7 @@ class ParkedQueues:
         return self._log
 
     def fork(self) -> ParkedQueues:
-        """Return a copy to work on; this one, flushed, stays as it is."""
+        """Return a copy to change. This one, which must be flushed, stays as it is."""
         assert not self._pending, "only flushed queues are forked"
         other = ParkedQueues(self._log.fork(), {})
         other._chains = self._chains.copy()
@@ -115,12 +115,12 @@ class ParkedQueues:
         return other
 
     def state(self) -> ParkedState:
-        """Return what the manifest needs; everything is flushed, and from here on only forks are changed."""
+        """Return the state for the manifest. All must be flushed; from here on only forks may be changed."""
         assert not self._pending, "a queue is flushed before its state is written"
         return ParkedState(self._log.segments, self._log.next_number, self._chains)
 
     def names(self) -> list[str]:
-        """Return the names of all files the queues need."""
+        """Return the names of all files that the queues need."""
         return self._log.names()
 
     def append(self, url: QueuedUrl) -> None:
@@ -131,7 +131,7 @@ class ParkedQueues:
         self._waiting += 1
 
     def take(self, host: str, limit: int) -> list[QueuedUrl]:
-        """Take up to `limit` URLs of a parked host, highest level first; its next turn is the last."""
+        """Remove and return up to `limit` URLs of a parked host, highest level first. The host then goes last."""
         taken: list[QueuedUrl] = []
         levels = dict(self._chains.pop(host))
         pending = self._pending.get(host, {})
@@ -154,7 +154,7 @@ class ParkedQueues:
         return taken
 
     def flush(self) -> None:
-        """Write what is pending to disk, join small extents, reclaim dead text."""
+        """Write pending URLs to disk, join small extents, reclaim dead text."""
         places = []
         for host, levels in self._pending.items():
             for level, urls in levels.items():
@@ -222,7 +222,7 @@ class ParkedQueues:
                 self._log.drop(segment.number)
 
     def _compact(self) -> None:
-        """Rewrite the live URLs of one segment when most of the log is dead: one write for three taken."""
+        """If most of the log is dead, rewrite the live URLs of one segment: one write for three URLs taken."""
         segments = self._log.segments
         written = sum(segment.urls for segment in segments)
         if len(segments) < _COMPACT_SEGMENTS_MIN or self._on_disk * _COMPACT_RATIO > written:
@@ -258,7 +258,7 @@ class ParkedQueues:
         self._log._check()
         live = self._live_counts()
         segments = {segment.number: segment for segment in self._log.segments}
-        assert self._on_disk == sum(live.values()), "what is on disk is what the chains hold"
+        assert self._on_disk == sum(live.values()), "the chains hold all URLs on disk"
         assert all(live[number] <= segments[number].urls for number in live), "extents lie in segments"
         for host, levels in self._chains.items():
             assert levels or host in self._pending, "a host without parked URLs has no chain"
@@ -266,7 +266,7 @@ class ParkedQueues:
 
 
 def extents_to_join(counts: Sequence[int], added: int) -> int:
-    """Return how many extents at a chain's end to join with `added` new URLs into one."""
+    """Return how many extents at a chain's end to join with `added` new URLs."""
     joined, total = 0, added
     while True:
         tier = _tier(total)
@@ -281,12 +281,12 @@ def extents_to_join(counts: Sequence[int], added: int) -> int:
 
 
 def _tier(count: int) -> int:
-    # Powers of four, as _JOIN_AT.
+    # Powers of four, like _JOIN_AT.
     return (count.bit_length() - 1) // 2
 
 
-def _extend(extents: list[Extent], place: Place, fresh: int) -> None:
-    """Add a block just written; it continues the last extent if that is as fresh and in its segment."""
+def _extend(extents: list[Extent], place: BlockPlace, fresh: int) -> None:
+    """Add a newly written block, extending the last extent if that is also new and in the same segment."""
     if len(extents) > fresh and extents[-1].segment == place.segment:
         extents[-1] = extents[-1]._replace(urls=extents[-1].urls + place.urls)
     else:

@@ -3,9 +3,9 @@
     segment   8 bytes: magic "BCSEGM", u16 format version; then blocks to the committed length
     block     u32 payload bytes | u32 crc32 of the payload | u32 URLs | payload (a batch, see `queued_url`)
 
-All numbers are little-endian. A segment has no end mark: how many of its bytes count is written in the
-manifest, and what lies beyond (a step that failed, an owner that was fenced) is never read and may be
-overwritten by the next append. A segment inherited from another epoch is sealed: appends go to a new one.
+All numbers are little-endian. A segment has no end mark; the manifest says how many of its bytes count. Bytes beyond
+that come from a failed step or a fenced owner. They are never read, and the next append may overwrite them. A segment
+inherited from another epoch is sealed: appends go to a new one.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 SEGMENT_MAGIC = b"BCSEGM"
 SEGMENT_VERSION = 1
 
-# A sealed segment is what is deleted, and later shipped, as one: small enough that a slow queue does not
-# hold much dead text, large enough that a million URLs are some dozens of files.
+# Segments are deleted, and later shipped, as a whole. This size is small enough that a slow queue holds little dead
+# text, and large enough that a million URLs are some dozens of files.
 SEGMENT_BYTES_MAX = 1 << 20
 
-# Those of a queue that grows are longer, a part of the whole each: 10^8 URLs are some 100 files, and of a queue
-# that is being read no more than a sixteenth is dead text.
+# In a queue that grows, a segment may reach a sixteenth of the rest: 10^8 URLs are some 100 files, and at most a
+# sixteenth of a queue being read is dead text.
 _GROWN_PART = 16
 
-# A block is what a step decodes to get at its first URL (about 60 us), and the stretch text is compressed
-# over (ratio about 3 for URLs of one site).
+# A step decodes one block to reach its first URL (about 60 us). A block is also the unit of compression (ratio about 3
+# for URLs of one site).
 BLOCK_URLS_MAX = 64
 
-# One read brings most blocks whole, and several that are read one after another.
+# One read covers most blocks whole, and several that are read in sequence.
 _READ_AHEAD_BYTES = 16 << 10
 
 _HEADER = struct.Struct("<6sH")
@@ -49,14 +49,14 @@ FIRST_BLOCK = _HEADER.size
 
 
 class Segment(NamedTuple):
-    """A segment as the manifest knows it: its number, its committed bytes, the URLs written to it."""
+    """A segment as the manifest knows it: its number, its committed bytes, and how many URLs they hold."""
 
     number: int
     length: int
     urls: int
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a block was written, and how many URLs it holds."""
 
     segment: int
@@ -65,13 +65,13 @@ class Place(NamedTuple):
 
 
 def in_blocks(urls: Sequence[QueuedUrl]) -> Iterator[Sequence[QueuedUrl]]:
-    """Cut a sequence into what single blocks may hold."""
+    """Split a sequence into parts that fit into one block each."""
     for start in range(0, len(urls), BLOCK_URLS_MAX):
         yield urls[start : start + BLOCK_URLS_MAX]
 
 
 class SegmentLog:
-    """The segments of one queue, or of several that share them; longer ones in a queue that `grows`.
+    """The segments of one queue, or of several that share them. A queue that `grows` gets longer ones.
 
     Invariant: every block named by a committed manifest lies below its segment's committed length.
     """
@@ -92,7 +92,7 @@ class SegmentLog:
         self._segments = {segment.number: segment for segment in segments}
         self._next_number = next_number
         self._tail_is_open = tail_is_open and bool(self._segments)
-        # What was read last: segment, offset, bytes.
+        # The last read: segment, offset, bytes.
         self._ahead: tuple[int, int, bytes] = (-1, 0, b"")
 
     def __repr__(self) -> str:
@@ -105,16 +105,16 @@ class SegmentLog:
 
     @property
     def next_number(self) -> int:
-        """The number the next new segment gets."""
+        """The number of the next new segment."""
         return self._next_number
 
     @property
     def open_tail(self) -> int | None:
-        """The number of the segment that the next append may go to."""
+        """The number of the segment that the next append may extend, or None."""
         return self._next_number - 1 if self._tail_is_open else None
 
     def fork(self) -> SegmentLog:
-        """Return a copy whose appends and drops leave this one as it is."""
+        """Return a copy whose appends and drops do not change this one."""
         segments = self._segments.values()
         return SegmentLog(
             self._epoch,
@@ -133,12 +133,12 @@ class SegmentLog:
         """Return the file names of all segments."""
         return [self.name(number) for number in self._segments]
 
-    def append(self, blocks: Iterable[Sequence[QueuedUrl]]) -> list[Place]:
-        """Write one block for each non-empty sequence and return their places, in order.
+    def append(self, blocks: Iterable[Sequence[QueuedUrl]]) -> list[BlockPlace]:
+        """Write one block for each sequence, none of which may be empty, and return their places in order.
 
-        Blocks that follow each other in one segment lie next to each other.
+        Consecutive blocks in one segment are adjacent.
         """
-        places: list[Place] = []
+        places: list[BlockPlace] = []
         tail = self._tail()
         data: list[bytes] = []
         end, count = tail.length, tail.urls
@@ -151,7 +151,7 @@ class SegmentLog:
             if end == 0:
                 data.append(_HEADER.pack(SEGMENT_MAGIC, SEGMENT_VERSION))
                 end = FIRST_BLOCK
-            places.append(Place(tail.number, end, len(urls)))
+            places.append(BlockPlace(tail.number, end, len(urls)))
             data.append(block)
             end, count = end + len(block), count + len(urls)
         self._write(tail, data, end, count)
@@ -161,7 +161,7 @@ class SegmentLog:
         """Return the URLs of the block at an offset, and the offset of the next block.
 
         Raises:
-            CorruptionError: the bytes there are not the block that was committed.
+            CorruptionError: the bytes are not the block that was committed.
         """
         path = self._epoch.place(self.name(number))
         end = self._segments[number].length
@@ -186,11 +186,11 @@ class SegmentLog:
         return urls, offset + _BLOCK.size + length
 
     def forget_ahead(self) -> None:
-        """Let go of bytes that were read and are not needed yet."""
+        """Drop the bytes that were read ahead."""
         self._ahead = (-1, 0, b"")
 
     def _read(self, number: int, offset: int, size: int) -> bytes:
-        """Return committed bytes of a segment, fewer where it ends before; some more are read and kept for later."""
+        """Return committed bytes of a segment, fewer at its end. Reads ahead and keeps the rest for later calls."""
         segment, start, data = self._ahead
         if segment != number or not start <= offset <= offset + size <= start + len(data):
             end = self._segments[number].length
@@ -199,7 +199,7 @@ class SegmentLog:
         return data[offset - start : offset - start + size]
 
     def verify(self) -> list[CorruptionError]:
-        """Read every committed byte of every segment and return what is damaged."""
+        """Read every committed byte of every segment and return the damage found."""
         problems: list[CorruptionError] = []
         self.forget_ahead()
         for segment in self._segments.values():
@@ -223,16 +223,16 @@ class SegmentLog:
             raise CorruptionError(path, segment.length, f"{segment.urls} URLs", count)
 
     def drop(self, number: int) -> None:
-        """Forget a segment that nothing needs any more; its file goes behind a durable manifest."""
+        """Forget a segment that is no longer needed. Its file is deleted after a durable manifest."""
         del self._segments[number]
         if number == self._next_number - 1:
             self._tail_is_open = False
 
     def _check(self) -> None:
         numbers = list(self._segments)
-        assert numbers == sorted(numbers), "segments are numbered in the order they were begun"
+        assert numbers == sorted(numbers), "segments are numbered in order of their beginning"
         assert all(number < self._next_number for number in numbers), "numbers are used once"
-        assert all(segment.length > FIRST_BLOCK for segment in self._segments.values()), "none is empty"
+        assert all(segment.length > FIRST_BLOCK for segment in self._segments.values()), "no segment is empty"
 
     def _tail(self) -> Segment:
         if self._tail_is_open:
@@ -269,7 +269,7 @@ def check_header(path: str, data: bytes) -> None:
     """Check the first bytes of a segment.
 
     Raises:
-        CorruptionError: not a segment, or one of another version.
+        CorruptionError: the bytes are not a segment's, or it has another version.
     """
     if len(data) < FIRST_BLOCK:
         raise CorruptionError(path, 0, f"a header of {FIRST_BLOCK} bytes", f"{len(data)} bytes")

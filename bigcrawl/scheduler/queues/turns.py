@@ -1,8 +1,8 @@
-"""All waiting URLs but the parked ones: the queues of each turn, and those over budget (steps 5 and 6).
+"""All waiting URLs except parked ones: the queues of each turn, and the over-budget queue (steps 5 and 6).
 
-A turn has a queue for each level, `queue-<turn>-<level>`, ordinary URLs in levels 0 to 4, extra ones five higher for
-each tier (`budgets.placement`). Those of the current turn are the front queues: when they are empty the next
-turn that has any becomes the current one, and nothing is rewritten. Without budgets all is in turn 0 for ever.
+A turn has one queue for each level, `queue-<turn>-<level>`: levels 0 to 4 hold ordinary URLs, and each tier of extra
+URLs has five further levels (`budgets.placement`). The queues of the current turn are the front queues. When they are
+empty, the next turn with URLs becomes current; nothing is rewritten. Without budgets, everything stays in turn 0.
 
     from              to                when
     arriving          turn c .. c + j   placed: see `placement`
@@ -11,19 +11,19 @@ turn that has any becomes the current one, and nothing is rewritten. Without bud
     over budget       turn, or          re-read: when c reaches `next_reread`, or when no turn has URLs; j doubles
                       over budget       before, up to `WINDOW_MAX`; or when the queue has trebled since c moved on
 
-Turn c takes arriving URLs too, so that nobody new waits for the extra ones of others, until so many have joined it;
-then it is closed, so that it has an end however many PLDs are discovered. A re-read is spread over steps.
+Turn c also takes arriving URLs, so that new URLs need not wait for the extra URLs of others. It is closed once enough
+URLs have joined it, so that it ends however many PLDs are discovered. A re-read is spread over steps.
 
-That the queue has trebled says that two have come for each that a re-read let fail: half a read of those, and one of
-its own, is what each pays for. So a PLD that was over budget once does not wait for all that a farm has in the turns,
-however long these have become. j grows with the queue then too, up to `WINDOW_GROWN`.
+The queue has trebled when two URLs have arrived for each that failed the last re-read. Each arrival then pays for
+reading half of a failed URL, and for reading itself. So a PLD that was over budget once does not wait for everything
+that a link farm has in the turns, however long they have become. In this case j also grows, up to `WINDOW_GROWN`.
 
-The quantum, how many budgets make a PLD's share in a turn, is set with a re-read: it rises when turns are too small
-to be worth their files, or when too many URLs would be re-read for those that turns hold and arrivals have not paid for
-them, as it happens when a few PLDs have nearly all there is; it falls when turns are large and a re-read was cheap, or
-when nobody's share has reached the end of the window.
-A re-read that nothing passed while no turn had URLs is not repeated before there are other budgets, more URLs, or c
-has moved on to `next_reread`.
+The quantum, which says how many budgets make a PLD's share in a turn, is set by re-reads. It rises if turns are too
+small to be worth their files. It also rises if a re-read would read too many URLs that arrivals have not paid for,
+compared with what turns hold; this happens when a few PLDs have nearly all URLs. It falls if turns are large and the
+re-read was cheap, or if no PLD's share has reached the end of the window.
+If a re-read placed nothing while no turn had URLs, it is not repeated until budgets change, URLs arrive, or c has moved
+on to `next_reread`.
 Source: IRLbot §6.2 (BEAST). Differs: a sliding window rather than a ring of queues; re-reads in small portions, and
 by size; the quantum.
 """
@@ -46,48 +46,48 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 WINDOW_MIN = 4
-# Some files a turn. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
+# Each turn costs some files. IRLbot has 16 queues at 8 billion pages, and 128 at 80 billion.
 WINDOW_MAX = 128
-# Re-reads by size widen the window no further: every turn has files.
+# Limit for re-reads by size, because every turn has files.
 WINDOW_GROWN = 32
 
-# When so many ordinary URLs have joined it, or as many as it has extra ones, the current turn takes no more.
+# The current turn closes once this many ordinary URLs have joined it, and at least as many as it has extra ones.
 TURN_CLOSES_AT = 4096
-# The sizes that the quantum steers turns to.
+# The quantum steers turns towards sizes between these.
 _TURN_SMALL = 256
 _TURN_LARGE = 4096
 
-# The over-budget queue has trebled, and so many more have come: fewer are not worth a look.
+# A re-read by size starts when the queue has trebled and at least this many more URLs have arrived.
 _ARRIVED_PER_FAILED = 2
 _REREAD_LEAST = 1024
-# URLs re-read for each that passes: less than IRLbot's bound of 2 L - 1 is 12.
+# URLs re-read for each URL that passes; both lie below IRLbot's bound of 2 L - 1 = 12.
 _REREAD_DEAR = 8
 _REREAD_CHEAP = 4
 
-# With a budget of 10, so many URLs of the only PLD of a partition share 128 turns: 84 million.
+# With a budget of 10, a partition with a single PLD spreads 84 million of its URLs over 128 turns.
 QUANTUM_MAX = 1 << 16
 
 _QUEUE = "queue"
 
 
 class TurnState(NamedTuple):
-    """Where the turns stand, as the manifest holds it.
+    """The state of the turns, as the manifest stores it.
 
     Attributes:
-        turn: the current one, c.
-        ordinary: ordinary URLs that it has brought.
-        joined: those of them that were placed in it since it is the current one.
-        extra: extra URLs that it has brought.
-        window: how many turns behind c take URLs, j.
+        turn: c, the current one.
+        ordinary: ordinary URLs that it has had.
+        joined: how many of them were placed in it while it was current.
+        extra: extra URLs that it has had.
+        window: j, how many turns after c take URLs.
         quantum: m, see `placement`.
         next_reread: the turn in which the over-budget queue is re-read.
-        generation: the one that takes what is over budget.
+        generation: the one that takes over-budget URLs.
         is_rereading: whether the one before it is being re-read.
         reread: URLs that this re-read, or the last one, has taken from the over-budget queue.
-        passed: those of them that it has placed in turns.
+        passed: how many of them it has placed in turns.
         has_new_budgets: whether budgets have changed since this re-read began.
-        is_resting: whether the last re-read passed none, so that another would be vain.
-        reread_ever: URLs taken from the over-budget queue in all.
+        is_resting: whether the last re-read placed nothing, so that another would be in vain.
+        reread_ever: URLs taken from the over-budget queue in total.
     """
 
     turn: int = 0
@@ -110,13 +110,13 @@ FIRST_TURN = TurnState()
 
 
 class Turns:
-    """The front queues, the turns behind them, and the over-budget queue."""
+    """The front queues, the later turns, and the over-budget queue."""
 
     def __init__(self, queues: Queues, state: TurnState, selector: Selector, later: dict[int, int]) -> None:
         self._queues = queues
         self._state = state
         self._ordinary, self._joined, self._extra = state.ordinary, state.joined, state.extra
-        # URLs of each turn behind the current one that has any.
+        # The number of URLs in each later turn that has any.
         self._later = later
         self._later_waiting = sum(later.values())
         self.over = OverBudget(queues, state.generation, is_rereading=state.is_rereading)
@@ -126,7 +126,7 @@ class Turns:
     def restore(
         cls, epoch: EpochDirectory, states: Mapping[str, FifoState], state: TurnState, selector: Selector
     ) -> Turns:
-        """Return the queues a manifest describes; their segments are sealed."""
+        """Return the queues that a manifest describes. Their segments are sealed."""
         later: dict[int, int] = {}
         for name, queue in states.items():
             kind, _, rest = name.partition("-")
@@ -142,7 +142,7 @@ class Turns:
 
     @property
     def state(self) -> TurnState:
-        """Where the turns stand."""
+        """The state of the turns."""
         return self._state._replace(
             ordinary=self._ordinary,
             joined=self._joined,
@@ -153,12 +153,12 @@ class Turns:
 
     @property
     def by_turn(self) -> dict[int, int]:
-        """URLs of the current turn and of each later one that has any."""
+        """URLs in the current turn and in each later one that has any."""
         return {self._state.turn: self.front.waiting, **dict(sorted(self._later.items()))}
 
     @property
     def is_plain(self) -> bool:
-        """Whether all that waits is in the front queues and ordinary, as if there never had been a budget."""
+        """Whether all waiting URLs are ordinary and in the front queues, as in a crawl without budgets."""
         if self._later or len(self.over):
             return False
         return not any(queue.waiting for level, queue in self.front.queues.items() if level >= LEVELS)
@@ -174,32 +174,32 @@ class Turns:
         )
 
     def fork(self) -> Turns:
-        """Return a copy to work on; this one stays as it is."""
+        """Return a copy to change. This one stays as it is."""
         return Turns(self._queues.fork(), self.state, self.front.selector.fork(), self._later.copy())
 
     def flush(self) -> None:
-        """Write what is pending to disk."""
+        """Write pending URLs to disk."""
         self._queues.flush()
 
     def queue_states(self) -> Mapping[str, FifoState]:
-        """Return what the manifest needs of the queues; everything is flushed."""
+        """Return the states of the queues for the manifest. All must be flushed."""
         return self._queues.states()
 
     # Placing.
 
     def append(self, urls: Sequence[QueuedUrl]) -> None:
-        """Put URLs behind all others of the current turn, whatever their PLD has had."""
+        """Add URLs at the end of the current turn, whatever share their PLD has had."""
         self.front.extend(urls)
         self._ordinary += len(urls)
         self._joined += len(urls)
 
     def put(self, urls: Iterable[QueuedUrl], turns: Sequence[int], tiers: Sequence[int], *, reread: bool) -> None:
-        """Put URLs where they were placed: each in its turn, in the order given, or over budget.
+        """Put URLs where they were placed: into turns, in the order given, or into the over-budget queue.
 
         Args:
-            urls: in the order they arrived.
-            turns: of each URL its turn, not before the current one, or `OVER_BUDGET`.
-            tiers: of each URL its tier in its turn.
+            urls: in order of arrival.
+            turns: the turn of each URL, not before the current one, or `OVER_BUDGET`.
+            tiers: the tier of each URL in its turn.
             reread: whether they come from the over-budget queue.
         """
         current, queues, later = self._state.turn, self._queues, self._later
@@ -230,11 +230,11 @@ class Turns:
             )
 
     def withhold(self, urls: Sequence[QueuedUrl], *, reread: bool) -> None:
-        """Put URLs behind what is over budget, whatever their PLD has had; `reread` as for `put`."""
+        """Add URLs at the end of the over-budget queue, whatever share their PLD has had; `reread` as for `put`."""
         self.put(urls, [OVER_BUDGET] * len(urls), [0] * len(urls), reread=reread)
 
     def advance(self) -> bool:
-        """Let the next turn with URLs be the current one; return whether the front queues have URLs."""
+        """If the front queues are empty, make the next turn with URLs current. Return whether they have URLs now."""
         if self.front.waiting:
             return True
         if not self._later:
@@ -251,28 +251,29 @@ class Turns:
     # Re-reading.
 
     def wake(self) -> None:
-        """Let the over-budget queue be re-read as soon as nothing else waits: budgets have changed."""
+        """Allow a re-read as soon as nothing else waits, because budgets have changed."""
         self._state = self._state._replace(is_resting=False, has_new_budgets=self.over.is_rereading)
 
     def wants_reread(self, *, starved: bool) -> bool:
-        """Whether the over-budget queue is being re-read, or is to be now.
+        """Whether the over-budget queue is being re-read, or should be now.
 
         Args:
-            starved: whether no turn has URLs, though there is room for some.
+            starved: whether no turn has URLs although there is room for some.
         """
         if self.over.is_rereading:
             return True
         state, over = self._state, self.over
         if state.turn >= state.next_reread or (starved and not state.is_resting):
             return len(over) > 0
-        has_moved = state.turn > state.next_reread - state.window  # else all are where the last re-read left them
+        has_moved = state.turn > state.next_reread - state.window  # if not, the last re-read would just be repeated
         return has_moved and over.arrived >= _ARRIVED_PER_FAILED * over.failed + _REREAD_LEAST
 
     def begin_reread(self) -> None:
-        """Begin one; the window doubles, and the quantum rises if turns hold too little for what it costs.
+        """Begin a re-read. The window doubles, and the quantum rises if turns hold too little for what a re-read costs.
 
-        All that waits counts, when no turn has URLs: a large backlog that came at once, of few PLDs, would keep the
-        crawl waiting while it is read whole for a handful of URLs. Else it is what more recent arrivals do not pay for.
+        If no turn has URLs, the whole queue counts as that cost: a large backlog of a few PLDs that arrived at once
+        would otherwise stall the crawl while all of it is read for a few URLs. If not, only the part counts for which
+        recent arrivals have not paid.
         """
         state, over = self._state, self.over
         is_empty = not (self.front.waiting or self._later)
@@ -293,7 +294,7 @@ class Turns:
         self.over.begin_reread()
 
     def next_over_budget(self, limit: int) -> list[QueuedUrl]:
-        """Take URLs of the re-read that is going on, at least one block of them; none: it has come to its end."""
+        """Take URLs of the current re-read, at least one block; none at its end."""
         urls: list[QueuedUrl] = []
         while len(urls) < limit:
             block = self.over.pop_block()
@@ -303,11 +304,11 @@ class Turns:
         return urls
 
     def end_reread(self) -> None:
-        """Draw the conclusions from a re-read that has come to its end."""
+        """Finish a re-read: adjust the quantum, and rest if it was in vain."""
         state = self._state
         quantum = state.quantum
         in_turns = self.front.waiting + self._later_waiting
-        # Who had more than its share has URLs in the last turn that there was.
+        # A PLD with more than its share has URLs in the last turn of the window.
         is_needed = max(self._later, default=state.turn) >= state.next_reread
         if not is_needed:
             quantum //= 2
@@ -327,16 +328,16 @@ class Turns:
             kind, _, rest = name.partition("-")
             if kind == _QUEUE:
                 turn = int(rest.partition("-")[0])
-                assert turn >= state.turn, "no queue of a turn that is past is kept"
+                assert turn >= state.turn, "no queue of a past turn is kept"
                 later[turn] = later.get(turn, 0) + self._queues.waiting(name)
         assert later.pop(state.turn, 0) == self.front.waiting, "the front queues are those of the current turn"
         assert later == self._later, "every turn's URLs are counted"
         assert all(later.values()), "no later turn is empty"
-        assert self._later_waiting == sum(later.values()), "and their sum"
+        assert self._later_waiting == sum(later.values()), "the sum of later turns is kept"
         assert WINDOW_MIN <= state.window <= WINDOW_MAX, "the window is bounded"
         assert max(later, default=0) <= state.turn + WINDOW_MAX, "no URL lies behind the window"
         assert 1 <= state.quantum <= QUANTUM_MAX, "the quantum is bounded"
-        assert state.ordinary + state.extra >= self.front.waiting, "a turn has brought at least what waits in it"
+        assert state.ordinary + state.extra >= self.front.waiting, "a turn has had at least the URLs that wait in it"
 
 
 def _prefix(turn: int) -> str:

@@ -1,1 +1,1 @@
-"""A URL in each of its states, as data and bytes: queued, a member of a back queue, held, ended; and how it is told."""
+"""A URL in each of its states, as data and bytes: queued, in a back queue, held by a node, ended."""

@@ -1,49 +1,41 @@
-"""The fields of a `QueuedUrl.body` that can be read without making objects of it.
+"""Reads single fields of a `QueuedUrl.body` without decoding its objects.
 
-A body is msgpack [url, depth, payload]; `bigcrawl.scheduler.adapter.request_codec` writes it, and reads it whole.
+A body is msgpack [url, depth, payload]. `bigcrawl.scheduler.adapter.request_codec` writes it, and decodes all of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgpack
 
 from bigcrawl.url.canonical import UrlError, canonicalize
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bigcrawl.url.key import UrlKey
-
-    Marks = Callable[[str, int], int]
-    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
-
 _new_tuple = tuple.__new__  # the named tuples' own constructors are Python
 
 
-class Glance(NamedTuple):
-    """What can be told of a body without making anything of it."""
+class BodySummary(NamedTuple):
+    """The fields of a body that can be read without decoding objects."""
 
     url: str
     is_canonical: bool
     has_errback: bool
 
 
-def look_at_body(body: bytes) -> Glance:
-    """Look at a body.
+def look_at_body(body: bytes) -> BodySummary:
+    """Return the URL of a body and two facts about its request.
 
     Raises:
         ValueError: the body is damaged.
     """
     url, _, payload = msgpack.unpackb(body, raw=False, strict_map_key=False)
     if payload is None or isinstance(payload, int):
-        return _new_tuple(Glance, (url, True, False))
-    return _new_tuple(Glance, (url, False, bool(payload.get("errback"))))
+        return _new_tuple(BodySummary, (url, True, False))
+    return _new_tuple(BodySummary, (url, False, bool(payload.get("errback"))))
 
 
 def look_at_address(body: bytes) -> tuple[str, int]:
-    """Return the canonical URL and the depth of a body; the URL as it is where it has no canonical form.
+    """Return the canonical URL and the depth of a body; a URL without a canonical form is returned unchanged.
 
     Raises:
         ValueError: the body is damaged.
@@ -58,7 +50,7 @@ def look_at_address(body: bytes) -> tuple[str, int]:
 
 
 def is_seed(body: bytes) -> bool:
-    """Whether a body is of a start request, and no redirect of one.
+    """Whether a body belongs to a start request, and not to a redirect of one.
 
     Raises:
         ValueError: the body is damaged.
@@ -69,7 +61,7 @@ def is_seed(body: bytes) -> bool:
 
 
 def look_at_origin(body: bytes) -> tuple[int, str | None]:
-    """Return the depth of a body, and the URL that its request names as referrer, if it names one.
+    """Return the depth of a body, and its request's Referer header if it has one.
 
     Raises:
         ValueError: the body is damaged.

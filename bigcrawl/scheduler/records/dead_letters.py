@@ -1,6 +1,6 @@
-"""Dead letters: URLs that ended because they kill or hang whoever fetches them, as Redis keeps them.
+"""Dead letters as Redis stores them: URLs that were given up because they kill or hang the node that fetches them.
 
-Msgpack [version, host, priority, flags, body, deaths, ms since 1970], by the URL's key in its partition's hash `dead`.
+The partition's hash `dead` maps the URL's key to msgpack [version, host, priority, flags, body, deaths, ms since 1970].
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _VERSION = 1
 
 
 class LetterFormatError(BigcrawlError):
-    """The bytes are no dead letter, or one of a later version."""
+    """The bytes are not a dead letter, or have a later version."""
 
 
 class DeadLetter(NamedTuple):
-    """One of them.
+    """One dead letter.
 
     Attributes:
-        key: of the URL.
-        host: of the URL.
-        priority: as it was queued with.
-        flags: the same.
-        body: of the request, see `bigcrawl.scheduler.adapter.request_codec`.
-        deaths: at which it was in process.
-        died_ms: when it was given up, time of the crawls.
+        key: the URL's key.
+        host: the URL's host.
+        priority: the priority that the URL was queued with.
+        flags: the flags that it was queued with.
+        body: the request, see `bigcrawl.scheduler.adapter.request_codec`.
+        deaths: how many nodes died while it was in process.
+        died_ms: when it was given up, ms since 1970 on the crawl's clock.
     """
 
     key: int
@@ -46,37 +46,37 @@ class DeadLetter(NamedTuple):
 
     @classmethod
     def of(cls, held: HeldUrl, deaths: int, now_ms: int) -> Self:
-        """Return the letter of a URL that is held."""
+        """Return the dead letter of a held URL."""
         fields = held.fields
         return cls(fields.key, held.host, fields.priority, fields.flags, fields.body, deaths, now_ms)
 
     @property
     def url(self) -> str:
-        """As it is fetched."""
+        """The URL as it is fetched."""
         return look_at_body(self.body).url
 
     @property
     def queued(self) -> QueuedUrl:
-        """The URL as it is queued once more, though it was seen."""
+        """The URL to queue again; its flags skip the seen check."""
         return QueuedUrl(self.key, self.host, self.priority, self.flags | UNCHECKED, self.body)
 
 
 def pack_letter(letter: DeadLetter) -> bytes:
-    """Return a letter as Redis keeps it below its key."""
+    """Return a dead letter as Redis stores it under its key."""
     packed: bytes = msgpack.packb([_VERSION, *letter[1:]])
     return packed
 
 
 def unpack_letter(key: int, data: bytes) -> DeadLetter:
-    """Return the letter of a key.
+    """Return the dead letter of a key.
 
     Raises:
-        LetterFormatError: see there.
+        LetterFormatError: the bytes are damaged or have a later version.
     """
     try:
         version, *fields = msgpack.unpackb(data, raw=False)
         if version != _VERSION:
-            raise LetterFormatError(f"a dead letter of version {version}; must be {_VERSION}")
+            raise LetterFormatError(f"dead letter has version {version}; must be {_VERSION}")
         return DeadLetter(key, *fields)
     except (ValueError, TypeError) as error:
-        raise LetterFormatError(f"no dead letter: {error}") from error
+        raise LetterFormatError(f"not a dead letter: {error}") from error

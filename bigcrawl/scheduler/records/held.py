@@ -20,14 +20,14 @@ class Stage(Enum):
 
     WAITING = "waiting"
     BUFFERED = "buffered"
-    ROBOTS = "robots"  # its host's robots.txt is being fetched in its place
+    ROBOTS = "robots"  # the robots.txt of its host is being fetched first
     STARTED = "started"
     ENDED = "ended"
 
 
 @dataclass(slots=True, eq=False)
 class HeldUrl:
-    """One taken URL; `outcome` and `download_ms` are filled in by the downloader."""
+    """One taken URL. The downloader sets `outcome` and `download_ms`."""
 
     partition: int
     host: str
@@ -41,28 +41,28 @@ class HeldUrl:
     fetched_bytes: int = 0
     download_ms: int = 0
     next_try: bytes = b""
-    retry_after_ms: int = 0  # what its answer asked for
-    next_order: int | None = None  # the next try's place in its host's queue, where that is not the old one
-    said: str = ""  # of its host, when it was not fetched: `ANSWERS`, or why it failed
-    is_slow: bool = False  # it has one of the fetches of slow hosts
-    fetching_since_ms: int = -1  # monotonic; -1: it is not being fetched, or is answered
-    ended_ms: int = 0  # monotonic; when the engine was seen to be done with it
-    crawl_delay_ms: int | None = None  # what its authority's robots.txt asks for
+    retry_after_ms: int = 0  # the delay that its response asked for
+    next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
+    said: str = ""  # what its host did when it was not fetched: one of `ANSWERS`, or why it failed
+    is_slow: bool = False  # it uses one of the fetches that slow hosts may have
+    fetching_since_ms: int = -1  # monotonic; -1: not being fetched, or already answered
+    ended_ms: int = 0  # monotonic; when the engine was seen to have finished it
+    crawl_delay_ms: int | None = None  # the crawl delay in its authority's robots.txt
     address: str = ""
-    passage: Passage = UNASKED  # that its gates granted; the last one, when that was missed
-    gaps: tuple[Space, ...] = ()  # that its start keeps to others of the node
+    passage: Passage = UNASKED  # the start that its gates granted, or the last one it missed
+    gaps: tuple[Space, ...] = ()  # gaps that its start keeps to other starts of this node
     has_errback: bool = False
-    refusal: str = ""  # why it is not fetched, when only its errback is left to run: a reason, or error:<kind>
-    unanswered: str = ""  # error:<kind>, when its robots.txt was asked for and nobody answered
+    refusal: str = ""  # why it is not fetched, if only its errback is left to run: a reason, or error:<kind>
+    unanswered: str = ""  # error:<kind>, if the fetch of its robots.txt got no answer
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.records.outcomes`
-    remark: bytes = b""  # rows of the same, to be told with it: what its page says of its PLD
-    end: Ended | None = None  # how it ended, once it has
-    offered: int = 0  # the outbox's count then: what was offered until then is safe before it is acknowledged
-    pages: int = 0  # the page storage's count then: likewise
-    is_told: bool = False  # Redis may know of its end
-    is_heard: bool = False  # and does
-    suspicion: Suspicion | None = None  # of having ended a node
-    slot: int = 0  # in the file of what is in process, see `in_process`
+    remark: bytes = b""  # rows to send with its outcome: what its page shows about its PLD
+    end: Ended | None = None  # how it ended; None until then
+    offered: int = 0  # the outbox's count at its end: those URLs must be safe before it is acknowledged
+    pages: int = 0  # the page storage's count at its end: likewise
+    is_told: bool = False  # its end was sent to Redis, which may have it
+    is_heard: bool = False  # Redis has confirmed its end
+    suspicion: Suspicion | None = None  # set if it may have killed a node
+    slot: int = 0  # its slot in the file of URLs in process, see `in_process`
 
     @property
     def seq(self) -> int:

@@ -3,8 +3,8 @@ r"""What a node holds: URLs taken and not yet acknowledged (steps 9 to 14).
     taken --> waiting (robots, address, gate, due time) --> buffered --> started --> ended --> gone
                   \______________ returned to its host's queue ______________/
 
-A URL that is `returned` goes back to its place; one that ended is acknowledged once the links offered
-before its end are in Redis and its page is on disk.
+A `returned` URL goes back to its place in the queue. An ended URL is acknowledged once the links offered before its
+end are in Redis and its page is on disk.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.page_storage import PageStorage
 
 
-# Long enough to cover what a Redis that lost its last second, or two on a slow disk, may bring back.
+# Covers what Redis may bring back after losing its last second of writes, or its last two on a slow disk.
 KEEP_ENDED_MS = 3_000
 
-# Ends that Redis has heard and that stand behind one it has not: they leave the line in bulk.
+# Confirmed ends may wait behind an unconfirmed one. Above this number, they are removed in bulk.
 HEARD_MAX = 512
 
 
@@ -36,18 +36,18 @@ class HeldUrls:
     """The table of held URLs, by (partition, seq).
 
     Attributes:
-        storage: what stores their pages; None: nothing does.
+        storage: where their pages are stored; None if they are not.
     """
 
     storage: PageStorage | None = None
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
-    _heard: int = 0  # of those in `_ended`
+    _heard: int = 0  # how many of `_ended` Redis has confirmed
     _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
     leave_host: Callable[[HeldUrl, int | None], None] | None = None
-    """Told of each URL that ends or goes another way, and how long its host rests, if that is held above the crawls.
+    """Called when a URL ends or leaves otherwise and its host's gate is shared with other crawls.
 
-    None: its fetch may go on, and nobody will hear of its end.
+    The second argument is the host's rest in ms. None means that the fetch may continue and its end will not be known.
     """
 
     def __len__(self) -> int:
@@ -58,11 +58,11 @@ class HeldUrls:
 
     @property
     def unacknowledged(self) -> int:
-        """Ended URLs whose links or page are not safe yet, or whose end Redis has not heard."""
+        """Ended URLs whose links or page are not safe yet, or whose end Redis has not confirmed."""
         return len(self._ended) - self._heard
 
     def has_safe(self, count: int) -> bool:
-        """Whether so many ended URLs, or about so many, wait for nothing but to be told: their pages are safe."""
+        """Whether about `count` ended URLs have safe pages and can be acknowledged."""
         if self.unacknowledged < count:
             return False
         return self.storage is None or self._ended[count - 1].pages <= self.storage.safe_pages
@@ -74,7 +74,7 @@ class HeldUrls:
         return [held for held in self._held.values() if held.partition == partition]
 
     def by_partitions(self, partitions: Iterable[int]) -> dict[int, list[HeldUrl]]:
-        """The same of several, in one look at all."""
+        """Return the held URLs of several partitions, in one pass over the table."""
         found: dict[int, list[HeldUrl]] = {partition: [] for partition in partitions}
         for held in self._held.values():
             if held.partition in found:
@@ -82,7 +82,7 @@ class HeldUrls:
         return found
 
     def end(self, held: HeldUrl, end: Ended, offered: int) -> None:
-        """Note that a URL ended when `offered` URLs had been offered to the outbox."""
+        """Record the end of a URL. `offered` is the outbox's count of offered URLs at that moment."""
         # By identity: the partition may have been lost and won again, and the URL taken a second time.
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             if held.passage.of_host.granted_ms:
@@ -93,7 +93,7 @@ class HeldUrls:
             self._ended.append(held)
 
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
-        """The ended URLs whose links and pages are safe, oldest first; they stay until `forget`."""
+        """Return the ended URLs whose links and pages are safe, oldest first. They stay until `forget`."""
         ready = []
         safe_pages = self.storage.safe_pages if self.storage else 0
         for held in self._ended:
@@ -104,7 +104,7 @@ class HeldUrls:
         return ready
 
     def forget(self, ends: list[HeldUrl], now_ms: int) -> None:
-        """Drop URLs whose end Redis has heard; how they ended is remembered for a few seconds."""
+        """Remove URLs whose end Redis has confirmed. How they ended is kept for `KEEP_ENDED_MS`."""
         for held in ends:
             key = (held.partition, held.seq)
             if self._held.get(key) is held:
@@ -122,7 +122,7 @@ class HeldUrls:
             self._lately.popleft()
 
     def drop(self, held: HeldUrl) -> bool:
-        """Forget a URL that goes another way than by its end; False when it is not held any more."""
+        """Remove a URL that leaves without an end. False if it is no longer held."""
         key = (held.partition, held.seq)
         if self._held.get(key) is not held:
             return False
@@ -137,31 +137,31 @@ class HeldUrls:
         held.passage = held.passage._replace(of_host=ANY_TIME)
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:
-        """Forget everything of a partition that is another node's now; return what was dropped: it has ended here."""
+        """Remove and return all URLs of a partition that another node owns now. For this node they have ended."""
         dropped = self.by_partition(partition)
         for held in dropped:
             if held.stage is not Stage.ENDED and held.passage.of_host.granted_ms:
                 self._leave_host(held, None)
-            held.stage = Stage.ENDED  # whatever it waits for, it is not fetched by this node any more
+            held.stage = Stage.ENDED  # this node will not fetch it any more, whatever it was waiting for
             del self._held[partition, held.seq]
         self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_heard)
         self._heard = 0
         return dropped
 
     def lately_of(self, partition: int) -> list[HeldUrl]:
-        """URLs of the partition whose end Redis has heard lately, whatever it was; a URL once for each time."""
+        """Return the partition's URLs whose end Redis confirmed recently, once for each end, whatever it was."""
         return [held for _, held in self._lately if held.partition == partition]
 
     def lately(self) -> list[HeldUrl]:
-        """URLs that ended within the last seconds, and whose end Redis has heard."""
+        """Return URLs whose end Redis confirmed within `KEEP_ENDED_MS`."""
         return [held for _, held in self._lately]
 
     def ended_lately(self, partition: int) -> list[HeldUrl]:
-        """Acknowledged URLs of the partition that a rewound Redis may bring back."""
+        """Return acknowledged URLs of the partition that a rewound Redis may bring back."""
         return [held for held in self.lately_of(partition) if held.end and not held.end.member]
 
     def rests(self, partition: int, now_ms: int) -> dict[str, int]:
-        """Hosts that were told lately to rest, which a rewound Redis may have forgotten, and for how long yet."""
+        """Return hosts that a rewound Redis may no longer hold back, and for how many more ms each must rest."""
         left: dict[str, int] = {}
         for heard_ms, held in self._lately:
             until_ms = heard_ms + (held.end.delay_ms if held.end else 0)

@@ -1,25 +1,29 @@
-"""An entry of a partition's inbox (step 3): what a node told the partition's owner in one message."""
+"""An entry of a partition's inbox (step 3): one message of a node to the partition's owner."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+FIELDS: Final = (b"b", b"e", b"o", b"f")
+"""The names of an entry's fields in Redis, in the order of `InboxEntry`; the Lua scripts write them too."""
+BATCH, EDGES, OUTCOMES, FORGOTTEN = FIELDS
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
-    """A stream id as numbers that compare in its order."""
+    """Return a stream id as numbers that sort in stream order."""
     time_ms, _, counter = entry_id.partition("-")
     return int(time_ms), int(counter or 0)
 
 
 class InboxEntry(NamedTuple):
-    """One message; a field that is empty was not in it.
+    """One message. A field that the message did not have is empty.
 
     Attributes:
-        id: of the entry in the stream, milliseconds and a number.
-        batch: URLs, see `records.queued_url`; one without any other field is damaged when this is empty.
+        id: the entry's id in the stream: milliseconds and a counter.
+        batch: URLs, see `records.queued_url`. If this and all other fields are empty, the entry is damaged.
         edges: links between PLDs, see `bigcrawl.scheduler.partition.edges`.
         outcomes: how URLs ended, see `bigcrawl.scheduler.records.outcomes`.
-        forgotten: keys of URLs that are to be as if they had never been met, see there; before all else of the entry.
+        forgotten: keys of URLs to treat as never seen, see there; applied before the rest of the entry.
     """
 
     id: str
@@ -30,5 +34,5 @@ class InboxEntry(NamedTuple):
 
     @property
     def has_batch(self) -> bool:
-        """Whether URLs were meant to be in it."""
+        """Whether the sender put URLs into the entry."""
         return bool(self.batch) or not any(self[2:])

@@ -12,20 +12,14 @@ import msgpack
 from bigcrawl.scheduler.records.body import _new_tuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
-    from bigcrawl.url.key import UrlKey
-
-    Marks = Callable[[str, int], int]
-    KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 _ORDER_BITS = 33  # of a sequence number inside an order: 8.6e9 URLs a partition before equal priorities mix
 _PRIORITY_MAX = (1 << 19) - 1  # order = -priority * 2^33 + seq stays exact in a double's 53 bits
 
 
 class Member(NamedTuple):
-    """An admitted URL as Redis holds it, read again."""
+    """The fields of an admitted URL, as unpacked from Redis."""
 
     seq: int
     key: int
@@ -36,12 +30,12 @@ class Member(NamedTuple):
 
 
 def pack_member(seq: int, url: QueuedUrl, attempts: int = 0) -> bytes:
-    """Return the member that Redis holds for an admitted URL."""
+    """Return the bytes that Redis stores for an admitted URL."""
     return _packed_member(seq, url.key, url.priority, url.flags, attempts, url.body)
 
 
 def moved_member(fields: Member, priority: int) -> bytes:
-    """Return the member of an admitted URL that has another priority from now on."""
+    """Return the bytes of an admitted URL with its new priority."""
     return _packed_member(*fields._replace(priority=priority))
 
 
@@ -58,7 +52,7 @@ def unpack_member(data: bytes) -> Member:
 
 
 def seq_of(data: bytes) -> int:
-    """Return the sequence number of a member, which can be told of a damaged one too."""
+    """Return the sequence number of a member. This works for a damaged member too."""
     return int(data.partition(b":")[0])
 
 
@@ -68,7 +62,7 @@ def order_of(priority: int, seq: int) -> int:
 
 
 def lowered(priority: int) -> int:
-    """Return the priority of a URL behind all that have not been tried, and behind those with fewer tries."""
+    """Return the priority after a failed try: behind all untried URLs, and behind those with fewer tries."""
     return _clamped(min(priority, 0) - 1)
 
 

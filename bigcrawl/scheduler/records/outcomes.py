@@ -1,4 +1,10 @@
-"""TODO."""
+"""Outcomes: how and when URLs ended, as nodes send them to partitions and as the table `ends` stores them.
+
+On the wire an outcome is a row: u64 key | u16 code | u16 detail, little-endian. An inbox entry holds whole rows; its id
+gives their time. The table maps a URL's key to code, detail and time (`VALUE`). The detail of a URL that robots.txt
+forbids identifies the rule (`rule_hash`). Three codes mark rows that are not outcomes: `FETCHED`, `SAME_CONTENT` and
+`WILDCARD` say something about an account or a PLD.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +26,20 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
 
 
-ABORTED = "aborted"  # outcome of a fetch that was given up because the node stops
+ABORTED = "aborted"  # the outcome of a fetch that was given up because the node stops
 
 
 VALUE: Final = np.dtype([("code", "<u2"), ("detail", "<u2"), ("time_s", "<u4")])
-"""What the table `ends` holds of a URL; time_s counts seconds since 1970, to the year 2106."""
+"""The value of a URL in the table `ends`; time_s is seconds since 1970 and lasts until 2106."""
 
 OTHER: Final = "other"
 AGAIN: Final = "queued-again"
-"""No end: the URL is to be fetched once more, by hand."""
+"""Not an end: the operator asked for the URL to be fetched once more."""
 
 CODES: Final[dict[str, int]] = {
     OTHER: 1000,
     AGAIN: 1001,
-    # got no answer
+    # no answer
     "error:dns": 1100,
     "error:timeout": 1101,
     "error:refused": 1102,
@@ -41,7 +47,7 @@ CODES: Final[dict[str, int]] = {
     "error:too-large": 1104,
     "error:connection": 1105,
     "error:other": 1106,
-    # was not fetched
+    # not fetched
     "dropped:forbidden": 1200,
     "dropped:unreachable": 1201,
     "dropped:unresolved": 1202,
@@ -51,19 +57,19 @@ CODES: Final[dict[str, int]] = {
     "dropped:ignored": 1206,
     "dropped:poison": 1207,
 }
-"""By what the end is counted as; statuses are their own codes, from 100 to 999."""
+"""Code of each counter that is not an HTTP status. A status from 100 to 999 is its own code."""
 
 FETCHED: Final = 1900
-"""In the place of a code: no outcome, but an account in the place of the key, and as the detail KiB of bodies that
-count towards its bytes, see `bigcrawl.scheduler.budgets.allowances`."""
+"""Takes the place of a code: the row is not an outcome. Its key is an account; its detail is the KiB of bodies that
+count towards the account's bytes, see `bigcrawl.scheduler.budgets.allowances`."""
 
 SAME_CONTENT: Final = 1901
-"""In the place of a code: no outcome, but a PLD in the place of the key, and as the detail how many pages of a window
-had the content of others, 0 where few; see `bigcrawl.scheduler.budgets.same_content`."""
+"""Takes the place of a code: the row is not an outcome. Its key is a PLD; its detail is how many pages of a window had
+the same content as another, 0 for few; see `bigcrawl.scheduler.budgets.same_content`."""
 
 WILDCARD: Final = 1902
-"""In the place of a code: no outcome, but a PLD in the place of the key, and as the detail 1 where DNS answers for
-every name of it, 0 where it does not any more; see `bigcrawl.scheduler.budgets.wildcard_dns`."""
+"""Takes the place of a code: the row is not an outcome. Its key is a PLD; its detail is 1 if DNS answers for every name
+below it, 0 if no longer; see `bigcrawl.scheduler.budgets.wildcard_dns`."""
 
 _STATUSES = range(100, 1000)
 _CODE_OF = {**{f"status:{status}": status for status in _STATUSES}, **CODES}
@@ -74,14 +80,14 @@ _ROWS = np.dtype([("key", "<u8"), ("code", "<u2"), ("detail", "<u2")])
 
 
 class OutcomesFormatError(BigcrawlError):
-    """The bytes are not whole rows of outcomes, or of keys."""
+    """The bytes are not whole rows of outcomes, or not whole keys."""
 
 
 class Outcome(NamedTuple):
-    """One end, read again.
+    """One outcome, as unpacked.
 
     Attributes:
-        name: what it is counted as; `code-<n>` for a code of a later version.
+        name: the counter; `code-<n>` for a code of a later version.
         detail: see the top of this module.
         time_s: seconds since 1970, by the clock of Redis.
     """
@@ -92,12 +98,12 @@ class Outcome(NamedTuple):
 
 
 def pack_outcome(key: int, counter: str, detail: int = 0) -> bytes:
-    """Return one outcome as it travels. Cost: 0.3 us."""
+    """Return one outcome as sent. Cost: 0.3 us."""
     return _ROW.pack(key, _CODE_OF.get(counter, _OTHER), detail)
 
 
 def pack_fetched(account: int, fetched_bytes: int) -> bytes:
-    """Return rows that say how much was fetched of an account; KiB, rounded up."""
+    """Return rows that add fetched bytes to an account, in KiB rounded up."""
     rows, rest = [], -(-fetched_bytes // 1024)
     while rest > 0:
         rows.append(_ROW.pack(account, FETCHED, min(rest, 0xFFFF)))
@@ -106,22 +112,22 @@ def pack_fetched(account: int, fetched_bytes: int) -> bytes:
 
 
 def pack_same_content(pld: int, same: int) -> bytes:
-    """Return the row that says how many pages of a window of a PLD had the content of others."""
+    """Return the row that says how many pages in a window of a PLD had the same content as another."""
     return _ROW.pack(pld, SAME_CONTENT, same)
 
 
 def pack_wildcard(pld: int, *, found: bool) -> bytes:
-    """Return the row that says whether DNS answers for every name of a PLD."""
+    """Return the row that says whether DNS answers for every name below a PLD."""
     return _ROW.pack(pld, WILDCARD, found)
 
 
 def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:
-    """Return outcomes, (key, counter, detail) each, as they travel."""
+    """Return outcomes, each (key, counter, detail), as sent."""
     return b"".join([pack_outcome(*end) for end in ends])
 
 
 def check_outcomes(data: bytes) -> None:
-    """See whether these are whole rows.
+    """Check that the bytes are whole rows.
 
     Raises:
         OutcomesFormatError: they are not.
@@ -130,23 +136,24 @@ def check_outcomes(data: bytes) -> None:
         raise OutcomesFormatError(f"{len(data)} bytes of outcomes; must be rows of {_ROW.size}")
 
 
-def unpack_outcomes(told: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
-    """Return the keys of outcomes, in order, and of each what the table holds (`VALUE`).
+def unpack_outcomes(entries: Sequence[tuple[str, bytes]]) -> tuple[KeyArray, npt.NDArray[Any]]:
+    """Return the keys of outcomes, in order, and for each the value that the table stores (`VALUE`).
 
     Args:
-        told: id and whole rows of each inbox entry.
+        entries: id and whole rows of each inbox entry.
 
-    Cost: 20 us for few, 0.1 us an outcome and 1 us an entry for many.
+    Cost: 20 us for few; for many, 0.1 us an outcome and 1 us an entry.
     """
-    rows = np.frombuffer(b"".join([data for _, data in told]), dtype=_ROWS)
+    rows = np.frombuffer(b"".join([data for _, data in entries]), dtype=_ROWS)
     values = np.empty(len(rows), dtype=VALUE)
     values["code"], values["detail"] = rows["code"], rows["detail"]
-    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in told], [len(d) // _ROW.size for _, d in told])
+    counts = [len(data) // _ROW.size for _, data in entries]
+    values["time_s"] = np.repeat([_seconds(entry_id) for entry_id, _ in entries], counts)
     return rows["key"].astype(KEY_TYPE), values
 
 
 def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, npt.NDArray[Any]]:
-    """Return the keys, ascending and each once, and of each its last value."""
+    """Return the distinct keys, ascending, and the last value of each."""
     order = keys.argsort(kind="stable")
     keys = keys[order]
     is_last = np.ones(len(keys), dtype=np.bool_)
@@ -155,7 +162,7 @@ def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, np
 
 
 def pack_keys(keys: Sequence[int]) -> bytes:
-    """Return keys to be forgotten as they travel."""
+    """Return keys to forget, as sent."""
     return np.array(keys, dtype=KEY_TYPE).tobytes()
 
 
@@ -171,13 +178,13 @@ def unpack_keys(data: bytes) -> KeyArray:
 
 
 def read_outcome(value: npt.NDArray[Any]) -> Outcome:
-    """Return what one value of the table says."""
+    """Return the outcome in one value of the table."""
     code, detail, time_s = value.item()
     return Outcome(_NAME_OF.get(code, f"code-{code}"), detail, time_s)
 
 
 def rule_hash(rule: str) -> int:
-    """Return the detail of a URL that this line of robots.txt forbids: 16 bits, never 0."""
+    """Return the detail of a URL that this robots.txt line forbids: 16 bits, never 0."""
     return zlib.crc32(rule.encode()) % 0xFFFF + 1
 
 

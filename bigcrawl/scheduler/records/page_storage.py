@@ -1,4 +1,4 @@
-"""What keeps a crawl's pages and items, as the frontier asks it whether they are safe."""
+"""What the frontier needs from the components that store pages and items: whether they are safe."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Protocol
 
 
 class PageStorage(Protocol):
-    """What keeps the crawl's pages."""
+    """Stores the crawl's pages."""
 
     def is_flushed(self) -> bool:
-        """Whether it takes pages; while it does not, nothing is fetched or acknowledged."""
+        """Whether it accepts pages. While it does not, nothing is fetched or acknowledged."""
 
     @property
     def pages(self) -> int:
-        """How many pages, and notes of them, it was given so far."""
+        """How many pages, and notes on pages, it has been given."""
 
     @property
     def safe_pages(self) -> int:
-        """How many of them are safe, the first ones; a URL is acknowledged when it has ended before that."""
+        """How many of them, counted from the first, are safe. A URL that ended before that may be acknowledged."""
 
 
 class Feeds(Protocol):
-    """What keeps the crawl's items."""
+    """Stores the crawl's items."""
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it takes no more; while it does not, nothing is to be fetched."""
+        """Whether it accepts no more items. While it does not, nothing should be fetched."""
 
     def flush(self) -> bool:
-        """Make safe what was given so far, before the pages it came from are acknowledged; False: they must not be."""
+        """Make all items so far safe, before their pages are acknowledged. False: the pages must not be."""

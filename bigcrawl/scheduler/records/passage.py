@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """A moment at which a fetch may start.
+    """The time span in which a fetch may start.
 
     Attributes:
-        at_ms: not before that, on the monotonic clock.
-        until_ms: nor after that.
-        granted_ms: the moment that was granted, in the time of the crawls; 0: no gate was asked.
-        misses: how many starts of the same fetch were missed before; each doubles the slack, so that a node that is
-            always late gets on.
+        at_ms: earliest start, on the monotonic clock.
+        until_ms: latest start.
+        granted_ms: the granted moment on the crawls' clock; 0 if no gate was asked.
+        misses: how many earlier starts of this fetch were missed. Each doubles the slack, so that a node that is
+            always late still makes progress.
     """
 
     at_ms: int
@@ -28,38 +28,38 @@ class Start(NamedTuple):
 
 
 MISSED: Final = -1
-"""In place of how long a start must wait: it is too late for it."""
+"""Returned instead of a waiting time: the start was missed."""
 
 ANY_TIME: Final = Start(0, 1 << 62)
 """The start of a fetch that has no gate."""
 
 
 class Passage(NamedTuple):
-    """When a fetch may start: not before, nor after, any of its gates has it."""
+    """When a fetch may start: within the spans of all its gates."""
 
     of_spaces: Start = ANY_TIME
     of_server: Start = ANY_TIME
-    of_host: Start = ANY_TIME  # granted where other crawls may fetch it too
+    of_host: Start = ANY_TIME  # granted if other crawls may fetch the host too
 
     @property
     def at_ms(self) -> int:
-        """Not before that."""
+        """Earliest start."""
         return max(self.of_spaces.at_ms, self.of_server.at_ms)
 
     @property
     def until_ms(self) -> int:
-        """Nor after that."""
+        """Latest start."""
         return min(self.of_spaces.until_ms, self.of_server.until_ms, self.of_host.until_ms)
 
     @property
     def misses(self) -> int:
-        """How many starts of the same fetch were missed before."""
+        """How many earlier starts of this fetch were missed."""
         return max(self.of_spaces.misses, self.of_server.misses)
 
 
 UNASKED: Final = Passage()
-"""Of a fetch that has not asked any gate."""
+"""The passage of a fetch that has not asked any gate."""
 
 
 Space = tuple[str, int]
-"""Its name, and the gap between starts in it, ms."""
+"""Its name, and the gap between starts in it, in ms."""

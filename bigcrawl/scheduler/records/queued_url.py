@@ -1,11 +1,11 @@
 """A URL as it travels from a node's outbox through inbox, disk and admission (steps 3 to 7).
 
-The frontier sorts and counts by the four outer fields and never looks into `body`; only
-`bigcrawl.scheduler.adapter.request_codec` does. A batch on the wire or on disk is
+The frontier sorts and counts by the four outer fields. Only `bigcrawl.scheduler.adapter.request_codec` decodes `body`.
+A batch on the wire or on disk is
 
     u8 format version | zlib( msgpack [ [key, host, priority, flags, body], ... ] )
 
-and an unknown version is refused. Nothing here is a pickle.
+An unknown version is refused. Pickle is never used.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 BATCH_VERSION = 1
 
-# `QueuedUrl.flags`, a bit each.
+# `QueuedUrl.flags`, one bit each.
 UNCHECKED = 1  # queued each time it is offered: the seen check is skipped (Scrapy's dont_filter)
 # 2 is `allowances.COUNTED`
-TRAP_SHIFT = 2  # from here on the marks of `bigcrawl.url.shape`
-RANGES_SHIFT = 32  # from here on the mark of the blacklist's ranges, 24 bits
+TRAP_SHIFT = 2  # the marks of `bigcrawl.url.shape` begin at this bit
+RANGES_SHIFT = 32  # the 24-bit mark of the blacklist's address ranges begins at this bit
 
-# isal level 1 packs a batch of URLs at about 1 us a URL; higher levels win little on text this short.
+# isal level 1 packs a batch in about 1 us a URL; higher levels gain little on text this short.
 _COMPRESSION_LEVEL = 1
 
 
 class BatchFormatError(BigcrawlError):
-    """The bytes are not a batch this version can read."""
+    """The bytes are not a batch that this version can read."""
 
 
 class QueuedUrl(NamedTuple):
     """One URL waiting to be fetched.
 
     Attributes:
-        key: unsigned 64-bit key of the canonical URL (method and body join in for other than GET).
+        key: unsigned 64-bit key of the canonical URL; method and body are part of it unless the method is GET.
         host: lower-case A-label or IP literal, the unit of queue and delay.
-        priority: higher first; 0 is ordinary; any 32-bit signed integer.
-        flags: bits, see `UNCHECKED` and what is below it.
+        priority: any 32-bit signed integer; higher first, 0 is ordinary.
+        flags: bits, see `UNCHECKED` and the constants after it.
         body: everything else, opaque to the frontier.
     """
 
@@ -55,13 +55,13 @@ class QueuedUrl(NamedTuple):
 
 
 def encode_batch(urls: Sequence[QueuedUrl]) -> bytes:
-    """Return the batch as bytes; order is kept."""
+    """Return the batch as bytes, in order."""
     packed: bytes = msgpack.packb(urls, use_bin_type=True)
     return bytes((BATCH_VERSION,)) + isal_zlib.compress(packed, _COMPRESSION_LEVEL)
 
 
 def decode_batch(data: bytes) -> list[QueuedUrl]:
-    """Return the URLs of a batch in order.
+    """Return the URLs of a batch, in order.
 
     Raises:
         BatchFormatError: unknown version, damaged bytes, or fields of the wrong type or range.
@@ -71,13 +71,15 @@ def decode_batch(data: bytes) -> list[QueuedUrl]:
         raise BatchFormatError(f"batch format version is {found}; this version reads {BATCH_VERSION}")
     try:
         rows = msgpack.unpackb(isal_zlib.decompress(data[1:]), raw=False, strict_map_key=False)
-        # The class's own constructor is Python; this one is not, and leaves the number of fields to the check.
+        # The class's own constructor is Python. This one is not, and leaves the number of fields to the check.
         urls = [_new_url(QueuedUrl, row) for row in rows]
         is_well_formed = not urls or _are_well_formed(urls) or _are_well_formed(urls := [*map(_mended, urls)])
     except Exception as error:
         raise BatchFormatError(f"batch cannot be decoded: {error!r}") from error
     if not is_well_formed:
-        raise BatchFormatError("batch holds an entry with a field too many or too few, of a wrong type or out of range")
+        raise BatchFormatError(
+            "batch has an entry with too many or too few fields, or a field of a wrong type or out of range"
+        )
     return urls
 
 
@@ -85,17 +87,17 @@ _new_url = tuple.__new__
 
 
 def _mended(url: QueuedUrl) -> QueuedUrl:
-    """A URL whose priority is a bool or a float: earlier versions sent them as spiders gave them."""
+    """Return a URL with an int priority; earlier versions sent a bool or float if the spider had set one."""
     is_odd = len(url) == len(QueuedUrl._fields) and type(url.priority) in (bool, float)
     return url._replace(priority=int(url.priority)) if is_odd else url
 
 
-# By field: exact types, so that no bool passes for a number.
+# The type of each field; exact, so that a bool does not pass for a number.
 _FIELD_TYPES = ({int}, {str}, {int}, {int}, {bytes})
 
 
 def _are_well_formed(urls: Sequence[QueuedUrl]) -> bool:
-    # Field by field rather than URL by URL: the loops are then those of built-in functions.
+    # By field rather than by URL, so that the loops run inside built-in functions.
     fields = tuple(zip(*urls, strict=True))
     if tuple({*map(type, field)} for field in fields) != _FIELD_TYPES:
         return False

@@ -1,4 +1,4 @@
-"""What speaks against a URL that was in process when a node died (steps 9 to 11)."""
+"""The evidence against a URL that was in process when a node died (steps 9 to 11)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ ALONE = "alone"
 
 
 class Suspicion(NamedTuple):
-    """What speaks against a URL.
+    """The evidence against one URL.
 
     Attributes:
-        deaths: at which it was in process.
-        answered: those of them at which its page was there.
-        was_alone: whether nothing else was in process at the last.
+        deaths: how many nodes died while it was in process.
+        answered: in how many of these its page had already arrived.
+        was_alone: whether it was the only URL in process at the last death.
     """
 
     deaths: int
@@ -22,14 +22,14 @@ class Suspicion(NamedTuple):
 
     @classmethod
     def read(cls, text: bytes) -> Suspicion:
-        """Return what a field of the hash `deaths` says."""
+        """Return the suspicion that a field of the hash `deaths` holds."""
         deaths, answered, *mark = text.decode().split(" ")
         return cls(int(deaths), int(answered), mark == [ALONE])
 
     def is_proof(self, deaths_max: int) -> bool:
-        """Whether the URL is not to be tried any more."""
+        """Whether the evidence suffices to stop trying the URL."""
         return self.was_alone and (self.answered >= deaths_max or self.deaths >= 2 * deaths_max)
 
     def wants_solitude(self, deaths_max: int) -> bool:
-        """Whether it is tried alone."""
+        """Whether the URL must be tried alone."""
         return self.deaths >= deaths_max - 1

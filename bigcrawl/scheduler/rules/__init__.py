@@ -1,1 +1,1 @@
-"""What is set by hand: limits, delays and the blacklist, all written with the same names of hosts and domains."""
+"""Rules set by hand: budgets, delays and the blacklist. All use the same syntax for names of hosts and domains."""

@@ -1,16 +1,17 @@
-"""Where the crawl must not go, as set by hand: how entries are written, and what they cover (steps 5, 7 and 10).
+"""The blacklist, set by hand: where the crawl must not go; its syntax, and what each entry covers (steps 5, 7, 10).
 
     www.example.com   that host                         203.0.113.7       that address
     example.com       all hosts of the PLD              203.0.113.0/24    a range of addresses, 2001:db8::/32 too
-    *.example.com     all hosts below that name         re:<pattern>      URLs in whose canonical form it is found
+    *.example.com     all hosts below that name         re:<pattern>      URLs whose canonical form matches it
 
-What is covered is not fetched and not lost: it waits on disk, withheld, until the entry is gone. A host, PLD or
-pattern is asked before anything of it is; an address when the name is resolved. Which names lie in a range is not kept:
-a URL that was set aside for its address carries a mark of all ranges of that time, and comes back when they are others.
-So does a seed at an address that is closed by the settings: what they open is part of the mark.
+A covered URL is neither fetched nor lost: it stays on disk, withheld, until its entry is removed. Hosts, PLDs and
+patterns are checked before anything is sent to them. Addresses are checked once the name is resolved. The frontier does
+not store which names lie in a range. Instead, a URL set aside for its address carries a mark of all ranges in force at
+that time, and is tried again once the ranges differ. This also holds for a seed at an address that the settings close:
+the addresses they open are part of the mark.
 
-Entries stand in the settings and, changed while the crawl runs, in one Redis hash, which wins: entry -> 1, or 0 for one
-of the settings that was taken off. Source: PolyBot §4.4.
+Entries come from the settings and from one Redis hash, which can change while the crawl runs and wins. The hash maps
+an entry to 1, or to 0 to remove one of the settings' entries. Source: PolyBot §4.4.
 """
 
 from __future__ import annotations
@@ -48,17 +49,17 @@ class Blacklist:
 
     Args:
         entries: normalised, as `parse_entry` returns them.
-        pld: a host's PLD, by the crawl's own public-suffix list.
-        opened: what the settings open of the addresses that are closed otherwise; None: all.
+        pld: returns a host's PLD, by the crawl's own public-suffix list.
+        opened: which of the usually closed addresses the settings open; None: all of them.
 
-    Cost: as of a `RuleBook`; 0.1 us for an address that was asked for lately.
+    Cost: that of a `RuleBook`; 0.1 us for an address that was asked for recently.
     """
 
     def __init__(self, entries: Iterable[str], pld: Callable[[str], str], opened: str | None = None) -> None:
         self.entries = frozenset(entries)
         self._ranges = [_range(entry) for entry in sorted(self.entries) if is_range(entry)]
         held_back = {entry: _HELD_BACK for entry in self.entries if not is_range(entry)}
-        self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)  # nobody looks at its accounts
+        self._book = RuleBook(held_back, pld, PUBLIC_KEYS.of_pld)  # its accounts are not used
         self.mark = _mark(map(str, self._ranges), opened)
         self.digest = _mark(self.entries, opened)
         self.of_address = lru_cache(ADDRESSES_CACHED)(self._of_address)
@@ -71,36 +72,36 @@ class Blacklist:
 
     @property
     def asked(self) -> Callable[[QueuedUrl], bool] | None:
-        """What tells of a queued URL whether it stays on disk; None where all may go."""
+        """The check whether a queued URL stays on disk; None if all URLs may pass."""
         if self.entries:
             return self.withholds
         return self._is_marked if self.mark else None
 
     def of_host(self, host: str) -> str | None:
-        """The entry that covers a whole host; None when there is none."""
+        """Return the entry that covers a whole host, or None."""
         limit = self._book.for_host(host).budget
         return limit.rule if limit else None
 
     def of_url(self, host: str, body: bytes) -> str | None:
-        """The entry that covers a queued URL, its address apart."""
+        """Return the entry that covers a queued URL, or None. Addresses are not checked here."""
         entry = self.of_host(host)
         if entry is not None or not self._book.needs_urls:
             return entry
         return self.of_canonical(host, look_at_address(body)[0])
 
     def of_canonical(self, host: str, url: str) -> str | None:
-        """The entry that covers a canonical URL, its address apart."""
+        """Return the entry that covers a canonical URL, or None. Addresses are not checked here."""
         limit = self._book.for_url(host, url).budget
         return limit.rule if limit else None
 
     def withholds(self, url: QueuedUrl) -> bool:
-        """Whether a URL of the partition's queues stays on disk."""
+        """Whether a URL in the partition's queues stays on disk."""
         if self.mark and self._is_marked(url):
             return True
         return self.of_url(url.host, url.body) is not None
 
     def marked(self, flags: int, *, by_address: bool) -> int:
-        """The flags of a URL that is set aside."""
+        """Return the flags for a URL that is set aside."""
         return flags & ((1 << RANGES_SHIFT) - 1) | (self.mark << RANGES_SHIFT if by_address else 0)
 
     def _is_marked(self, url: QueuedUrl) -> bool:
@@ -115,19 +116,19 @@ class Blacklist:
 
 
 def parse_entries(written: Iterable[str], where: str = WHERE) -> frozenset[str]:
-    """Return entries, normalised.
+    """Return the entries, normalised.
 
     Raises:
-        ConfigError: one that is none; names it, and what would be right.
+        ConfigError: an entry is invalid. The message names it and shows valid forms.
     """
     return frozenset(parse_entry(entry, where) for entry in written)
 
 
 def parse_entry(written: str, where: str = WHERE) -> str:
-    """Return an entry as it is compared and stored.
+    """Return an entry in the form in which it is compared and stored.
 
     Raises:
-        ConfigError: neither a name, nor a pattern, nor addresses.
+        ConfigError: the entry is neither a name, nor a pattern, nor a range of addresses.
     """
     written = written.strip()
     if not written.startswith(URL_PATTERN):
@@ -136,19 +137,19 @@ def parse_entry(written: str, where: str = WHERE) -> str:
         except ValueError:
             if "/" in written:
                 raise ConfigError(
-                    f"{where} has {written!r}, which is no range of addresses; must be one such as 203.0.113.0/24, or "
-                    f"a host, a PLD, *. and a name, re: and a pattern"
+                    f"{where} has {written!r}, which is not a valid address range; must be one such as 203.0.113.0/24, "
+                    f"or a host, a PLD, *. and a name, re: and a pattern"
                 ) from None
     return parse_name(written, where)
 
 
 def is_range(entry: str) -> bool:
-    """Whether a normalised entry is of addresses."""
+    """Whether a normalised entry is an address range."""
     return "/" in entry and not entry.startswith(URL_PATTERN)
 
 
 def in_force(settings: Iterable[str], live: Mapping[bytes, bytes]) -> tuple[frozenset[str], list[str]]:
-    """Return the entries in force, and what is wrong with those in Redis that cannot be read: they are left out."""
+    """Return the entries in force, and one message for each entry in Redis that is invalid and therefore ignored."""
     entries, faults = set(settings), []
     for name, value in live.items():
         try:
@@ -168,7 +169,7 @@ def _range(written: str) -> IPv4Network | IPv6Network:
 
 
 def _mark(entries: Iterable[str], opened: str | None) -> int:
-    """Tell one set of what is closed from another: 24 bits, 0 for none."""
+    """Return 24 bits that identify what is closed; 0 if nothing is."""
     closed = sorted(entries) + ([] if opened is None else [f"all but {opened}"])
     return zlib.crc32(" ".join(closed).encode()) % _MARK_MAX + 1 if closed else 0
 

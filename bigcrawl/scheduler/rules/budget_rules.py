@@ -1,23 +1,24 @@
-"""Limits set by hand for hosts, PLDs and patterns (step 5): how they are written, checked and stored.
+"""Limits set by hand for hosts, PLDs and patterns (step 5): their syntax, checks and storage.
 
-A rule is a name and up to four limits. What exceeds a limit is withheld, not dropped, and let go when the rule changes.
+A rule has a name and up to four limits. URLs beyond a limit are withheld, not dropped, and released when the rule
+changes.
 
-    budget   URLs that pass in a turn; 0 holds them all
-    pages    URLs that pass in all, counted from the first step that knows the rule
-    bytes    bytes of bodies fetched in all; what is under way when they are reached is still fetched
+    budget   URLs that pass in a turn; 0 withholds all
+    pages    URLs that pass in total, counted from the first step that knows the rule
+    bytes    bytes of bodies fetched in total; fetches already under way at the limit are still completed
     depth    hops from a start URL
 
     name             applies to                                       limits are counted
     www.example.com  that host                                        for the host
     example.com      all hosts of the PLD                             for the PLD
-    *.example.com    all hosts below that name, not itself            for each host
-    re:<pattern>     URLs in whose canonical form it is found         for each PLD, its other URLs apart
+    *.example.com    all hosts below that name, but not the name      for each host
+    re:<pattern>     URLs whose canonical form matches it             for each PLD, separately from its other URLs
 
-Each limit is taken from the most specific rule that has it: host, then PLD, then the longest *., then re:; of
-several re: that match, the one with the smallest value. No order of writing matters. `rule_book` finds them.
+Each limit comes from the most specific rule that sets it: host, then PLD, then the longest *., then re:. If several
+re: match, the smallest value wins. The order in which rules are written does not matter. `rule_book` finds them.
 
-Rules stand in the settings, and, changed while the crawl runs, in one Redis hash: name -> JSON. There a name
-replaces the settings' rule of that name, and one without limits, `{}`, takes it away.
+Rules come from the settings and from one Redis hash (name -> JSON), which can change while the crawl runs. A name in
+the hash replaces the settings' rule of that name; `{}` removes it.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 _COUNT_MAX = (1 << 63) - 1
 
 BUDGET_LARGEST = 1_000_000
-"""No budget is larger: with it, a turn of 1,024 budgets still counts in 32 bits."""
+"""No budget exceeds this, so that a turn of 1,024 budgets can be counted in 32 bits."""
 
-# What a user writes -> the highest value, the unit.
+# Limit as users write it -> its maximum, its unit.
 _LIMITS: Final[dict[str, tuple[int, str]]] = {
     "budget": (BUDGET_LARGEST, "URLs a turn"),
     "pages": (_COUNT_MAX, "URLs in all"),
@@ -53,7 +54,7 @@ _LIMITS: Final[dict[str, tuple[int, str]]] = {
 
 
 class Rule(NamedTuple):
-    """The limits of one name; None where it has none."""
+    """The limits of one name; None for a limit that is not set."""
 
     budget: int | None = None
     pages: int | None = None
@@ -61,12 +62,12 @@ class Rule(NamedTuple):
     depth: int | None = None
 
     def written(self) -> dict[str, int]:
-        """Return the limits as a user writes them; without those that are not set."""
+        """Return the limits that are set, as users write them."""
         pairs = zip(_LIMITS, self, strict=True)
         return {limit: value for limit, value in pairs if value is not None}
 
     def to_json(self) -> bytes:
-        """Return what Redis holds of the rule."""
+        """Return the rule as Redis stores it."""
         return json.dumps(self.written()).encode()
 
 
@@ -77,11 +78,11 @@ def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCR
     """Return the rules by normalised name.
 
     Args:
-        written: name -> limit -> value; None is no limit.
-        where: begins each message.
+        written: name -> limit -> value; None means no limit.
+        where: the start of each error message.
 
     Raises:
-        ConfigError: a name, a limit or a value that is none, or a name that is there twice in two spellings.
+        ConfigError: a name, a limit or a value is invalid, or one name occurs in two spellings.
     """
     rules: dict[str, Rule] = {}
     for name, limits in written.items():
@@ -93,10 +94,10 @@ def parse_rules(written: Mapping[str, Mapping[str, object]], where: str = "BIGCR
 
 
 def parse_rule(limits: Mapping[str, object], where: str) -> Rule:
-    """Return the rule that has these limits.
+    """Return the rule with these limits.
 
     Raises:
-        ConfigError: an unknown limit, or a value that is no whole number within its bounds.
+        ConfigError: a limit is unknown, or its value is not a whole number within bounds.
     """
     for limit, value in limits.items():
         if limit not in _LIMITS:
@@ -115,8 +116,8 @@ def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], lis
     """Read the rules of the crawl's Redis hash.
 
     Returns:
-        The rules by normalised name, and what is wrong with those that cannot be read, one message each: they are
-        left out and stop nothing.
+        The valid rules by normalised name, and one message for each invalid rule. Invalid rules are ignored and stop
+        nothing.
     """
     rules: dict[str, Rule] = {}
     faults: list[str] = []
@@ -124,7 +125,7 @@ def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], lis
         try:
             name, limits = field.decode(), json.loads(value)
             if not isinstance(limits, dict):
-                raise ConfigError(f"the crawl's rules have no table of limits for {name!r}")  # noqa: TRY301
+                raise ConfigError(f"the crawl's rules must have a table of limits for {name!r}")  # noqa: TRY301
             rules |= parse_rules({name: limits}, "the crawl's rules")
         except ConfigError as fault:
             faults.append(str(fault))
@@ -134,5 +135,5 @@ def read_live_rules(fields: Mapping[bytes, bytes]) -> tuple[dict[str, Rule], lis
 
 
 def merge_rules(settings: Mapping[str, Rule], live: Mapping[str, Rule]) -> dict[str, Rule]:
-    """Return the rules in force: the crawl's own over the settings', name by name, without those that limit nothing."""
+    """Return the rules in force. Live rules replace the settings' by name; rules without limits are dropped."""
     return {name: rule for name, rule in {**settings, **live}.items() if rule != NO_RULE}

@@ -1,13 +1,13 @@
-"""Delays set by hand for hosts and pay-level domains (step 12): how they are written, and which one counts.
+"""Delays set by hand for hosts and pay-level domains (step 12): their syntax, and which rule applies.
 
-    name             delay, s: each host of it rests      pld_delay, s: between starts in all its hosts
+    name             delay, s: each host rests            pld_delay, s: between starts across its hosts
     www.example.com  that host                            -
     example.com      each host of the PLD                 of the PLD
     *.example.com    each host below that name            -
 
-A delay is taken from the most specific rule that has one: host, then PLD, then the longest *. It stands in the place of
-`BIGCRAWL_HOST_DELAY`, shorter or longer, whatever the budget; Crawl-delay and back-offs are kept beside it. Rules stand
-in the settings, and, changed while the crawl runs, in one Redis hash: name -> JSON, where `{}` takes one away.
+A delay comes from the most specific rule that sets one: host, then PLD, then the longest *. It replaces
+`BIGCRAWL_HOST_DELAY`, shorter or longer, whatever the budget. Crawl delays and back-offs still apply. Rules come from
+the settings and from one Redis hash (name -> JSON), which can change while the crawl runs; `{}` there removes a rule.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _LIMITS: Final = ("delay", "pld_delay")
 
 
 class DelayRule(NamedTuple):
-    """The delays of one name, ms; None where it has none."""
+    """The delays of one name in ms; None for one that is not set."""
 
     delay_ms: int | None = None
     pld_delay_ms: int | None = None
 
     def written(self) -> dict[str, float]:
-        """Return them as a user writes them, seconds."""
+        """Return the delays that are set, in seconds, as users write them."""
         return {limit: ms / 1000 for limit, ms in zip(_LIMITS, self, strict=True) if ms is not None}
 
     def to_json(self) -> bytes:
-        """Return what Redis holds of the rule."""
+        """Return the rule as Redis stores it."""
         return json.dumps(self.written()).encode()
 
 
@@ -47,7 +47,7 @@ NO_DELAYS: Final = DelayRule()
 
 
 class DelayBook:
-    """The rules in force; `pld` is a host's PLD. Cost: 0.1 us for a host that was asked for lately."""
+    """The rules in force. `pld` returns a host's PLD. Cost: 0.1 us for a host that was asked for recently."""
 
     def __init__(self, rules: Mapping[str, DelayRule], pld: Callable[[str], str]) -> None:
         self._rules = dict(rules)
@@ -74,7 +74,7 @@ def parse_delays(written: Mapping[str, Mapping[str, object]], where: str = WHERE
     """Return the rules by normalised name.
 
     Raises:
-        ConfigError: a name or a value that is none; says what would be right.
+        ConfigError: a name or a value is invalid. The message shows valid forms.
     """
     return {
         parse_delay_name(name, where): parse_delay(limits, f"{where}[{name!r}]") for name, limits in written.items()
@@ -82,21 +82,21 @@ def parse_delays(written: Mapping[str, Mapping[str, object]], where: str = WHERE
 
 
 def parse_delay_name(name: str, where: str) -> str:
-    """Return a rule's name, normalised.
+    """Return the normalised name of a rule.
 
     Raises:
-        ConfigError: it is none, or a pattern: a delay is a host's.
+        ConfigError: the name is invalid, or a pattern; delays apply to hosts.
     """
     if name.startswith(URL_PATTERN):
-        raise ConfigError(f"{where} has {name!r}; a delay is a host's: must be a host, a PLD, or *. and a name")
+        raise ConfigError(f"{where} has {name!r}; delays apply to hosts: must be a host, a PLD, or *. and a name")
     return parse_name(name, where)
 
 
 def parse_delay(limits: Mapping[str, object], where: str) -> DelayRule:
-    """Return the rule that has these delays, in seconds.
+    """Return the rule with these delays, given in seconds.
 
     Raises:
-        ConfigError: an unknown delay, or a value out of bounds.
+        ConfigError: a delay is unknown, or its value is out of bounds.
     """
     for limit, value in limits.items():
         if limit not in _LIMITS:
@@ -109,7 +109,7 @@ def parse_delay(limits: Mapping[str, object], where: str) -> DelayRule:
 def delays_in_force(
     settings: Mapping[str, DelayRule], live: Mapping[bytes, bytes]
 ) -> tuple[dict[str, DelayRule], list[str]]:
-    """Return the rules in force, and what is wrong with those in Redis that cannot be read: they are left out."""
+    """Return the rules in force, and one message for each rule in Redis that is invalid and therefore ignored."""
     rules, faults = dict(settings), []
     for name, value in live.items():
         try:

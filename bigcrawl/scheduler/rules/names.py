@@ -1,4 +1,4 @@
-"""The names of hosts, domains and patterns by which rules are set by hand: one syntax for all of them."""
+"""The syntax for names of hosts, domains and URL patterns, shared by all rules set by hand."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _HAS_NO_PLACE_IN_A_HOST = re.compile(r"[\s/?#@*\\]|^$")
 
 
 def parse_name(name: str, where: str = "BIGCRAWL_BUDGET_RULES") -> str:
-    """Return a rule's name as it is compared and stored: hosts in lower case, as A-labels.
+    """Return a rule's name in the form in which it is compared and stored: hosts in lower case, as A-labels.
 
     Raises:
-        ConfigError: neither a host, nor a host behind "*.", nor a regular expression behind "re:".
+        ConfigError: the name is neither a host, nor "*." and a host, nor "re:" and a regular expression.
     """
     if name.startswith(URL_PATTERN):
         try:
             re.compile(name.removeprefix(URL_PATTERN))
         except (re.error, OverflowError) as error:
-            raise ConfigError(f"{where} has {name!r}, which is no regular expression: {error}") from None
+            raise ConfigError(f"{where} has {name!r}, which is not a valid regular expression: {error}") from None
         return name
     prefix = BELOW if name.startswith(BELOW) else ""
     host = _host(name.removeprefix(BELOW))
@@ -41,7 +41,7 @@ def _is_address(host: str) -> bool:
 
 
 def _host(written: str) -> str | None:
-    """Return the host in the frontier's spelling; None when it is none."""
+    """Return the host in canonical spelling, or None if it is invalid."""
     if _HAS_NO_PLACE_IN_A_HOST.search(written):
         return None
     is_bare_ipv6 = written.count(":") > 1 and not written.startswith("[")

@@ -1,4 +1,4 @@
-"""Finds the limits that apply to a host or a URL, among the rules set by hand (step 5)."""
+"""Finds the limits for a host or a URL among the rules set by hand (step 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.url.key import PldKey
 
 HOSTS_CACHED_MAX = 100_000
-"""Hosts whose limits are remembered, as many as PLDs are: some 10 MB where few have any."""
+"""How many hosts' limits are cached, the same number as for PLDs: some 10 MB if few have any."""
 
 
 class Limit(NamedTuple):
@@ -24,8 +24,8 @@ class Limit(NamedTuple):
 
     Attributes:
         value: as written.
-        rule: the name of the rule that has it.
-        account: 64 bits, a PLD's key or like one: what all URLs have in common that the limit counts together.
+        rule: the name of the rule that sets it.
+        account: 64 bits, a PLD's key or derived like one; URLs with the same account are counted together.
     """
 
     value: int
@@ -34,7 +34,7 @@ class Limit(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What applies to a URL, or to a host; None where nothing does. Of the same order as `Rule`."""
+    """The limits of a URL or a host, in the order of `Rule`; None for one that is not set."""
 
     budget: Limit | None = None
     pages: Limit | None = None
@@ -53,15 +53,15 @@ class _Pattern:
 
 
 class RuleBook:
-    """The rules in force, to be asked by host and by URL.
+    """The rules in force, looked up by host or by URL.
 
     Args:
         rules: by normalised name, as `merge_rules` returns them.
-        pld: a host's PLD, by the crawl's own public-suffix list.
-        pld_key: the key of a PLD, by the crawl's own secret; accounts are made with it too.
+        pld: returns a host's PLD, by the crawl's own public-suffix list.
+        pld_key: returns a PLD's key, by the crawl's own secret; also used to make accounts.
 
-    Cost: 0.1 us for a host that was asked for lately, some microseconds otherwise; with re: rules, a search a URL
-    and rule on top, by the user's own expression.
+    Cost: 0.1 us for a host that was asked for recently, some microseconds otherwise. Each re: rule adds one regular
+    expression search a URL.
     """
 
     def __init__(self, rules: Mapping[str, Rule], pld: Callable[[str], str], pld_key: Callable[[str], PldKey]) -> None:
@@ -83,11 +83,11 @@ class RuleBook:
 
     @property
     def needs_urls(self) -> bool:
-        """Whether a URL's limits depend on more of it than its host."""
+        """Whether limits depend on the URL and not only on its host."""
         return bool(self._patterns)
 
     def pld_budgets(self) -> dict[int, int]:
-        """Return the budgets that rules give to whole PLDs: key of the PLD -> URLs a turn."""
+        """Return the budgets that rules set for whole PLDs: PLD key -> URLs a turn."""
         return {
             self._pld_key(name): rule.budget
             for name, rule in self._by_name.items()
@@ -95,11 +95,11 @@ class RuleBook:
         }
 
     def for_host(self, host: str) -> Limits:
-        """Return what applies to all of a host."""
+        """Return the limits that apply to all of a host."""
         return self._cached(host) if self._by_name else NO_LIMITS
 
     def for_url(self, host: str, url: str) -> Limits:
-        """Return what applies to a canonical URL of the host."""
+        """Return the limits that apply to a canonical URL of the host."""
         limits = self.for_host(host)
         found = [pattern for pattern in self._patterns if None in limits and pattern.search(url)]
         if not found:
@@ -131,6 +131,6 @@ class RuleBook:
 
 
 def _above(host: str) -> list[str]:
-    """The names of "*." rules that a host falls under, longest first: of a.b.c those of b.c and c."""
+    """Return the "*." rules that can cover a host, longest first: for a.b.c those of b.c and c."""
     labels = host.split(".")
     return [BELOW + ".".join(labels[at:]) for at in range(1, len(labels))]

@@ -1,1 +1,1 @@
-"""What all rooms of the simulated web use: randomness without state, features, answers, resources, lines of logs."""
+"""Shared by all rooms of the simulated web: stateless randomness, features, answers, resources, lines of logs."""

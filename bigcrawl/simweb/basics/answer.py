@@ -1,4 +1,4 @@
-"""What a host of the simulated web answers, with everything that is wrong about it; the server carries it out."""
+"""An answer of a host in the simulated web, including its faults, which the server carries out."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Framing(Enum):
 
 
 class Fault(Enum):
-    """What happens to an answer on its way."""
+    """A fault that happens while an answer is sent."""
 
     NONE = "none"
-    RESET = "reset"  # no byte comes, the connection is reset: a host that is down
-    SILENT = "silent"  # no byte comes, and nothing else
+    RESET = "reset"  # the connection is reset before any byte: a host that is down
+    SILENT = "silent"  # nothing is sent, and the connection stays open
     STALLED = "stalled"  # nothing comes after `fault_at` bytes of the body, and the connection stays open
     CUT = "cut"  # the connection closes after `fault_at` bytes of the body
-    ENDLESS = "endless"  # the body is sent again and again, for ever
+    ENDLESS = "endless"  # the body is repeated forever
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Answer:
 
     Attributes:
         status: 100 to 599.
-        headers: name and value in order, without what the server adds: Date, Server, Connection and what
-            `framing` asks for. Content-Encoding is written here, and `body` is encoded by it.
-        body: the entity as it is sent, before chunking.
-        delay_ms: what passes between the request and the first byte.
-        bytes_per_s: how fast the body comes, in a few pieces a second; 0: at once.
-        told_bytes: the Content-Length that is told; None: the true one. A larger one makes the client wait for
-            what never comes, until the server closes the connection; a smaller one leaves bytes behind.
+        headers: name and value in order, without those that the server adds: Date, Server, Connection and what
+            `framing` requires. If Content-Encoding is given here, `body` must be encoded accordingly.
+        body: the entity as sent, before chunking.
+        delay_ms: time between the request and the first byte.
+        bytes_per_s: how fast the body is sent, in a few pieces a second; 0: at once.
+        announced_bytes: the Content-Length header; None: the true length. If it is larger, the client waits for bytes
+            that never come, until the server closes the connection; if smaller, bytes are left over.
         fault_at: bytes of the body before `fault` happens.
     """
 
@@ -48,12 +48,12 @@ class Answer:
     delay_ms: int = 0
     bytes_per_s: int = 0
     framing: Framing = Framing.LENGTH
-    told_bytes: int | None = None
+    announced_bytes: int | None = None
     fault: Fault = Fault.NONE
     fault_at: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether a client can receive all of it, and know that it has."""
-        length = len(self.body) if self.told_bytes is None else self.told_bytes
+        length = len(self.body) if self.announced_bytes is None else self.announced_bytes
         return self.fault is Fault.NONE and length <= len(self.body)

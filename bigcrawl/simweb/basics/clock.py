@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Final
 
-# Taken once, before any process is forked: all that write to one log have the same clock.
+# Taken once, before any process is forked, so that all writers of a log share one clock.
 _OFFSET_NS: Final = time.time_ns() - time.monotonic_ns()
 
 
 def now_ms() -> int:
-    """Ms since the epoch, by a clock that does not jump when the machine's is set: gaps must stay true."""
+    """Return ms since the epoch, from a clock that does not jump when the machine's is set, so that gaps stay true."""
     return (time.monotonic_ns() + _OFFSET_NS) // 1_000_000

@@ -1,4 +1,4 @@
-"""What a simulated web may have on top of the plain one, by name, and how its hosts are called."""
+"""The features that a simulated web may have in addition to the plain one, and how its hosts are named."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
 
 class Naming(StrEnum):
-    """How hosts are called."""
+    """How hosts are named."""
 
-    ADDRESS = "address"  # by a loopback address of their own
+    ADDRESS = "address"  # each by its own loopback address
     NAME = "name"  # by name, many names at one address
-    BOTH = "both"  # one half each
+    BOTH = "both"  # half of them each way
 
 
 class Feature(StrEnum):
-    """A group of things to meet; the comment says where its rows are."""
+    """A group of things that a crawler may meet; the comment says which module defines them."""
 
     ROBOTS = "robots"  # robots_kinds.py: every kind of robots.txt
-    DIRECTIVES = "directives"  # exhibits_directives.py: X-Robots-Tag, robots meta, rel=nofollow
-    REDIRECTS = "redirects"  # exhibits_answers.py: odd redirects
-    STATUSES = "statuses"  # exhibits_answers.py: 410, 429 with Retry-After, odd content types
-    BODIES = "bodies"  # exhibits_bodies.py: framings and codings that arrive whole
-    BROKEN = "broken"  # exhibits_bodies.py: bodies that stall, lie, end early, never end, or explode
-    MARKUP = "markup"  # exhibits_markup.py: broken HTML, base href, odd references
-    CHARSETS = "charsets"  # exhibits_charsets.py: other charsets, declared anywhere, or wrongly
+    DIRECTIVES = "directives"  # exhibits/directives.py: X-Robots-Tag, robots meta, rel=nofollow
+    REDIRECTS = "redirects"  # exhibits/answers.py: odd redirects
+    STATUSES = "statuses"  # exhibits/answers.py: 410, 429 with Retry-After, odd content types
+    BODIES = "bodies"  # exhibits/bodies.py: framings and codings that arrive whole
+    BROKEN = "broken"  # exhibits/bodies.py: bodies that stall, lie, end early, never end, or explode
+    MARKUP = "markup"  # exhibits/markup.py: broken HTML, base href, odd references
+    CHARSETS = "charsets"  # exhibits/charsets.py: other charsets, declared anywhere, or wrongly
     COPIES = "copies"  # answers.py: duplicates and near-duplicates across hosts
-    CHANGES = "changes"  # news.py: pages that change at known rates, ETag and Last-Modified
-    TRAPS = "traps"  # traps.py: calendars, session ids, paths that deepen for ever
-    FARMS = "farms"  # traps.py: spam farms on wildcard subdomains; only where hosts have names
-    OUTAGES = "outages"  # weather.py: hosts that are down, that come and go, that are overloaded for a while
-    NAMES = "names"  # names.py: names that do not resolve; only where hosts have names
+    CHANGES = "changes"  # changing_pages.py: pages that change at known rates, ETag and Last-Modified
+    TRAPS = "traps"  # traps.py: calendars, session ids, paths that deepen forever
+    FARMS = "farms"  # traps.py: spam farms on wildcard subdomains; only if hosts have names
+    OUTAGES = "outages"  # outages.py: hosts that are down, that come and go, that are overloaded at times
+    NAMES = "names"  # names.py: names that do not resolve; only if hosts have names
     SITEMAPS = "sitemaps"  # sitemaps.py: index and gzipped sitemaps, named in robots.txt
 
 
@@ -44,7 +44,7 @@ ALL: Final = frozenset(Feature)
 
 
 def features_named(words: Iterable[str]) -> frozenset[Feature]:
-    """The features of these names; "plain" adds none, "all" adds every one.
+    """Return the features with these names; "plain" adds none, "all" adds every one.
 
     Raises:
         ConfigError: there is no such feature.

@@ -1,9 +1,8 @@
-"""Text files of one line a fact, written by one write(2) each: the access log, and the log of look-ups.
+"""Text files with one fact a line, each written by one write(2): the access log, and the log of look-ups.
 
-The first line names format and columns; fields are separated by tabs and hold none. Lines are appended, so that
-several processes may write to one file, and a line is in the kernel's hands when `append` returns: killing the
-writer loses none. A full disk may leave half a line at the end: the reader passes over it, and the next writer
-cuts it off.
+The first line names format and columns. Fields are separated by tabs and contain none. Lines are appended, so several
+processes may write to one file. A line is with the kernel when `append` returns, so killing the writer loses none. A
+full disk may leave half a line at the end: readers skip it, and the next writer cuts it off.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
 
 _Fact = TypeVar("_Fact")
 
-_TAIL_BYTES_MAX: Final = 65_536  # longer than any line: the server takes no head above 16 KB
+_TAIL_BYTES_MAX: Final = 65_536  # longer than any line: the server accepts no head above 16 KB
 
 
 class LineFormat:
-    """One kind of file.
+    """The format of a file.
 
     Args:
-        name: what messages call it, such as "access log".
-        title: what its first line begins with, such as "# simweb log 2".
+        name: used in messages, such as "access log".
+        title: the start of its first line, such as "# simweb log 2".
         columns: their names in order.
     """
 
@@ -43,10 +42,10 @@ class LineFormat:
 
 
 class LineFile:
-    """Appends to a file; makes it when there is none.
+    """Appends to a file, creating it if necessary.
 
     Raises:
-        ConfigError: it cannot be opened, or holds something else.
+        ConfigError: it cannot be opened, or has another format.
     """
 
     def __init__(self, path: Path, kind: LineFormat) -> None:
@@ -68,14 +67,14 @@ class LineFile:
         """Append a line, given with its newline.
 
         Raises:
-            OSError: the disk is full, or worse.
+            OSError: the disk is full, or failed.
         """
         data = line.encode()
         if os.write(self._fd, data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._fd)
 
     def _begin(self, kind: LineFormat) -> None:
@@ -91,16 +90,16 @@ class LineFile:
 
 
 def read_lines(path: Path, kind: LineFormat, parse: Callable[[list[str]], _Fact]) -> Iterator[_Fact]:
-    """The facts of a file, in the order in which they were written.
+    """Yield the facts of a file, in the order in which they were written.
 
     Args:
-        path: the file; half a line at its end is passed over.
-        kind: what it must be.
-        parse: makes a fact of a line's fields; a ValueError says that they are none.
+        path: the file; half a line at its end is skipped.
+        kind: the expected format.
+        parse: converts a line's fields to a fact; raises ValueError if they are invalid.
 
     Raises:
-        ConfigError: there is no such file, or it is of another kind.
-        CorruptionError: a line is not one.
+        ConfigError: the file does not exist or has another format.
+        CorruptionError: a line is invalid.
     """
     try:
         file = path.open("rb")

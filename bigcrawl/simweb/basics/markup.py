@@ -1,4 +1,4 @@
-"""HTML around the links: pages of realistic size, with what real pages have to mislead a parser."""
+"""HTML around the links: pages of realistic size that mislead parsers as real pages do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import accumulate
 from random import Random
 from typing import Final
 
-# By quantiles: evenly 5 to 23 KB, or as skewed as on the web, 21 KB in the mean (IRLbot §7).
+# Page sizes by quantile: evenly 5 to 23 KB, or as skewed as on the web, 21 KB on average (IRLbot §7).
 EVEN_BYTES: Final = tuple(5_000 + place * 18_000 // 63 for place in range(64))
 SKEWED_BYTES: Final = tuple(round(2_700 * 1.0525**place) for place in range(64))
 
 _PARAGRAPHS: Final = 64
 _SENTENCES_MAX: Final = 7
-# More would cost memory: a template has the size of a page, and there is one for each number of links.
+# A template has the size of a page, and there is one for each number of links, so more would cost memory.
 _VARIANTS: Final = 4
 
 _WORDS: Final = """
@@ -27,7 +27,7 @@ new small large café naïve Zürich façade smörgås because although before a
 without never often always
 """.split()  # noqa: SIM905 - a list of a hundred literals is no easier to read
 
-# Links nobody can fetch over HTTP.
+# Links that cannot be fetched over HTTP.
 _DEAD_ENDS: Final = (
     "mailto:someone@example.org",
     "javascript:void(0)",
@@ -44,7 +44,7 @@ _ANCHORS: Final = (
 
 
 def paragraph_pool(seed: int) -> tuple[str, ...]:
-    """The paragraphs from which all pages of one web are put together: joining beats writing a page anew."""
+    """Return the paragraphs that all pages of a web are built from; joining is cheaper than writing each page anew."""
     rng = Random(f"{seed}/paragraphs")
     return tuple(_paragraph(rng) for _ in range(_PARAGRAPHS))
 
@@ -58,9 +58,9 @@ def _paragraph(rng: Random) -> str:
 
 
 class Writer:
-    """Writes the pages of one web: a page is a template of its number of links, filled, and text to its size.
+    """Writes the pages of a web: fills a template for the number of links, then adds text to reach the size.
 
-    Cost: a template of some 10 KB for each of the numbers of links that occur, and variant, made when first asked for.
+    Cost: a template of some 10 KB for each number of links and variant, made when first needed.
     """
 
     def __init__(self, seed: int) -> None:
@@ -71,26 +71,26 @@ class Writer:
         self._templates: dict[tuple[int, int], bytes] = {}
 
     def page(self, draw: int, title: str, base: str | None, hrefs: list[str], wanted: int) -> bytes:
-        """An HTML page with the links, not yet escaped, in their order; `wanted` bytes or up to 1,500 more."""
+        """Return an HTML page with the given links, not yet escaped, in order; `wanted` bytes or up to 1,500 more."""
         template = self._template(len(hrefs), draw % _VARIANTS)
-        # All at once: in a call each, these would cost more than the rest of the page.
+        # Escaped all at once: one call for each would cost more than the rest of the page.
         escaped = "\0".join(hrefs).replace("&", "&amp;").encode().split(b"\0") if hrefs else ()
         shown = title.encode()
         page: bytes = template % (_base_element(base).encode(), shown, shown, *escaped)
         return b"".join((page, self.filler(draw // _VARIANTS, wanted - len(page)), _PAGE_END))
 
     def frameset(self, draw: int, title: str, base: str | None, hrefs: list[str], wanted: int) -> bytes:
-        """A page of frames; what it says to a browser without frames holds no links."""
+        """Return a page of frames. Its text for browsers without frames contains no links."""
         frames = "".join(f'<frame src="{escape(href)}">\n' for href in hrefs)
         head = _HEAD % (_base_element(base), title) + f'<frameset cols="*,*">\n{frames}<noframes>\n'
         return head.encode() + self.filler(draw, wanted - len(head)) + b"</noframes></frameset></html>\n"
 
     def text(self, draw: int, wanted: int) -> bytes:
-        """Plain text that looks like HTML: none of its links counts."""
+        """Return plain text that looks like HTML. None of its links counts."""
         return b'Notes. <a href="/phantom/notes.html">Not a link</a>\n' + self.filler(draw, wanted)
 
     def filler(self, draw: int, wanted: int) -> bytes:
-        """Whole paragraphs of `wanted` bytes or a paragraph more; none when none are wanted."""
+        """Return whole paragraphs: `wanted` bytes, or up to a paragraph more; nothing if `wanted` is not positive."""
         if wanted <= 0:
             return b""
         start = self._starts[draw % _PARAGRAPHS]
@@ -126,7 +126,7 @@ class Writer:
 
 
 def render_notice(status: int, href: str | None = None) -> bytes:
-    """The short page that goes with an error or a redirect."""
+    """Return the short page sent with an error or a redirect."""
     link = f'<p><a href="{escape(href)}">here</a></p>' if href else ""
     return f"<!DOCTYPE html>\n<html><head><title>{status}</title></head><body>{link}</body></html>\n".encode()
 
@@ -143,7 +143,7 @@ def _base_element(base: str | None) -> str:
 
 
 def _misleading(rng: Random) -> list[str]:
-    """What looks like a link and is none: a crawler that fetches a phantom has read the page wrongly."""
+    """Return text that resembles links but contains none; a crawler that fetches a phantom misread the page."""
     number = rng.randrange(1000)
     return [
         f'<!-- <a href="/phantom/comment-{number}.html">withdrawn</a> -->\n',

@@ -1,4 +1,4 @@
-"""How the name of a host may fail to resolve, other than by not existing."""
+"""Ways in which a host's name may fail to resolve, other than by not existing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class NameFault(Enum):
-    """What the resolver does in place of an answer."""
+    """What the resolver does instead of answering."""
 
-    SERVFAIL = "servfail"  # it says that it failed
-    SILENT = "silent"  # it says nothing: the client waits until its timeout
+    SERVFAIL = "servfail"  # it reports a failure
+    SILENT = "silent"  # it sends nothing, and the client waits until its timeout

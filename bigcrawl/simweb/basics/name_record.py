@@ -1,4 +1,4 @@
-"""What a name resolves to, where there is more to say of it than one IPv4 address."""
+"""The DNS record of a name that has more than one IPv4 address."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class NameRecord(NamedTuple):
-    """A name's addresses and how they are told.
+    """A name's addresses and how they are sent.
 
     Attributes:
-        addresses: IPv4 and IPv6, in order; none: the name exists and has no address.
-        ttl_s: for how long clients may remember them; None: as long as the resolver says of all.
-        alias: the name that this one is a CNAME of, and whose addresses they are; empty: it is none.
-        alias_ttl_s: for how long clients may remember that it is; None: as long as the addresses.
+        addresses: IPv4 and IPv6, in order; empty: the name exists and has no address.
+        ttl_s: how long clients may cache them; None: the resolver's default.
+        alias: the name that this one is a CNAME for, which has these addresses; empty: it is not a CNAME.
+        alias_ttl_s: how long clients may cache the CNAME; None: as long as the addresses.
         delay_ms: how long the reply takes.
     """
 

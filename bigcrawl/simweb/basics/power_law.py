@@ -1,7 +1,7 @@
-"""Heavy-tailed shares and ranks, each in O(1) and without a table.
+"""Heavy-tailed shares and ranks, each computed in O(1) without a table.
 
-Rank r of n has a weight of about (r + 1) ** -exponent. `split` shares a total out by these weights so that every
-share is known without the others; `rank` draws a rank with that probability (inverse of the cumulative weight).
+Rank r of n has a weight of about (r + 1) ** -exponent. `split` divides a total by these weights, so that every share is
+known without computing the others. `rank` draws a rank with that probability (inverse of the cumulative weight).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from math import gcd
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 
 
 class PowerLaw:
-    """Weights of `count` ranks, for 0 < exponent < 1: rank 0 is the heaviest.
+    """Weights of `count` ranks, for 0 < exponent < 1; rank 0 is the heaviest.
 
     A rank exponent of s gives sizes with a density of about size ** -(1 + 1/s).
     """
@@ -24,25 +24,25 @@ class PowerLaw:
         self._whole = (1 + count) ** self._power - 1
 
     def rank(self, unit: float) -> int:
-        """The rank at `unit`, 0 <= unit < 1, of the cumulative weight."""
+        """Return the rank at `unit` of the cumulative weight, 0 <= unit < 1."""
         return min(self._count - 1, int((1 + unit * self._whole) ** (1 / self._power)) - 1)
 
     def before(self, rank: int, total: int) -> int:
-        """How much of `total` the ranks before `rank` have together, each at least 1; total >= count."""
+        """Return how much of `total` the ranks before `rank` have together, each at least 1; total >= count."""
         share = ((1 + rank) ** self._power - 1) / self._whole
         return rank + int((total - self._count) * share) if rank < self._count else total
 
     def share(self, rank: int, total: int) -> int:
-        """What `rank` has of `total`; all shares together are exactly `total`."""
+        """Return the share of `rank` in `total`. All shares add up to exactly `total`."""
         return self.before(rank + 1, total) - self.before(rank, total)
 
     def owner(self, position: int, total: int) -> int:
-        """The rank to which `position`, 0 <= position < total, belongs. Cost: O(log count)."""
+        """Return the rank that owns `position`, 0 <= position < total. Cost: O(log count)."""
         return bisect_right(range(self._count), position, key=lambda rank: self.before(rank, total)) - 1
 
 
 class Scatter:
-    """A permutation of 0 ... count - 1 that can be asked both ways."""
+    """A permutation of 0 ... count - 1 that can be computed in both directions."""
 
     def __init__(self, seed: int, count: int) -> None:
         self._count = count
@@ -53,9 +53,9 @@ class Scatter:
         self._inverse = pow(factor, -1, count) if count > 1 else 0
 
     def place(self, number: int) -> int:
-        """Where `number` goes."""
+        """Return where `number` goes."""
         return (number * self._factor + self._shift) % self._count
 
     def number(self, place: int) -> int:
-        """What went to `place`."""
+        """Return which number went to `place`."""
         return (place - self._shift) * self._inverse % self._count

@@ -1,9 +1,9 @@
-"""What a host of the simulated web has, and under which path.
+"""The resources of a host in the simulated web, and their paths.
 
-A resource is a kind and a number; its path follows from them and they follow from its path, so nothing
-is stored. To add a kind: give it a path and a count here, a place in `graph.py` or in a page that links to it, and
-an answer in `answers.py`. Paths are canonical: what is written here is what a client sends. A kind's first
-directory, or what stands for it in `_KINDS_BY_START`, is its own but for those that share one.
+A resource is a kind and a number. The path follows from them and they follow from the path, so nothing is stored. To
+add a kind, give it a path and a count here, a place in `graph.py` or in a page that links to it, and an answer in
+`answers.py`. Paths are canonical: clients send exactly what is written here. Kinds do not share their first directory,
+or whatever represents it in `_KINDS_BY_START`, except for those listed together there.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What a resource is; the comment says what its server answers."""
+    """What a resource is. The comment says what its server answers."""
 
     PAGE = "page"  # 200, HTML with links
     PRIVATE = "private"  # the same, where most hosts' robots.txt keeps crawlers out
     HIDDEN = "hidden"  # the same, linked to from private and hidden pages only
-    TEXT = "text"  # 200, plain text: what looks like a link in it is none
-    ASSET = "asset"  # 200, a style sheet: pages name it, but not as a link to follow
+    TEXT = "text"  # 200, plain text; what looks like a link in it is none
+    ASSET = "asset"  # 200, a style sheet; pages name it, but not as a link to follow
     MISSING = "missing"  # 404
-    FAILING = "failing"  # 500 or 503, for ever
+    FAILING = "failing"  # 500 or 503, always
     HOP = "hop"  # 301 or 302 to a page, a private page or the next hop
     LOOP = "loop"  # 302 to the other one of two
-    # What features add. The paths of the first two are in exhibits.py.
-    EXHIBIT = "exhibit"  # something odd, one row of the table in exhibits.py
+    # Added by features. The paths of the first two are in exhibits/table.py.
+    EXHIBIT = "exhibit"  # something odd, one row of the table there
     PROOF = "proof"  # 200, a page that only the exhibit of the same number leads to
     COPY = "copy"  # 200, the same bytes on every host
     NEAR_COPY = "near-copy"  # 200, the same but for a sentence
     NEWS = "news"  # 200 or 304, changes at a known rate
     SITEMAP = "sitemap"  # 200, number 0 an index, the others lists of URLs, gzipped
     MAPPED = "mapped"  # 200, a page that only a sitemap leads to
-    CALENDAR = "calendar"  # 200, a month; for ever
-    SESSION = "session"  # 200, a shop page whose links carry another session id each time; for ever
-    DEEPER = "deeper"  # 200, links to a directory below itself; for ever
-    OFFER = "offer"  # 200, on farms alone: a page of links to other subdomains; for ever
+    CALENDAR = "calendar"  # 200, a month; endless
+    SESSION = "session"  # 200, a shop page whose links have another session id each time; endless
+    DEEPER = "deeper"  # 200, links to a directory below itself; endless
+    OFFER = "offer"  # 200, only on farms: a page of links to other subdomains; endless
 
 
 class Resource(NamedTuple):
-    """One thing that can be asked for, by the index of its host, its kind and its number."""
+    """Something that can be requested, identified by the index of its host, its kind and its number."""
 
     host: int
     kind: Kind
@@ -56,7 +56,7 @@ ENDLESS_KINDS: Final = frozenset({Kind.CALENDAR, Kind.SESSION, Kind.DEEPER, Kind
 PAGES_PER_TOPIC: Final = 8
 NUMBER_MAX: Final = 10**9 - 1
 DEPTH_MAX: Final = 2_000
-# Nine digits are more than any host has pages, and keep int() cheap whatever a client sends.
+# No host has more pages than nine digits can count, and int() stays cheap whatever a client sends.
 _NUMBER: Final = re.compile(r"([0-9]{1,9})(?:\.html|\.txt|\.css|\.xml\.gz|/)?\Z")
 _MONTH: Final = re.compile(r"/calendar/([0-9]{4,8})/(0[1-9]|1[0-2])/\Z")
 _SESSION: Final = re.compile(r"/shop/item-([0-9])\.html(?:;jsessionid=([0-9a-f]{8}))?\Z")
@@ -64,7 +64,7 @@ _DEEPER: Final = re.compile(r"/deeper/((?:down/)*)\Z")
 _FIRST_YEAR: Final = 2000
 
 
-# Pages of small hosts, which tests and most hosts of any web have, are linked to again and again.
+# Most hosts of any web are small, and their pages are linked to again and again.
 @lru_cache(16_384)
 def _page_path(number: int) -> str:
     if number == 0:
@@ -81,7 +81,7 @@ def _page_path(number: int) -> str:
 
 
 def _session_path(number: int) -> str:
-    """Numbers below ten carry no session id: they are what the rest of the web links to."""
+    """Return a shop path. Numbers below ten have no session id; the rest of the web links to those."""
     session, item = divmod(number, 10)
     return f"/shop/item-{item}.html" + (f";jsessionid={session - 1:08x}" if session else "")
 
@@ -114,7 +114,7 @@ PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
     Kind.DEEPER: lambda number: "/deeper/" + number * "down/",
     Kind.OFFER: lambda number: f"/offer-{number}.html" if number else "/",
 }
-# Which kinds a path may be of, by what stands before its first "-", "/" or "?" after the leading slash.
+# The kinds that a path may belong to, by what precedes its first "-", "/" or "?" after the leading slash.
 _KINDS_BY_START: Final[Mapping[str, tuple[Kind, ...]]] = {
     "topic": (Kind.PAGE, Kind.TEXT, Kind.MISSING),
     "find": (Kind.PAGE,),
@@ -134,9 +134,9 @@ _START: Final = re.compile(r"/([a-z]+)[-/?]")
 
 
 def named_by(target: str) -> tuple[Kind, int] | None:
-    """The kind and number whose path this is exactly; None when it is nothing's. Counts are not looked at.
+    """Return the kind and number that have exactly this path, or None. Counts are not checked.
 
-    "/" is page 0, though it is offer 0 on a farm; exhibits and proofs are not among the answers.
+    "/" is page 0, although it is offer 0 on a farm. Exhibits and proofs are not among the results.
     """
     if target == "/":
         return Kind.PAGE, 0
@@ -170,7 +170,7 @@ def _endless(start: str, target: str) -> tuple[Kind, int] | None:
 
 
 def count_of(kind: Kind, host: int, hosts: int, pages: int) -> int:
-    """How many resources of a plain kind host `host` has, in a web of `hosts` hosts, with `pages` pages."""
+    """Return how many resources of a plain kind a host has, in a web of `hosts` hosts, if it has `pages` pages."""
     match kind:
         case Kind.PAGE:
             return pages
@@ -183,10 +183,10 @@ def count_of(kind: Kind, host: int, hosts: int, pages: int) -> int:
         case Kind.MISSING:
             return 1 + pages // 12
         case Kind.FAILING:
-            # Few hosts, or a crawler that backs off from failing servers would spend its time waiting.
+            # On few hosts only; otherwise a crawler that backs off from failing servers would mostly wait.
             return 2 if host % 8 == 1 else 0
         case Kind.HOP:
-            # Four at least: hop 3 leads to hop 2 and that to another host, the shortest chain.
+            # At least four: hop 3 leads to hop 2 and that to another host, the shortest chain.
             return 4 + pages // 10
         case Kind.LOOP:
             return 2 if host == hosts // 2 else 0

@@ -1,4 +1,4 @@
-"""What a Retry-After header asks for."""
+"""Parses Retry-After headers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SECONDS: Final = re.compile("[0-9]{1,9}")
 
 
 def retry_after_ms(value: str, at_ms: int) -> int:
-    """How long to wait from `at_ms` (ms since the epoch) on, in ms.
+    """Return how long to wait from `at_ms` (ms since the epoch), in ms.
 
     Args:
-        value: the header's value, up to nine digits of seconds or an HTTP date; 0 for a date that is past, and
-            for anything else.
+        value: the header's value: up to nine digits of seconds, or an HTTP date. For a past date, and for anything
+            else, the result is 0.
         at_ms: the end of the answer.
     """
     value = value.strip()

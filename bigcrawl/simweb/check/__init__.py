@@ -1,1 +1,1 @@
-"""Was a crawl of the web complete, without repetition, and polite? Asked of the servers' logs."""
+"""Checks from the servers' logs whether a crawl of the web was complete, without repetition, and polite."""

@@ -1,14 +1,14 @@
-"""Was the crawl complete, without repetition, and polite? Asked of the log of the server it fetched from.
+"""Checks whether a crawl was complete, without repetition, and polite, from the log of the server it fetched from.
 
-Any server's log will do (nginx's as well as simweb's): the checker takes exchanges, and rules to hold them
-to. A server sees a request later and ends an answer sooner than the client does, so the gaps it logs between
-an end and the next start are never shorter than those the client kept. Gaps between two starts can be, when
-the first request was slower to arrive than the second, and so can gaps after an answer that the client broke
-off, which the server notices late: `tolerance_ms` is for both. Where a log of milliseconds cannot tell what
-came first, the crawler has the benefit of the doubt.
+Any server's log will do (nginx's as well as simweb's): the checker takes exchanges, and rules to check them against. A
+server sees a request later and ends an answer sooner than the client does, so the gaps it logs between an end and the
+next start are never shorter than those the client kept. Gaps between two starts can be shorter, if the first request
+took longer to arrive than the second. So can gaps after an answer that the client broke off, which the server notices
+late. `tolerance_ms` covers both. If a log of milliseconds cannot show what came first, the crawler gets the benefit of
+the doubt.
 
-`exchange.py` is what a log says, `rules.py` what is asked for, `findings.py` what is found; `pacing.py` looks
-at distances in time, `robots_watch.py` at robots.txt, and `ordering.py` sorts.
+`exchange.py` defines an entry of the log, `rules.py` the requirements, and `findings.py` the results. `pacing.py`
+checks distances in time and `robots_watch.py` robots.txt; `ordering.py` sorts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bigcrawl.exceptions import ContractError
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS, Exchange
 from bigcrawl.simweb.check.coverage import Coverage
-from bigcrawl.simweb.check.findings import Fetch, Gap, Report, StaleFetch
+from bigcrawl.simweb.check.findings import BadFetch, Gap, Report, StaleFetch
 from bigcrawl.simweb.check.ordering import by_start
 from bigcrawl.simweb.check.pacing import Pace, Silence, StartGap
 from bigcrawl.simweb.check.robots_watch import RobotsWatch
@@ -33,9 +33,9 @@ __all__ = ["ABORTED_STATUS", "Checker", "Exchange", "Report", "Rules", "check"]
 
 
 def check(exchanges: Iterable[Exchange], rules: Rules) -> Report:
-    """Hold a server's log, in any order, to the rules.
+    """Check a server's log, in any order, against the rules.
 
-    Cost: `by_start`'s to sort, then `Checker`'s.
+    Cost: that of `by_start` to sort, then that of `Checker`.
     """
     checker = Checker(rules)
     for exchange in by_start(exchanges):
@@ -44,7 +44,7 @@ def check(exchanges: Iterable[Exchange], rules: Rules) -> Report:
 
 
 class _Host:
-    """What has to be remembered of one host."""
+    """What the checker remembers about a host."""
 
     __slots__ = ("is_unruled", "pace", "robots", "silence")
 
@@ -56,10 +56,10 @@ class _Host:
 
 
 class Checker:
-    """Holds exchanges to the rules as they come, in order of start.
+    """Checks exchanges against the rules as they come, in order of start.
 
-    Cost: some microseconds an exchange; keeps every distinct target, the last exchanges of each host, PLD and
-    server, and the findings.
+    Cost: some microseconds an exchange. Keeps every distinct target, the last exchanges of each host, PLD and server,
+    and the findings.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -71,7 +71,7 @@ class Checker:
         self._statuses: Counter[int] = Counter()
         self._faults: Counter[str] = Counter()
         self._robots_requests = 0
-        # Exchanges of one millisecond, until the next millisecond comes: they may be in any order.
+        # Exchanges of the current millisecond, which may be in any order, until the next millisecond begins.
         self._together: list[Exchange] = []
         self._now_ms = 0
         self._concurrent: list[Gap] = []
@@ -80,7 +80,7 @@ class Checker:
         self._pld_too_soon: list[Gap] = []
         self._server_too_soon: list[Gap] = []
         self._retry_after_ignored: list[Gap] = []
-        self._robots_not_first: list[Fetch] = []
+        self._robots_not_first: list[BadFetch] = []
         self._robots_stale: list[StaleFetch] = []
         self._robots_refetched: list[Gap] = []
 
@@ -88,10 +88,10 @@ class Checker:
         return f"Checker({self._statuses.total()} exchanges, {len(self._hosts)} hosts)"
 
     def add(self, exchange: Exchange) -> None:
-        """Take the next exchange.
+        """Add the next exchange.
 
         Raises:
-            ContractError: it started before the one before it.
+            ContractError: it started before the previous one.
         """
         if exchange.start_ms != self._now_ms:
             if exchange.start_ms < self._now_ms:
@@ -101,7 +101,7 @@ class Checker:
         self._together.append(exchange)
 
     def report(self) -> Report:
-        """What was found in all that was given so far; more may follow, but nothing of the last millisecond."""
+        """Return the findings so far. More exchanges may follow, but none of the last millisecond."""
         self._take_together()
         coverage = self._coverage
         return Report(
@@ -131,9 +131,9 @@ class Checker:
         )
 
     def _take_together(self) -> None:
-        """Take those that started together in the order that excuses most.
+        """Take those that started together in the order most favourable to the crawler.
 
-        The shortest first, robots.txt before a page as short, and a failure before what may have been its retry.
+        The shortest first, robots.txt before a page of equal length, and a failure before what may be its retry.
         """
         together, self._together = self._together, []
         if len(together) > 1:
@@ -165,7 +165,7 @@ class Checker:
         return Pace(host, rules.host_connections, delay_ms, rules.tolerance_ms)
 
     def _look_at_neighbours(self, exchange: Exchange) -> None:
-        """Other hosts of the same PLD or at the same server."""
+        """Check the exchange against other hosts of the same PLD or at the same server."""
         rules = self._rules
         if rules.pld_of is not None:
             pld = rules.pld_of(exchange.host)
@@ -179,7 +179,7 @@ class Checker:
             gap.add(exchange, rules, self._server_too_soon)
 
     def _listen(self, host: _Host, exchange: Exchange) -> None:
-        """A host that never asks to be left alone costs no memory for it."""
+        """Track Retry-After. A host that never sends it costs no memory for this."""
         if host.silence is None and exchange.wait_ms and self._rules.retry_after_max_ms:
             host.silence = Silence()
         if host.silence is not None:
@@ -196,7 +196,7 @@ class Checker:
             age_ms = None if host.robots is None else host.robots.age_ms(exchange.start_ms, rules.tolerance_ms)
             if age_ms is None:
                 if not host.is_unruled:
-                    self._robots_not_first.append(Fetch(self._url(exchange), exchange.start_ms))
+                    self._robots_not_first.append(BadFetch(self._url(exchange), exchange.start_ms))
                 host.is_unruled = True
             elif age_ms > rules.robots_max_age_ms + rules.tolerance_ms:
                 self._robots_stale.append(StaleFetch(self._url(exchange), exchange.start_ms, age_ms))

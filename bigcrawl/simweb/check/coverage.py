@@ -1,6 +1,6 @@
-"""Which URLs were fetched, how often, and which of them had better not been? Exchanges are given in order of start.
+"""Checks which URLs were fetched, how often, and which should not have been. Exchanges come in order of start.
 
-Of each URL no more is kept than its target and one of a few shared states; what is reported is kept besides.
+Per URL only its target and one of a few shared states are kept, plus the findings.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
-from bigcrawl.simweb.check.findings import Dive, Fetch, OverRetry, Refetch, StatusDifference
+from bigcrawl.simweb.check.findings import BadFetch, Dive, OverRetry, Refetch, StatusDifference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class _Fetched(NamedTuple):
-    """What is known of a URL.
+    """What is known about a URL.
 
     Attributes:
-        status: of the last answer that came whole; 0: none did.
-        is_failed: whether the last answer lets it be asked for again.
-        is_faulty: whether an answer could not be received, so that no status can be wanted of it.
-        retries: how often it was asked for after failures.
+        status: of the last answer received whole; 0 if there was none.
+        is_failed: whether the last answer permits a retry.
+        is_faulty: whether an answer could not be received, so that no status can be required.
+        retries: how many requests followed failures.
     """
 
     status: int = 0
@@ -40,7 +40,7 @@ _UNTRIED: Final = _Fetched()
 
 
 class Coverage:
-    """Every URL of a crawl but the robots.txt files."""
+    """Every URL of a crawl except the robots.txt files."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -50,16 +50,16 @@ class Coverage:
         self._refetched: dict[tuple[str, str], Refetch] = {}
         self._over_retried: dict[tuple[str, str], OverRetry] = {}
         self._endless: Counter[str] = Counter()
-        self._first_too_many: dict[str, Fetch] = {}
-        self.unexpected: list[Fetch] = []
-        self.disallowed: list[Fetch] = []
-        self.nofollowed: list[Fetch] = []
+        self._first_too_many: dict[str, BadFetch] = {}
+        self.unexpected: list[BadFetch] = []
+        self.disallowed: list[BadFetch] = []
+        self.nofollowed: list[BadFetch] = []
 
     def __repr__(self) -> str:
         return f"Coverage({len(self._urls)} hosts, {sum(map(len, self._urls.values()))} URLs)"
 
     def add(self, exchange: Exchange) -> None:
-        """Take the next exchange, which is none of robots.txt."""
+        """Add the next exchange, which must not be for robots.txt."""
         urls = self._urls[exchange.host]
         before = urls.get(exchange.target)
         if before is None:
@@ -79,17 +79,17 @@ class Coverage:
 
     @property
     def refetched(self) -> tuple[Refetch, ...]:
-        """URLs that were asked for again although the last answer was good, the first repetition first."""
+        """URLs requested again although the last answer was good, in order of the first repetition."""
         return tuple(self._refetched.values())
 
     @property
     def over_retried(self) -> tuple[OverRetry, ...]:
-        """URLs that were asked for again after too many failures, the first excess first."""
+        """URLs requested again after too many failures, in order of the first excess."""
         return tuple(self._over_retried.values())
 
     @property
     def too_deep(self) -> tuple[Dive, ...]:
-        """Hosts or PLDs of whose infinite spaces too much was fetched, the first excess first."""
+        """Hosts or PLDs whose infinite spaces were fetched too deep, in order of the first excess."""
         bound = self._rules.endless_max or 0
         return tuple(
             Dive(name, self._endless[name], bound, first.url, first.at_ms)
@@ -97,13 +97,13 @@ class Coverage:
         )
 
     def required(self) -> int | None:
-        """How many URLs had to be fetched; None: any set of pages is right."""
+        """Return how many URLs had to be fetched; None if any set of pages is right."""
         if self._rules.expected is None:
             return None
         return sum(isinstance(wanted, int) or wanted.required for wanted in self._rules.expected.values())
 
     def missing(self) -> tuple[str, ...]:
-        """The URLs without any answer, of those that had to be fetched, sorted."""
+        """Return the URLs that had to be fetched and got no answer, sorted."""
         return tuple(
             sorted(
                 url
@@ -113,7 +113,7 @@ class Coverage:
         )
 
     def wrong_status(self) -> tuple[StatusDifference, ...]:
-        """The URLs whose last answer that came whole has a status that is not right, in the order expected."""
+        """Return the URLs whose last whole answer has a wrong status, in the order expected."""
         return tuple(
             StatusDifference(url, statuses, fetched.status)
             for url, wanted, fetched in self._compared()
@@ -121,7 +121,7 @@ class Coverage:
         )
 
     def _judge(self, exchange: Exchange) -> None:
-        """A URL is asked for the first time: may it be? Each fault has one name: what is forbidden is only that."""
+        """Judge the first request for a URL. Each fault has one name: a forbidden URL is only forbidden."""
         rules = self._rules
         host, target = exchange.host, exchange.target
         if rules.allows is not None and not rules.allows(host, target):
@@ -137,7 +137,7 @@ class Coverage:
         elif rules.expected is not None:
             self.unexpected.append(fetch)
 
-    def _dive(self, fetch: Fetch, host: str) -> None:
+    def _dive(self, fetch: BadFetch, host: str) -> None:
         name = host if self._rules.pld_of is None else self._rules.pld_of(host)
         self._endless[name] += 1
         bound = self._rules.endless_max
@@ -153,11 +153,11 @@ class Coverage:
             url = self._fetch(exchange).url
             self._over_retried[key] = OverRetry(url, before.retries + 1, self._rules.retries, exchange.start_ms)
 
-    def _fetch(self, exchange: Exchange) -> Fetch:
-        return Fetch(origin_of(exchange.host, self._rules.port) + exchange.target, exchange.start_ms)
+    def _fetch(self, exchange: Exchange) -> BadFetch:
+        return BadFetch(origin_of(exchange.host, self._rules.port) + exchange.target, exchange.start_ms)
 
     def _compared(self) -> Iterator[tuple[str, int | Expected, _Fetched]]:
-        """Every expected URL, what is expected of it, and what is known."""
+        """Yield every expected URL, what is expected of it, and what is known."""
         port = self._rules.port
         for url, wanted in (self._rules.expected or {}).items():
             authority, slash, rest = url.removeprefix("http://").partition("/")
@@ -171,7 +171,7 @@ def _statuses(wanted: int | Expected) -> frozenset[int]:
 
 
 def _is_covered(fetched: _Fetched, wanted: int | Expected) -> bool:
-    """Whether there was an answer, or could not be: what befalls it on its way is not the client's fault."""
+    """Whether there was an answer, or could not be one, because the client is not to blame for faults on its way."""
     if fetched.status or fetched.is_faulty:
         return True
     return fetched is not _UNTRIED and ABORTED_STATUS in _statuses(wanted)

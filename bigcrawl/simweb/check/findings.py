@@ -1,7 +1,7 @@
-"""What the checker found: a line for each fault, and the report that lists them.
+"""The checker's findings: one line for each fault, and the report that lists them.
 
-To add a kind of finding: a field of `Report`, its heading in `HEADINGS`; `ok` and the printed report follow.
-Times are printed as the log has them, in ms since the epoch, to be looked for there.
+To add a kind of finding, add a field to `Report` and its heading to `HEADINGS`; `ok` and the printed report follow.
+Times are printed as in the log, in ms since the epoch, so that they can be found there.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Two exchanges too close in time; a negative `gap_ms` says by how much they overlap.
+    """Two exchanges too close in time. A negative `gap_ms` says by how much they overlap.
 
     Attributes:
-        name: the host, PLD or server that the gap is kept for.
+        name: the host, PLD or server whose gap was not kept.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class BadFetch:
     """A request that should not have been made."""
 
     url: str
@@ -67,7 +67,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class StaleFetch:
-    """A page fetched `age_ms` after its host's robots.txt had been received."""
+    """A page fetched `age_ms` after its host's robots.txt was received."""
 
     url: str
     at_ms: int
@@ -79,7 +79,7 @@ class StaleFetch:
 
 @dataclass(frozen=True, slots=True)
 class Refetch:
-    """A URL that was asked for `times` times, retries after failures apart; the last of them at `at_ms`."""
+    """A URL requested `times` times, not counting retries after failures; the last time at `at_ms`."""
 
     url: str
     times: int
@@ -91,7 +91,7 @@ class Refetch:
 
 @dataclass(frozen=True, slots=True)
 class OverRetry:
-    """A URL that was asked for again after failures more often than allowed, the last time at `at_ms`."""
+    """A URL retried after failures more often than allowed; the last time at `at_ms`."""
 
     url: str
     retries: int
@@ -104,7 +104,7 @@ class OverRetry:
 
 @dataclass(frozen=True, slots=True)
 class StatusDifference:
-    """A URL that answered otherwise than expected."""
+    """A URL with an unexpected status."""
 
     url: str
     expected: frozenset[int]
@@ -116,7 +116,7 @@ class StatusDifference:
 
 @dataclass(frozen=True, slots=True)
 class Dive:
-    """A host or PLD of whose infinite spaces `urls` URLs were fetched; `url` was the first too many."""
+    """A host or PLD whose infinite spaces had `urls` URLs fetched; `url` was the first beyond the limit."""
 
     name: str
     urls: int
@@ -130,12 +130,12 @@ class Dive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What the checker found; every tuple named in `HEADINGS` is empty after a crawl without fault.
+    """The findings of the checker. After a faultless crawl, every tuple named in `HEADINGS` is empty.
 
     Attributes:
         statuses: how many exchanges ended with each status, ascending.
-        faults: how many answers could not be received whole, by the log's word for it.
-        expected: how many URLs a crawl must have fetched; None: any set of pages was right.
+        faults: how many answers could not be received whole, by the fault in the log.
+        expected: how many URLs a crawl must have fetched; None if any set of pages was right.
     """
 
     requests: int
@@ -145,7 +145,7 @@ class Report:
     faults: tuple[tuple[str, int], ...]
     expected: int | None
     missing: tuple[str, ...]
-    unexpected: tuple[Fetch, ...]
+    unexpected: tuple[BadFetch, ...]
     wrong_status: tuple[StatusDifference, ...]
     refetched: tuple[Refetch, ...]
     over_retried: tuple[OverRetry, ...]
@@ -155,27 +155,27 @@ class Report:
     pld_too_soon: tuple[Gap, ...]
     server_too_soon: tuple[Gap, ...]
     retry_after_ignored: tuple[Gap, ...]
-    disallowed: tuple[Fetch, ...]
-    robots_not_first: tuple[Fetch, ...]
+    disallowed: tuple[BadFetch, ...]
+    robots_not_first: tuple[BadFetch, ...]
     robots_stale: tuple[StaleFetch, ...]
     robots_refetched: tuple[Gap, ...]
     too_deep: tuple[Dive, ...]
-    nofollowed: tuple[Fetch, ...]
+    nofollowed: tuple[BadFetch, ...]
 
     @property
     def coverage(self) -> float:
-        """The share of the expected URLs that were fetched; 1.0 when none were expected."""
+        """The share of the expected URLs that were fetched; 1.0 if none were expected."""
         return 1 - len(self.missing) / self.expected if self.expected else 1.0
 
     @property
     def overlap(self) -> int:
-        """Requests too many: for each URL those after the first, retries that the rules allow apart."""
+        """The number of excess requests: those after the first for each URL, minus permitted retries."""
         again = sum(refetch.times - 1 for refetch in self.refetched)
         return again + sum(retried.retries - retried.allowed for retried in self.over_retried)
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of faults that were found, as `HEADINGS` names them."""
+        """The kinds of faults found, as named in `HEADINGS`."""
         return frozenset(name for name in HEADINGS if getattr(self, name))
 
     @property

@@ -1,4 +1,4 @@
-"""Exchanges in order of start, whatever order they come in: servers log them in the order of their ends."""
+"""Sorts exchanges by start, whatever order they come in; servers log them in order of their ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHUNK: Final = 4096
 
 
 class _Words:
-    """A column of words, each distinct one kept once."""
+    """A column of strings, each distinct one stored once."""
 
     def __init__(self) -> None:
         self._numbers = array("i")
@@ -32,13 +32,13 @@ class _Words:
         return [self._words[number] for number in np.asarray(self._numbers)[rows].tolist()]
 
     def end(self) -> None:
-        """No more words come."""
+        """Finish the column; no more strings may be appended."""
         self._words = list(self._number_of)
         self._number_of.clear()
 
 
 def by_start(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
-    """The same exchanges, the earliest start first; what starts together stays in the order given.
+    """Yield the same exchanges, earliest start first. Those that start together keep the given order.
 
     Cost: 48 bytes an exchange, 8 more to sort, and each distinct host, target, server and fault once.
     """

@@ -1,6 +1,6 @@
-"""Are the requests to one host, PLD or server far enough apart? Exchanges are given in order of start.
+"""Checks whether requests to a host, PLD or server are far enough apart. Exchanges come in order of start.
 
-Each object remembers no more than the exchanges that may still be open, and forgets those that have ended.
+Each object only remembers exchanges that may still be open.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Pace:
-    """At most so many exchanges at once, and a delay: from end to start, or between starts if several may be open."""
+    """A maximum of open exchanges, and a delay: from end to start, or between starts if several may be open."""
 
     __slots__ = ("_busy", "_connections", "_delay_ms", "_latest", "_name", "_number", "_tolerance_ms")
 
@@ -25,15 +25,15 @@ class Pace:
         self._connections = connections
         self._delay_ms = delay_ms
         self._tolerance_ms = tolerance_ms
-        # The exchanges that end last, as many as may be open at once; the number settles ties.
+        # The exchanges that end last, as many as may be open at once. The number breaks ties.
         self._busy: list[tuple[int, int, Exchange]] = []
         self._number = 0
         self._latest: Exchange | None = None
 
     def add(self, exchange: Exchange, concurrent: list[Gap], too_soon: list[Gap]) -> None:
-        """Take the next exchange and append what is wrong with it; it is never both.
+        """Add the next exchange, and append what is wrong with it; at most one finding.
 
-        Of all ends so far the heap has the latest, one a connection: when even the first of them has not come,
+        The heap holds the latest ends so far, one for each connection. If even the first of them has not come yet,
         every connection is in use.
         """
         start_ms, earlier = exchange.start_ms, self._latest
@@ -61,7 +61,7 @@ class Pace:
 
 
 class StartGap:
-    """A least time between the starts of neighbours at one server."""
+    """A minimum time between the starts of requests to one server."""
 
     __slots__ = ("_latest", "_name")
 
@@ -70,7 +70,7 @@ class StartGap:
         self._latest: Exchange | None = None
 
     def add(self, exchange: Exchange, rules: Rules, too_soon: list[Gap]) -> None:
-        """Take the next exchange and append what is wrong with it."""
+        """Add the next exchange, and append a finding if it came too soon."""
         earlier, self._latest = self._latest, exchange
         if earlier is None:
             return
@@ -80,19 +80,19 @@ class StartGap:
 
 
 class Silence:
-    """The times for which a host has asked, by Retry-After, to be left alone."""
+    """The times during which a host has asked for no requests, by Retry-After."""
 
     __slots__ = ("_asked", "_asked_until_ms", "_coming", "_number")
 
     def __init__(self) -> None:
         self._asked: Exchange | None = None
         self._asked_until_ms = 0
-        # Answers that ask for silence and have not ended: requests that came before the end knew nothing of it.
+        # Answers with Retry-After that have not ended. Requests before their end could not know about it.
         self._coming: list[tuple[int, int, Exchange]] = []
         self._number = 0
 
     def add(self, exchange: Exchange, rules: Rules, ignored: list[Gap]) -> None:
-        """Take the next exchange and append it if it breaks a silence."""
+        """Add the next exchange, and append it if it came during such a time."""
         start_ms = exchange.start_ms
         while self._coming and self._coming[0][0] <= start_ms:
             self._begin(heapq.heappop(self._coming)[2], rules)
@@ -100,7 +100,7 @@ class Silence:
             gap_ms, wanted_ms = start_ms - self._asked.end_ms, self._asked_until_ms - self._asked.end_ms
             ignored.append(Gap(exchange.host, self._asked, exchange, gap_ms, wanted_ms))
         if exchange.wait_ms:
-            # With several connections the next request may have been under way when the answer came.
+            # With several connections, the next request may already have been on its way when the answer came.
             slack_ms = 0 if rules.host_connections == 1 else rules.tolerance_ms + 1
             self._number += 1
             heapq.heappush(self._coming, (exchange.end_ms + slack_ms, self._number, exchange))

@@ -1,9 +1,9 @@
-"""Was a host's robots.txt there, and fresh, when its pages were asked for? Exchanges are given in order of start.
+"""Checks whether a host's robots.txt had been received, and was fresh, when its pages were requested.
 
-A robots.txt is received by an answer that came whole and is no 5xx: RFC 9309 takes a 4xx for "no rules", and
-where a 3xx leads need not be in this log. It counts from its end. One that the client broke off counts too, for
-crawlers read no more than they must of a long one, but it may be asked for again at once: they are killed, too.
-One that failed is none; but it lets its elder be used for longer, as RFC 9309 §2.4 does.
+Exchanges come in order of start. A robots.txt counts as received if its answer came whole and is not a 5xx: RFC 9309
+takes a 4xx as "no rules", and the target of a 3xx need not be in this log. It counts from its end. One that the client
+broke off counts too, because crawlers need not read all of a long one; it may be requested again at once, because
+crawlers get killed, too. A failed one does not count, but extends the life of the previous one (RFC 9309 §2.4).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class RobotsWatch:
-    """The robots.txt of one host, by what the log says of it."""
+    """The robots.txt of a host, as far as the log shows it."""
 
     __slots__ = ("_coming", "_is_received", "_kept", "_renewed_ms")
 
     def __init__(self) -> None:
         self._is_received = False
-        # The last time that it was received or failed to be.
+        # When it was last received or failed.
         self._renewed_ms = 0
         self._kept: Exchange | None = None
         self._coming: list[Exchange] = []
 
     def add(self, exchange: Exchange, rules: Rules, refetched: list[Gap]) -> None:
-        """Take the next exchange of robots.txt; append it if the last one was still good."""
+        """Add the next exchange for robots.txt; append a finding if the last one was still good."""
         if self._kept is not None:
             gap_ms = exchange.start_ms - self._kept.end_ms
             if gap_ms < rules.robots_period_ms - rules.tolerance_ms:
@@ -41,7 +41,7 @@ class RobotsWatch:
         self._coming.append(exchange)
 
     def age_ms(self, start_ms: int, tolerance_ms: int) -> int | None:
-        """How old the robots.txt is by which a page is asked for at `start_ms`; None: none was received."""
+        """Return the age of the robots.txt that applies to a page requested at `start_ms`; None if there was none."""
         if self._coming:
             self._arrive(start_ms, tolerance_ms)
         return start_ms - self._renewed_ms if self._is_received else None

@@ -1,4 +1,4 @@
-"""What a crawl is held to."""
+"""The rules that a crawl is checked against."""
 
 from __future__ import annotations
 
@@ -12,39 +12,38 @@ if TYPE_CHECKING:
 
     from bigcrawl.simweb.model.expected import Expected
 
-# RFC 9309 §2.4: a cached robots.txt should not be used for longer.
+# RFC 9309 §2.4: a cached robots.txt should not be used longer than this.
 _ROBOTS_MAX_AGE_MS: Final = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a crawl is held to; by default, to one request per host at a time and nothing else.
+    """The rules that a crawl is checked against; by default, only one request per host at a time.
 
     Attributes:
-        expected: by canonical URL, of all that should be fetched, its status, or an `Expected` that lists
-            several which are right (499: the client may give up) and says whether it may be left out; None:
-            any set of pages is right.
+        expected: canonical URL -> status, for everything that should be fetched. Instead of a status there may be an
+            `Expected`, which lists several right ones (499: the client may give up) and says whether the URL may be
+            left out. None: any set of pages is right.
         port: the port of the URLs in `expected` and in the report.
         host_connections: how many requests a host may have to answer at once, at least 1.
-        host_delay_ms: least time between the end of one exchange of a host and the start of its next; with
-            more than one connection, between their starts.
-        host_delays_ms: larger delays of single hosts, such as their Crawl-delay.
-        pld_of: the pay-level domain of a host; None: PLDs have no rules of their own.
-        pld_connections: as `host_connections`, for all hosts of a PLD together.
-        pld_delay_ms: as `host_delay_ms`, for all hosts of a PLD together.
-        server_delay_ms: least time between two starts at one server.
+        host_delay_ms: minimum time between the end of an exchange of a host and the start of the next; with more than
+            one connection, between their starts.
+        host_delays_ms: larger delays of single hosts, such as their crawl delay.
+        pld_of: returns the pay-level domain of a host; None: PLDs have no rules of their own.
+        pld_connections: like `host_connections`, for all hosts of a PLD together.
+        pld_delay_ms: like `host_delay_ms`, for all hosts of a PLD together.
+        server_delay_ms: minimum time between two starts at one server.
         tolerance_ms: by how much a gap may fall short of its delay, and robots.txt be too old.
-        retries: how often in all a URL may be asked for again after answers that failed: 429, 5xx, and those
-            that could not be received whole. robots.txt is not counted: it may have to be asked for for days.
-        retry_after_max_ms: up to how long the host of a 429 or 503 must be left alone when its Retry-After says
-            so; 0: not at all.
-        allows: whether host and target may be fetched; None: robots.txt plays no part.
-        robots_max_age_ms: how old the robots.txt may be by which a page is fetched.
-        robots_period_ms: for how long a robots.txt that was received need not be asked for again, and so must
-            not be. Give 0, no rule, where the robots.txt of one host redirects to that of another.
-        is_endless: whether host and target lie in an infinite space, where any page is right and none needed.
-        endless_max: how many URLs of infinite spaces may be fetched of a PLD, of a host where there is no
-            `pld_of`; None: any number.
+        retries: how many times in total a URL may be requested again after failed answers: 429, 5xx, and those that
+            could not be received whole. Does not apply to robots.txt, which may have to be requested for days.
+        retry_after_max_ms: up to how long Retry-After must be obeyed after a 429 or 503; 0: not at all.
+        allows: whether host and target may be fetched; None: robots.txt is ignored.
+        robots_max_age_ms: how old the robots.txt may be when a page is fetched.
+        robots_period_ms: for how long a received robots.txt must not be requested again. Use 0, no rule, if the
+            robots.txt of one host redirects to that of another.
+        is_endless: whether host and target lie in an infinite space, where any page is right and none is required.
+        endless_max: how many URLs of infinite spaces may be fetched for each PLD, or for each host without `pld_of`;
+            None: any number.
         nofollow: canonical URLs that only nofollow links lead to.
     """
 

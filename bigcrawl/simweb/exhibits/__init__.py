@@ -1,1 +1,1 @@
-"""Exhibits: odd things that a host may answer, each with what a right crawler makes of it; `table` has all of them."""
+"""Exhibits: odd things that a host may answer, each with the right reaction of a crawler; `table` lists them all."""

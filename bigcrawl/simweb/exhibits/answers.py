@@ -13,14 +13,14 @@ from bigcrawl.simweb.exhibits.exhibit import HTML, OK, Exhibit, Stand, page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Of every period, an overloaded page refuses for as long.
+# In every period, an overloaded page refuses for this long.
 _PERIOD_MS, _REFUSING_MS = 12_000, 3_000
 _PHANTOM: Final = '<a href="/phantom/type.html">not for crawlers</a>\n'
 _WAITS: Final = "waits as long as Retry-After says, then asks again"
 
 
 def _refusing(status: int, retry_after: str) -> Callable[[Stand], Answer]:
-    """A page that answers `status` for a part of the time; Retry-After in "seconds", as a "date", or "" for none."""
+    """A page that answers `status` part of the time, with Retry-After in "seconds", as a "date", or "" for none."""
 
     def answer(stand: Stand) -> Answer:
         left_ms = _REFUSING_MS - (stand.at_ms + stand.phase_ms) % _PERIOD_MS

@@ -1,4 +1,4 @@
-"""Exhibits of `Feature.BODIES` and `Feature.BROKEN`: how a body is framed, coded, and fails to arrive."""
+"""Exhibits of `Feature.BODIES` and `Feature.BROKEN`: how bodies are framed and coded, and how they fail to arrive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LARGE_CHARACTERS: Final = 1_500_000
 _SLOW_BYTES_PER_S: Final = 4_000
 _DRIPPING_BYTES_PER_S: Final = 200
 _LATE_MS: Final = 1_200
-# Where a body breaks off: behind the link, and well before the end.
+# Where a body breaks off: after the link, and well before the end.
 _BREAK_AT: Final = 1_000
 
 
@@ -51,7 +51,7 @@ def _members(data: bytes) -> bytes:
 
 
 def _sent(**fields: Any) -> Callable[[Stand], Answer]:
-    """The usual page, sent in an unusual way: the fields are `Answer`'s."""
+    """Send the usual page in an unusual way; the fields are those of `Answer`."""
     return lambda stand: Answer(200, HTML, _body(stand), **fields)
 
 
@@ -64,17 +64,17 @@ def _large(stand: Stand) -> Answer:
 
 
 def _promising(extra_bytes: int) -> Callable[[Stand], Answer]:
-    """A Content-Length that is wrong by as many bytes."""
+    """Send a Content-Length that is wrong by `extra_bytes`."""
 
     def answer(stand: Stand) -> Answer:
         body = _body(stand)
-        return Answer(200, HTML, body, told_bytes=len(body) + extra_bytes)
+        return Answer(200, HTML, body, announced_bytes=len(body) + extra_bytes)
 
     return answer
 
 
 def _exploding(name: str, encode: Callable[[bytes], bytes]) -> Callable[[Stand], Answer]:
-    """A small body that becomes a large one; the same for all, for it takes a while to make."""
+    """Send a small body that unpacks to a large one; made once, since that takes a while."""
 
     @lru_cache(1)
     def bomb() -> bytes:
@@ -126,7 +126,7 @@ BROKEN: Final = (
     _broken("cut", _sent(fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
     _broken("cut-chunk", _sent(framing=Framing.CHUNKED, fault=Fault.CUT, fault_at=_BREAK_AT), _KNOWS),
     _broken("too-little", _promising(500), _KNOWS),
-    _broken("too-much", _promising(-200), "takes what was told, and another connection", is_whole=True),
+    _broken("too-much", _promising(-200), "takes the announced bytes, and a new connection", is_whole=True),
     _broken("stalled", _sent(fault=Fault.STALLED, fault_at=_BREAK_AT), _GIVES_UP),
     _broken("mute", _sent(fault=Fault.SILENT), _GIVES_UP),
     _broken("reset", _sent(fault=Fault.RESET), "asks again, a few times"),

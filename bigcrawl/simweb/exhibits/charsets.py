@@ -1,8 +1,8 @@
 """Exhibits of `Feature.CHARSETS`: pages in other charsets, declared in every place, or wrongly.
 
-Where the charset can be known, the proof's name begins with letters of it, written as they are: a crawler that
-reads them in another charset asks for something that is not there. Where two declarations differ, the byte order
-mark goes before the header and that before the meta element (HTML standard, "encoding sniffing algorithm").
+If the charset can be determined, the proof's name begins with letters of that charset, written unescaped. A crawler
+that decodes them differently requests something that does not exist. If two declarations differ, the byte order mark
+wins over the header, and the header over the meta element (HTML standard, "encoding sniffing algorithm").
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _BARE: Final = "text/html"
 _META: Final = '<meta charset="{}">'
 _EQUIVALENT: Final = '<meta http-equiv="Content-Type" content="text/html; charset={}">'
-# One character for charsets in which the filler's few accented letters have no place.
+# For the filler's few accented letters that a charset lacks: a character reference for each.
 _UNKNOWN: Final = "xmlcharrefreplace"
 
 
-def _written(codec: str, told: str, *, head: str = "", mark: bytes = b"") -> Callable[[Stand], Answer]:
-    """A page in `codec`, with `told` as its Content-Type, `head` for meta elements and a byte order mark."""
+def _written(codec: str, content_type: str, *, head: str = "", mark: bytes = b"") -> Callable[[Stand], Answer]:
+    """A page encoded with `codec`, with Content-Type `content_type`, meta elements in `head`, and a byte order mark."""
 
     def answer(stand: Stand) -> Answer:
         # Parsers look for a meta element in the first 1,024 bytes.
         text = stand.html(f'<a href="{stand.raw_onward}">onward</a>\n', head)
-        return Answer(200, (("Content-Type", told),), mark + text.encode(codec, _UNKNOWN))
+        return Answer(200, (("Content-Type", content_type),), mark + text.encode(codec, _UNKNOWN))
 
     return answer
 
@@ -74,7 +74,7 @@ CHARSETS: Final = (
     _by_header("baltic", "cp1257", "windows-1257", "ąžuolas"),
     _row("mark-over-header", _written("utf-8", f"{_BARE}; charset=iso-8859-1", mark=b"\xef\xbb\xbf"), "é"),
     _row("header-over-meta", _written("utf-8", f"{_BARE}; charset=utf-8", head=_META.format("latin1")), "ü"),
-    # A meta element that can be read cannot be in UTF-16: UTF-8 is taken instead.
+    # A meta element that can be read cannot be in UTF-16, so UTF-8 is assumed.
     _by_meta("meta-utf-16", "utf-8", "utf-16", "ß"),
     _row("wrong-utf-8", _written("cp1252", f"{_BARE}; charset=utf-8"), lesson=_FINDS),
     _row("wrong-latin", _written("utf-8", f"{_BARE}; charset=iso-8859-1"), lesson=_FINDS),

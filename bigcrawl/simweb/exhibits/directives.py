@@ -1,4 +1,4 @@
-"""Exhibits of `Feature.DIRECTIVES`: what pages and headers ask of crawlers, on top of robots.txt."""
+"""Exhibits of `Feature.DIRECTIVES`: what pages and headers ask of crawlers, in addition to robots.txt."""
 
 from __future__ import annotations
 

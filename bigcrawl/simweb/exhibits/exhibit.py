@@ -1,4 +1,4 @@
-"""What an exhibit is: one odd thing that a host may answer, and what a right crawler makes of it."""
+"""Defines an exhibit: one odd thing that a host may answer, and the right reaction of a crawler."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
 OK: Final = frozenset({200})
-# A client may leave, and is logged with this status, before an answer that it cannot have or does not want is over.
+# A client may leave before an answer is complete that it cannot receive or does not want; then this status is logged.
 ABORTED: Final = 499
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where an exhibit is shown: what its answer may depend on.
+    """The place where an exhibit is shown, on which its answer may depend.
 
     Attributes:
-        authority: host and port, as URLs have it.
-        own: the canonical path of the exhibit, `onward` that of what it leads to: its proof.
+        authority: host and port, as in URLs.
+        own: the canonical path of the exhibit; `onward` is that of its proof, to which it leads.
         word: the letters at the start of the proof's name, not percent-encoded.
         agent: the crawler's product token.
-        phase_ms: a time that differs from exhibit to exhibit.
-        filler: HTML paragraphs of about as many characters.
+        phase_ms: a time that differs between exhibits.
+        filler: returns HTML paragraphs of about the given number of characters.
     """
 
     authority: str
@@ -43,7 +43,7 @@ class Stand:
 
     @property
     def raw_onward(self) -> str:
-        """`onward` with its letters as they are."""
+        """`onward` with its letters unescaped."""
         return self.onward.replace(quote(self.word), self.word) if self.word else self.onward
 
     @property
@@ -52,26 +52,26 @@ class Stand:
         return f'<a href="{self.onward}">onward</a>\n'
 
     def html(self, body: str, head: str = '<meta charset="utf-8">') -> str:
-        """A page around `body`, with some text behind it."""
+        """Return a page around `body`, followed by some text."""
         title = f"<title>{self.own}</title>"
         return f"<!DOCTYPE html>\n<html><head>{head}{title}</head><body>\n{body}\n{self.filler(2_000)}</body></html>\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhibit:
-    """One row of the table in exhibits.py.
+    """One row of the table in exhibits/table.py.
 
     Attributes:
         slug: names the exhibit in paths: letters, digits and "-", not ending in a digit.
         answer: what the host answers; a pure function.
         lesson: what a right crawler does.
         statuses: what it may see.
-        leads: whether anything leads on from it, to the next of its `chain` or to its proof.
+        leads: whether it leads anywhere: to the next of its `chain`, or to its proof.
         is_certain: whether every right crawler finds what it leads to.
         is_whole: whether the answer can be received whole.
-        is_retriable: whether it may be asked for again.
-        nofollow: whether what leads on is not to be followed.
-        word: what the name of its proof begins with, to be written in the page's charset.
+        is_retriable: whether it may be requested again.
+        nofollow: whether its link must not be followed.
+        word: what the name of its proof begins with, written in the page's charset.
         chain: how many of them lead to each other before the last leads to its proof.
     """
 
@@ -90,5 +90,5 @@ class Exhibit:
 
 
 def page(body: Callable[[Stand], str]) -> Callable[[Stand], Answer]:
-    """An answer of HTML in UTF-8 around what `body` writes."""
+    """Answer with HTML in UTF-8 around the result of `body`."""
     return lambda stand: Answer(200, HTML, stand.html(body(stand)).encode())

@@ -1,7 +1,7 @@
 """Exhibits of `Feature.MARKUP`: broken HTML, base elements, and references that are odd but lead somewhere.
 
-Parsers of both schools, and every parser of URLs that follows the WHATWG standard, find the same in them.
-What is called a phantom is no link, or is not the one that counts.
+HTML parsers of both schools, and every URL parser that follows the WHATWG standard, agree on them. A phantom is not a
+link, or not the one that counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _entities(stand: Stand) -> str:
 
 
 def _based(element: str, href: Callable[[Stand], str], body: bool = False) -> Callable[[Stand], Answer]:
-    """A page with base elements in its head, or at the end of its body; {authority} is the host's own."""
+    """A page with base elements in its head, or at the end of its body; {authority} stands for the host's own."""
 
     def answer(stand: Stand) -> Answer:
         base = element.replace("{authority}", stand.authority)

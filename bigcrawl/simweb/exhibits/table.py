@@ -1,8 +1,7 @@
 """The table of exhibits, the paths of exhibits and their proofs, and which host has which.
 
-Every host has every eighth row, so that eight hosts have all. An exhibit's path is /fair/<slug>-<n>.html. What it
-teaches is proved by a crawler that asks for /proof/<slug>-<n>.html, or /proof/<word>.<slug>-<n>.html, which nothing
-else leads to.
+Every host has every eighth row, so eight hosts have all. An exhibit's path is /fair/<slug>-<n>.html. A crawler proves
+that it has passed by requesting /proof/<slug>-<n>.html, or /proof/<word>.<slug>-<n>.html, to which nothing else leads.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ _PATH: Final = re.compile(r"/(fair|proof)/(?:[^/]*\.)?([a-z0-9-]+)-([0-9]{1,6})\
 
 
 def row_of(resource: Resource) -> Exhibit:
-    """The row of an exhibit, or of the exhibit that a proof belongs to."""
+    """Return the row of an exhibit, or of the exhibit that a proof belongs to."""
     return EXHIBITS[resource.number % ROWS_MAX]
 
 
 def path_of(kind: Kind, number: int) -> str:
-    """The path and query under which a resource is asked for."""
+    """Return the path and query of a resource."""
     return PATHS[kind](number)
 
 
@@ -70,7 +69,7 @@ PATHS: Final[Mapping[Kind, Callable[[int], str]]] = {
 
 
 def named_by(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind, int] | None:
-    """The kind and number of the host's exhibit or proof with exactly this path; None: it has none."""
+    """Return the kind and number of the host's exhibit or proof with exactly this path, or None."""
     match = _PATH.match(target)
     row = _ROWS.get(match[2]) if match else None
     if match is None or row is None:
@@ -86,7 +85,7 @@ def named_by(target: str, host: int, features: frozenset[Feature]) -> tuple[Kind
 
 
 def proof_of(exhibit: Resource) -> Resource | None:
-    """What an exhibit leads to: the next of its chain, its proof, or nothing."""
+    """Return what an exhibit leads to: the next of its chain, its proof, or None."""
     row = row_of(exhibit)
     if not row.leads:
         return None
@@ -97,7 +96,7 @@ def proof_of(exhibit: Resource) -> Resource | None:
 
 
 def exhibits_of(host: int, features: frozenset[Feature]) -> list[Resource]:
-    """The first exhibit of every row that the host has; the host's front page links to them."""
+    """Return the first exhibit of every row that the host has. The host's front page links to them."""
     return [Resource(host, Kind.EXHIBIT, row) for row in _rows(host % _STRIDE, features)]
 
 

@@ -1,4 +1,4 @@
-"""What each kind of resource answers."""
+"""The answers of each kind of resource."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.addresses import origin_of
 from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import Writer, render_notice
-from bigcrawl.simweb.basics.mixing import mix, words
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PAGES_PER_TOPIC, Kind, Resource
 from bigcrawl.simweb.exhibits.exhibit import HTML, Stand
 from bigcrawl.simweb.exhibits.table import PATHS, path_of, proof_of, row_of
+from bigcrawl.simweb.model.changing_pages import changed_ms_of, is_unchanged, validators
 from bigcrawl.simweb.model.graph import is_frameset
-from bigcrawl.simweb.model.news import changed_ms_of, is_unchanged, validators
 from bigcrawl.simweb.model.sitemaps import LISTS, index_of_sitemaps, mapped_in, sitemap
 from bigcrawl.simweb.model.spelling import Base, relative_path, spell
 
@@ -37,7 +37,7 @@ _GZIP: Final = (("Content-Type", "application/gzip"),)
 
 
 class Answers:
-    """Writes the answers of a web's resources; `hosts` is how many ordinary hosts it has."""
+    """Writes the answers of a web's resources; `hosts` is its number of ordinary hosts."""
 
     def __init__(self, seed: int, agent: str, slow_ms: int, hosts: int, graph: Graph, names: Names) -> None:
         self._seed = seed
@@ -50,7 +50,7 @@ class Answers:
         self._authority = lru_cache(_CACHED_MAX)(lambda host, port: f"{names.name_of(host)}:{port}")
 
     def answer(self, resource: Resource, port: int, at_ms: int, conditions: Mapping[str, str]) -> Answer:
-        """What the host answers to a GET of the resource."""
+        """Return the host's answer to a GET of the resource."""
         kind = resource.kind
         if kind is Kind.PAGE or kind is Kind.PRIVATE or kind is Kind.HIDDEN:
             return Answer(200, HTML, self._page(resource, port), delay_ms=self._delay_ms(resource))
@@ -82,7 +82,7 @@ class Answers:
                 return Answer(status, HTML + retry_after, render_notice(status))
 
     def url(self, resource: Resource, port: int) -> str:
-        """The canonical URL."""
+        """Return the canonical URL of a resource."""
         return origin_of(self._names.name_of(resource.host), port) + path_of(resource.kind, resource.number)
 
     def _delay_ms(self, resource: Resource) -> int:
@@ -105,7 +105,7 @@ class Answers:
         return render(draw, title, written_base, hrefs, self._graph.size_of(len(links), draw >> 32))
 
     def _base(self, draw: int, source: Resource, authority: str, port: int) -> tuple[Base, str | None]:
-        """The base URL of a page, and how its base element writes it; None: it has none."""
+        """Return the base URL of a page, and how its base element spells it; None if it has none."""
         here = Base(authority, path_of(source.kind, source.number))
         if draw % 100 >= _BASE_SHARE_PERCENT:
             return here, None
@@ -118,7 +118,7 @@ class Answers:
         return base, spell(draw, base.authority, base.path, here)
 
     def _small_page(self, source: Resource, port: int) -> bytes:
-        """A page with plain links, for what is not about how they are written."""
+        """Return a page with plainly written links, for resources that do not test how links are written."""
         base = Base(self._authority(source.host, port), path_of(source.kind, source.number))
         hrefs = [self._plain_href(target, base, port) for target in self._graph.links(source)]
         draw = mix(self._seed ^ mix(source.host ^ self._graph.key(source)))
@@ -130,7 +130,7 @@ class Answers:
         return path if authority == base.authority else f"http://{authority}{path}"
 
     def _copy(self, source: Resource) -> bytes:
-        """The same bytes on every host; a near copy has one sentence of its own."""
+        """Return the same bytes on every host; a near copy has one sentence of its own."""
         hrefs = [path_of(target.kind, target.number) for target in self._graph.links(source)]
         own = f", as told by {self._names.name_of(source.host)}" if source.kind is Kind.NEAR_COPY else ""
         title = f"Story {source.number}{own}"
@@ -156,7 +156,7 @@ class Answers:
         )
 
     def _location(self, source: Resource, port: int) -> str:
-        """Where a redirect points, absolute, relative, or with a fragment, as servers write it."""
+        """Return where a redirect points: absolute, relative, or with a fragment, as servers write it."""
         target = self._graph.redirect(source)
         if target.host != source.host or source.number % 2 == 0:
             return self.url(target, port)
@@ -179,7 +179,7 @@ class Answers:
 
 
 def status_of(resource: Resource) -> int:
-    """The status of a plain resource."""
+    """Return the status of a plain resource."""
     match resource.kind:
         case Kind.MISSING:
             return 404

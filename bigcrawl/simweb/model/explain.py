@@ -1,6 +1,6 @@
-"""What a URL of a simulated web is, what it answers, and what a right crawler makes of it; and all there is to meet.
+"""Explains a URL of a simulated web: what it is, its answer, and the right reaction; and lists everything odd.
 
-For people: nothing reads these lines again.
+The text is for people and is not parsed again.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from bigcrawl.simweb.basics.features import Feature
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, Kind
 from bigcrawl.simweb.exhibits.table import EXHIBITS, row_of
 from bigcrawl.simweb.model.names import FARM_HOST
+from bigcrawl.simweb.model.outages import OUTAGES
 from bigcrawl.simweb.model.robots import ROBOTS
 from bigcrawl.simweb.model.robots_kinds import KINDS
-from bigcrawl.simweb.model.weather import WEATHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def explain(web: Web, url: str, port: int, at_ms: int) -> Iterator[str]:
-    """Lines about the URL, with or without its port; what changes with time is told for `at_ms`."""
+    """Yield lines about the URL, with or without its port, as of `at_ms`."""
     authority, _, path = url.removeprefix("http://").partition("/")
     host, target = authority.partition(":")[0].lower(), "/" + path.partition("#")[0]
     yield f"host       {host} {_host_words(web, host)}"
@@ -48,10 +48,10 @@ def _host_words(web: Web, host: str) -> str:
         at += f", at {web.address_of(host)}"
     if found.host >= FARM_HOST:
         return f"is on a spam farm: {at}"
-    weather = web.outlooks.weather(found.host)
-    robots = web.outlooks.robots(found.host)
+    outage = web.expectations.outage(found.host)
+    robots = web.expectations.robots(found.host)
     words = f"{at}, robots.txt: {robots.name}"
-    return f"{words}, weather: {weather.name}; a right crawler {weather.lesson}" if weather else words
+    return f"{words}, outage: {outage.name}; a right crawler {outage.lesson}" if outage else words
 
 
 def _resource_words(resource: Resource | None, target: str) -> str:
@@ -64,7 +64,7 @@ def _resource_words(resource: Resource | None, target: str) -> str:
 
 
 def _answer_words(answer: Answer) -> str:
-    length = len(answer.body) if answer.told_bytes is None else answer.told_bytes
+    length = len(answer.body) if answer.announced_bytes is None else answer.announced_bytes
     words = [f"{answer.status}, {length} bytes, framing {answer.framing.value}"]
     words += [f"{name}: {value[:80]}" for name, value in answer.headers]
     if answer.delay_ms:
@@ -85,7 +85,7 @@ def _expected_words(expected: Expected) -> str:
 
 
 def catalogue() -> Iterator[str]:
-    """A line for each row that hosts are given in turn: exhibits, kinds of robots.txt, weathers."""
+    """Yield a line for each row that hosts are given in turn: exhibits, kinds of robots.txt, outages."""
     for row in EXHIBITS:
         statuses = " ".join(map(str, sorted(row.statuses)))
         yield f"{row.feature:<12} /fair/{row.slug}-0.html  {statuses}: {row.lesson}"
@@ -93,5 +93,5 @@ def catalogue() -> Iterator[str]:
         yield f"{'plain':<12} robots.txt: {robots.name}"
     for robots in KINDS:
         yield f"{Feature.ROBOTS:<12} robots.txt: {robots.name}"
-    for weather in WEATHERS:
-        yield f"{Feature.OUTAGES:<12} {weather.name}, {weather.status}: {weather.lesson}"
+    for outage in OUTAGES:
+        yield f"{Feature.OUTAGES:<12} {outage.name}, {outage.status}: {outage.lesson}"

@@ -1,7 +1,7 @@
-"""Who links to whom, and where redirects lead: the truth that pages are written from.
+"""The links and redirects of the web: the truth that pages are written from.
 
-The same functions answer the server, which spells the links out in HTML, and `Web.reachable`, which follows
-them without any HTML: that makes the second an independent answer to what a crawler should find.
+The server uses these functions and writes the links as HTML. `Web.reachable` uses them too and follows the links
+without any HTML, which makes it an independent answer to what a crawler should find.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.features import Feature
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import EVEN_BYTES, SKEWED_BYTES
-from bigcrawl.simweb.basics.mixing import mix, words
 from bigcrawl.simweb.basics.resources import ENDLESS_KINDS, PLAIN_KINDS, Kind, Resource, count_of
 from bigcrawl.simweb.exhibits.table import exhibits_of, proof_of
 from bigcrawl.simweb.model.sitemaps import LISTS, MAPPED
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
     from bigcrawl.simweb.model.population import Population
 
-# Of the links of a real page about four in five stay on its host.
+# About four in five links of a real page stay on its host.
 _LOCAL_SHARE: Final = 0.8
 _REPEATED_SHARE: Final = 0.05
 _FRAMES_MIN, _FRAMES_MAX = 3, 8
 _TABLE_BITS: Final = 10
 _CHOICE_MASK: Final = (1 << _TABLE_BITS) - 1
 _new: Final[Callable[[type[Resource], tuple[int, Kind, int]], Resource]] = tuple.__new__
-# As many on every host, or they would not be copies.
+# The same number on every host, or they would not be copies.
 COPIES: Final = 4
-# How many links a page has, by quantiles: evenly 20 to 60, or as skewed as on the web, 59 in the mean (IRLbot §7).
+# Number of links on a page, by quantile: evenly 20 to 60, or as skewed as on the web, 59 on average (IRLbot §7).
 _EVEN_COUNTS: Final = tuple(20 + place * 41 // 64 for place in range(64))
 _SKEWED_COUNTS: Final = tuple(round(5.8 * 1.0592**place) for place in range(64))
 
@@ -61,12 +61,12 @@ Choice = tuple[bool, Kind] | None
 
 
 def is_frameset(resource: Resource) -> bool:
-    """Whether the page consists of frames, and so can link with nothing else."""
+    """Whether the page consists of frames, and so has no other links."""
     return resource.kind is Kind.PAGE and resource.number % 13 == 12
 
 
 class Graph:
-    """The links and redirects of a web, each computed when asked for."""
+    """The links and redirects of a web, computed on demand."""
 
     def __init__(self, seed: int, population: Population, features: frozenset[Feature], farms: int = 0) -> None:
         self._seed = seed
@@ -87,24 +87,24 @@ class Graph:
         return f"Graph(seed={self._seed}, hosts={self._population.hosts})"
 
     def key(self, resource: Resource) -> int:
-        """One number for kind and number; with the host's, what all randomness of a resource depends on."""
+        """Return one number for kind and number. Together with the host it seeds all randomness of a resource."""
         return _KIND_NUMBERS[resource.kind] << 40 | resource.number
 
     def count(self, kind: Kind, host: int) -> int:
-        """How many resources of a kind the host has; exhibits and what belongs to them have counts of their own."""
+        """Return how many resources of a kind the host has; not for exhibits and what belongs to them."""
         pages = self._population.pages_of(host)
         return pages if kind is Kind.PAGE else self._count(kind, host, pages)
 
     def size_of(self, links: int, draw: int) -> int:
-        """How many bytes a page with so many links should have."""
+        """Return how many bytes a page with this many links should have."""
         if self._population.is_equal:
             return EVEN_BYTES[draw & 63]
         return SKEWED_BYTES[min(63, bisect_left(_SKEWED_COUNTS, links))]
 
     def links(self, source: Resource) -> list[Resource]:
-        """What a page links to, in the order of the page, repetitions included; empty for what has no links.
+        """Return what a page links to, in page order, with repetitions; empty if it has no links.
 
-        An exhibit leads to its proof, in a way of its own: by a link, a redirect, or one not to be followed.
+        An exhibit leads to its proof in its own way: by a link, a redirect, or a link that must not be followed.
         """
         if source.kind not in _PAGE_KINDS:
             return self._small_links(source)
@@ -117,17 +117,17 @@ class Graph:
         draws = words(_layout(max(wanted, len(spine))), self._seed, _LINKS, source.host, key)
         targets = self._picked(source, draws[len(spine) :])
         targets[:0] = spine
-        # The others are drawn independently of their place: it is enough to draw the places of these.
+        # The other links are drawn independently of their position, so only positions for these need be drawn.
         for place in range(len(spine)):
             other = place + draws[place] % (len(targets) - place)
             targets[place], targets[other] = targets[other], targets[place]
-        # Not one of the spine: all other links are the same without farms.
+        # Not part of the spine, so that all other links are the same without farms.
         if self._farms and (source.kind, source.number) == (Kind.PAGE, 0) and source.host % _FARM_LINKS_EVERY == 0:
             targets.append(farm_entry(self._seed, source.host, self._farms))
         return targets
 
     def redirect(self, source: Resource) -> Resource:
-        """Where a hop or a loop leads."""
+        """Return where a hop or a loop leads."""
         host, kind, number = source
         if kind is Kind.LOOP:
             return Resource(host, Kind.LOOP, 1 - number)
@@ -158,7 +158,7 @@ class Graph:
         return [Resource(host, Kind.PAGE, 0)] if kind in (Kind.PROOF, Kind.MAPPED) else []
 
     def _spine(self, source: Resource) -> list[Resource]:
-        """Links every page has, so that all of a host can be reached and every kind occurs on each."""
+        """Return the links that every page has, so that all of a host can be reached and every kind occurs on it."""
         host, kind, number = source
         if kind is not Kind.PAGE:
             ahead = [Resource(host, Kind.HIDDEN, number), Resource(host, Kind.PRIVATE, number + 1)]
@@ -181,7 +181,7 @@ class Graph:
         return spine + exhibits_of(host, self._features)
 
     def _picked(self, source: Resource, draws: tuple[int, ...]) -> list[Resource]:
-        """One target for each draw."""
+        """Return one target for each draw."""
         host, local_counts, choices = source.host, self._counts_of(source.host), self._choices
         from_private = source.kind is not Kind.PAGE
         targets: list[Resource] = []
@@ -197,12 +197,12 @@ class Graph:
             if from_private and kind is Kind.PRIVATE and draw >> 63:
                 kind = Kind.HIDDEN
             count = local_counts[kind]
-            # As Resource(...), in a third of the time: this is where pages cost most.
+            # Like Resource(...), in a third of the time; most of a page's cost is here.
             targets.append(_new(Resource, (host, kind, (draw >> 10) % count) if count else (host, Kind.PAGE, 0)))
         return targets
 
     def _far(self, kind: Kind, draw: int) -> Resource:
-        """A target on any host, by a draw of 54 bits."""
+        """Return a target on any host, for a draw of 54 bits."""
         host = self._population.linked_host(draw & 0xFFFFFFFF)
         draw >>= 32
         if kind is Kind.PAGE and self._population.is_front(draw):
@@ -224,7 +224,7 @@ class Graph:
 
 
 def _added_counts(features: frozenset[Feature]) -> dict[Kind, int]:
-    """Of kinds of which every host has as many."""
+    """Return the counts of kinds that every host has equally many of."""
     counts: dict[Kind, int] = {}
     if Feature.COPIES in features:
         counts |= {Kind.COPY: COPIES, Kind.NEAR_COPY: COPIES}
@@ -236,7 +236,7 @@ def _added_counts(features: frozenset[Feature]) -> dict[Kind, int]:
 
 
 def _choices(features: frozenset[Feature]) -> tuple[Choice, ...]:
-    """What a link is, for every value of the lowest bits of its draw; None: one that the page had before."""
+    """Return what a link is, for every value of its draw's lowest bits; None: one that the page already has."""
     weights = dict(_WEIGHTS)
     for feature in sorted(features):
         weights |= _FEATURE_WEIGHTS.get(feature, {})

@@ -1,8 +1,8 @@
-"""Names of hosts: made from numbers, and read back to numbers, without a table.
+"""Names of hosts, computed from numbers and back without a table.
 
-A PLD's label spells a scattered number in syllables, its public suffix follows from the number. A host's place
-within its PLD is its subdomain: none, www, a usual word, or a spelt number. Names of farms (see traps.py) end in
-"-offers" before the suffix, which no other label does.
+A PLD's label spells a scattered number in syllables; its public suffix follows from the number. A host's place within
+its PLD gives its subdomain: none, www, a common word, or a spelled number. Names of farms (see traps.py) end in
+"-offers" before the suffix, unlike any other label.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.simweb.basics.addresses import address_of, index_of
 from bigcrawl.simweb.basics.features import Feature, Naming
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.power_law import Scatter
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from bigcrawl.simweb.model.population import Population
 
-# Shares in percent, after the larger ones of the public web; the last three are private suffixes of the public
-# suffix list, whose customers are each a PLD.
+# Shares in percent, modelled on the larger ones of the public web. The last three are private suffixes in the
+# public-suffix list, each of whose customers is a PLD.
 _SUFFIXES: Final = (
     *(("com", 44), ("org", 9), ("net", 6), ("de", 7), ("co.uk", 5), ("ru", 4), ("nl", 3), ("info", 3), ("com.br", 3)),
     *(("com.au", 3), ("co.jp", 3), ("fr", 2), ("edu", 1), ("gov.uk", 1), ("ac.at", 1), ("k12.ca.us", 1)),
@@ -34,7 +34,7 @@ _CONSONANTS: Final = "bdfgklmnprstvz"
 _VOWELS: Final = "aeiou"
 _SYLLABLES: Final = tuple(consonant + vowel for consonant in _CONSONANTS for vowel in _VOWELS)
 _SYLLABLE_NUMBERS: Final = {syllable: number for number, syllable in enumerate(_SYLLABLES)}
-# Two syllables at least: single ones are taken on the real web.
+# At least two syllables; single ones exist on the real web.
 _LABEL_OFFSET: Final = len(_SYLLABLES)
 _SUBDOMAINS: Final = ("", "www", "blog", "shop", "m", "news", "forum", "static", "wiki", "de", "en", "mail-archive")
 _SUBDOMAIN_NUMBERS: Final = {label: number for number, label in enumerate(_SUBDOMAINS)}
@@ -52,7 +52,7 @@ _FAULTS: Final[dict[int, NameFault | None]] = {5: None, 25: NameFault.SERVFAIL, 
 
 
 def spell_number(number: int) -> str:
-    """A word of two or more syllables; distinct for distinct numbers >= 0."""
+    """Return a word of two or more syllables; distinct for distinct numbers >= 0."""
     number += _LABEL_OFFSET
     word = ""
     while number:
@@ -62,7 +62,7 @@ def spell_number(number: int) -> str:
 
 
 def spelt_number(word: str) -> int | None:
-    """The number that a word spells; None when it spells none."""
+    """Return the number that a word spells, or None."""
     number = 0
     for start in range(0, len(word), 2):
         syllable = _SYLLABLE_NUMBERS.get(word[start : start + 2])
@@ -74,11 +74,11 @@ def spelt_number(word: str) -> int | None:
 
 
 class Names:
-    """What every host of a web is called, at which address it is, and which host a name or address is.
+    """Maps hosts of a web to names and addresses, and back.
 
     Args:
-        farms: how many spam farms there are, up to `FARMS_MAX`; None: one for `_PLDS_PER_FARM` PLDs, at least one,
-            where the features have them and hosts have names.
+        farms: the number of spam farms, up to `FARMS_MAX`; None: one for every `_PLDS_PER_FARM` PLDs, at least one, if
+            the features include them and hosts have names.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Names:
         self.farms = usual if farms is None else farms
 
     def addresses(self) -> Iterator[str]:
-        """Every address at which something listens."""
+        """Return every address at which something listens."""
         hosts = self._population.hosts
         if self.naming is Naming.ADDRESS:
             return map(address_of, range(hosts))
@@ -109,13 +109,13 @@ class Names:
         return iter((*own, *map(address_of, servers)))
 
     def is_named(self, host: int) -> bool:
-        """Whether the host is called by a name, not by its address."""
+        """Whether the host is identified by a name rather than its address."""
         if self.naming is Naming.BOTH:
             return host >= FARM_HOST or mix(self._seed ^ host) & 1 == 1
         return self.naming is Naming.NAME
 
     def name_of(self, host: int) -> str:
-        """The host's name or address, as URLs have it."""
+        """Return the host's name or address, as in URLs."""
         if not self.is_named(host):
             return address_of(host)
         if host >= FARM_HOST:
@@ -127,7 +127,7 @@ class Names:
         return f"{label}.{self._pld_name(pld)}" if label else self._pld_name(pld)
 
     def host_of(self, name: str) -> int | None:
-        """The host of a canonical name or address; None: nobody's."""
+        """Return the host of a canonical name or address, or None."""
         if name[-1:].isdigit():
             host = index_of(name)
             return host if host is not None and host < self._population.hosts and not self.is_named(host) else None
@@ -137,7 +137,7 @@ class Names:
         return host if host is not None and self.is_named(host) else None
 
     def pld_of(self, name: str) -> str:
-        """The pay-level domain of a host of this web; an address is its own."""
+        """Return the pay-level domain of a host of this web. An address is its own."""
         host = self.host_of(name)
         if host is None or not self.is_named(host):
             return name
@@ -148,7 +148,7 @@ class Names:
         )
 
     def resolve(self, name: str) -> str | NameFault | None:
-        """What a resolver says of the name: an address, a fault, or None for NXDOMAIN."""
+        """Return the resolver's answer for the name: an address, a fault, or None for NXDOMAIN."""
         host = None if name[-1:].isdigit() else self.host_of(name)
         if host is None:
             return None
@@ -157,11 +157,11 @@ class Names:
         return address_of(self._first_server + self.server_of(host))
 
     def resolves(self, host: int) -> bool:
-        """Whether the host can be found: it has an address, or its name has one."""
+        """Whether the host can be found, by its address or a name that resolves."""
         return not (self._has_faults and host < FARM_HOST and host % _FAULT_EVERY in _FAULTS and self.is_named(host))
 
     def server_of(self, host: int) -> int:
-        """The number of the host's server; one farm is at one server."""
+        """Return the number of the host's server. Each farm has a single server."""
         if host >= FARM_HOST:
             return host // FARM_HOST % self._population.servers
         return self._population.server_of(host)
@@ -193,7 +193,7 @@ class Names:
         return f"{spell_number(mix(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
 
     def _farm_host(self, name: str) -> int | None:
-        """The host of any subdomain of a farm, made up by its pages or by anybody: DNS has a wildcard there."""
+        """Return the host of any subdomain of a farm, whoever made it up: its DNS has a wildcard."""
         found = _FARM.fullmatch(name)
         if found is None:
             return None
@@ -208,7 +208,7 @@ class Names:
 
 
 def _cuts(name: str) -> Iterator[tuple[str, str]]:
-    """Every label but the last with what follows it."""
+    """Yield every label except the last, with what follows it."""
     rest = name
     while "." in rest:
         label, _, rest = rest.partition(".")

@@ -1,8 +1,8 @@
-"""How many pages each host has, which hosts belong to one domain, and which hosts are linked to.
+"""The sizes of hosts, their grouping into domains, and their popularity.
 
-Hosts are numbered by their pay-level domain (PLD): those of one PLD follow each other, and the first PLD has the
-most. Which PLD is linked to most is another order, scattered over the first. Figures: IRLbot §7 had answers from
-117.6 million hosts of 33.8 million PLDs at 4.26 million addresses; in-degrees of PLDs fell off like a power law.
+Hosts are numbered by pay-level domain (PLD): those of one PLD are consecutive, and the first PLD has the most.
+Popularity of PLDs has a different order, scattered over the first. Figures: IRLbot §7 got answers from 117.6 million
+hosts of 33.8 million PLDs at 4.26 million addresses; in-degrees of PLDs fell off like a power law.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 from bigcrawl.simweb.basics.power_law import PowerLaw, Scatter
 
 _HOSTS_PER_PLD: Final = 3.5
 _HOSTS_PER_ADDRESS: Final = 28
-# Densities of about size ** -2.1, -2.4 and -2.1: the first and last as measured for in-degrees of the web.
+# Densities of about size ** -2.1, -2.4 and -2.1; the first and last as measured for in-degrees on the web.
 _IN_DEGREE_EXPONENT: Final = 0.9
 _HOSTS_EXPONENT: Final = 0.7
 _PAGES_EXPONENT: Final = 0.9
 _WORD: Final = 2**32
 _CACHED_MAX: Final = 65_536
-# One request in two from elsewhere is for a home page.
+# Every second link from another host leads to the home page.
 _FRONT_SHARE_PERCENT: Final = 50
 
 
 class Population:
-    """Hosts with `pages` pages in all, heavy-tailed; or, with `pages_per_host`, all of one size and one rank.
+    """Hosts with `pages` pages in total, heavy-tailed; or, with `pages_per_host`, all equal in size and rank.
 
     Args:
-        pages: at least one a host; ignored when `pages_per_host` is given.
+        pages: at least one a host; ignored if `pages_per_host` is given.
     """
 
     def __init__(self, seed: int, hosts: int, pages: int = 0, pages_per_host: int = 0) -> None:
@@ -49,47 +49,47 @@ class Population:
 
     @property
     def is_equal(self) -> bool:
-        """Whether all hosts are alike."""
+        """Whether all hosts are equal."""
         return self._equal > 0
 
     def pages_of(self, host: int) -> int:
-        """How many pages the host has; at least 1."""
+        """Return how many pages the host has; at least 1."""
         return self._equal or self._sizes.share(self._size_order.place(host), self._pages)
 
     def largest(self) -> int:
-        """The most pages that a host has."""
+        """Return how many pages the largest host has."""
         return self._equal or self._sizes.share(0, self._pages)
 
     def linked_host(self, draw: int) -> int:
-        """The host of a link that leads anywhere, by a draw of 32 bits."""
+        """Return the host of a link that may lead anywhere, for a draw of 32 bits."""
         if self._equal:
             return draw % self.hosts
         pld = self.linked_pld(draw)
         return self.host_in(pld, mix(draw))
 
     def linked_pld(self, draw: int) -> int:
-        """The PLD of a link that leads anywhere, by a draw of 32 bits."""
+        """Return the PLD of a link that may lead anywhere, for a draw of 32 bits."""
         return self._in_degree_order.place(self._in_degrees.rank(draw / _WORD))
 
     def host_in(self, pld: int, draw: int) -> int:
-        """A host of the PLD; its first one, the bare domain or www, for every second draw."""
+        """Return a host of the PLD; for every second draw its first one, the bare domain or www."""
         first = self.first_host(pld)
         count = self.first_host(pld + 1) - first
         return first if draw & 1 else first + (draw >> 1) % count
 
     def is_front(self, draw: int) -> bool:
-        """Whether a link from elsewhere leads to the home page; never where all hosts are equal."""
+        """Whether a link from another host leads to the home page; never if all hosts are equal."""
         return not self._equal and draw % 100 < _FRONT_SHARE_PERCENT
 
     def first_host(self, pld: int) -> int:
-        """The first host of a PLD; for the number of PLDs, the number of hosts."""
+        """Return the first host of a PLD; for the number of PLDs, the number of hosts."""
         return self._groups.before(pld, self.hosts)
 
     def _pld_of(self, host: int) -> int:
         return self._groups.owner(host, self.hosts)
 
     def server_of(self, host: int) -> int:
-        """The server of a host with a name: that of its PLD, but large PLDs have several. Power-law."""
+        """Return the server of a named host: one for each PLD, several for large PLDs. Follows a power law."""
         pld = self.pld_of(host)
         part = (host - self.first_host(pld)) // 64
         return self._server_ranks.rank(mix(self._seed ^ mix(pld * 4096 + part)) / 2**64)

@@ -1,8 +1,8 @@
 """The robots.txt files of the simulated web, and what each of them forbids.
 
-Each row states the file and, beside it and by hand, what it closes for the agent the web is made for. Nothing
-here reads robots.txt: a test holds the two columns together with a real parser. Host i has row i modulo
-their number, so that a web of `len(ROBOTS)` hosts has every kind. `robots_kinds.py` has the rows that a feature adds.
+Each row has the file and, entered by hand, what it closes for the web's agent. Nothing here parses robots.txt; a test
+compares the two with a real parser. Host i has row i modulo their number, so a web of `len(ROBOTS)` hosts has every
+kind. `robots_kinds.py` has the rows that a feature adds.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ PLAIN_TEXT: Final = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Robots:
-    """One kind of robots.txt.
+class RobotsFile:
+    """A kind of robots.txt.
 
     Attributes:
-        text: the file, with `{agent}` for the agent's product token; None: there is none, 404.
+        text: the file, with `{agent}` for the agent's product token; None: there is no file.
         closes: whether a resource is forbidden to the agent.
-        crawl_delay_ms: the Crawl-delay that holds for the agent; 0: none.
-        encode: how the text becomes bytes.
-        status: of the answer that has the text, or of the one that has none.
+        crawl_delay_ms: the crawl delay that applies to the agent; 0: none.
+        encode: converts the text to bytes.
+        status: of the answer, with or without the text.
         hops: redirects on the way to it.
-        elsewhere: whether the first of them leads to another host; the rules stay those of this one.
-        circles: whether the redirects have no end.
+        elsewhere: whether the first redirect leads to another host; the rules still apply to this one.
+        circles: whether the redirects never end.
         delay_ms, fault: of every answer.
-        is_sure: whether all crawlers that do right agree on what is closed; when not, the host need not be fetched.
-        names_sitemap: whether the web may add its line to the text.
+        is_sure: whether all right crawlers agree on what is closed; if not, the host need not be fetched.
+        names_sitemap: whether the web may add its sitemap line to the text.
     """
 
     name: str
@@ -54,42 +54,42 @@ class Robots:
 
 
 def closes(*kinds: Kind) -> Callable[[Resource], bool]:
-    """Forbids what is of these kinds."""
+    """Return a rule that forbids resources of these kinds."""
     return lambda resource: resource.kind in kinds
 
 
 ROBOTS: Final = (
-    Robots("absent", None, closes(), status=404),
-    Robots(
+    RobotsFile("absent", None, closes(), status=404),
+    RobotsFile(
         "private",
         "User-agent: *\nDisallow: /private/\n",
         closes(Kind.PRIVATE),
     ),
-    Robots(
+    RobotsFile(
         "delayed",
         "User-agent: *\nCrawl-delay: 0.5\nDisallow: /private/\n",
         closes(Kind.PRIVATE),
         crawl_delay_ms=500,
     ),
-    Robots(
+    RobotsFile(
         "own group",
         "User-agent: *\nDisallow: /\n\nUser-agent: {agent}\nDisallow: /private/\nDisallow: /*.txt$\n",
         closes(Kind.PRIVATE, Kind.TEXT),
     ),
-    Robots("open", "User-agent: *\nDisallow:\n", closes()),
-    Robots(
+    RobotsFile("open", "User-agent: *\nDisallow:\n", closes()),
+    RobotsFile(
         "longest match",
         "User-agent: *\nDisallow: /private/\nAllow: /private/item-0.html\nCrawl-delay: 0.2\n",
         lambda resource: resource.kind is Kind.PRIVATE and resource.number > 0,
         crawl_delay_ms=200,
     ),
-    Robots(
+    RobotsFile(
         "untidy",
         "# written by hand\r\n\r\nUSER-AGENT : *   # everybody\r\nDISALLOW:/go/\r\nNoindex: /x\r\n"
         "Disallow: /cgi/ # slow\r\nSitemap: /sitemap.xml\r\n",
         closes(Kind.HOP, Kind.LOOP, Kind.FAILING),
     ),
-    Robots(
+    RobotsFile(
         "shared group",
         "User-agent: *\nCrawl-delay: 60\nDisallow: /\n\n"
         "User-agent: otherbot\nUser-agent: {agent}\nCrawl-delay: 0.8\n"

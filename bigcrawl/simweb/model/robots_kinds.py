@@ -1,7 +1,7 @@
-"""The robots.txt files that are wrong, hard to get, or cannot be had: what `Feature.ROBOTS` adds to the plain rows.
+"""The robots.txt files that are wrong, hard to get, or unavailable, which `Feature.ROBOTS` adds to the plain rows.
 
-What each one closes is what RFC 9309 says: rules hold through at least five redirects and for the first 500 KiB
-at least; any 4xx allows everything (§2.3.1.3); 5xx and no answer at all forbid everything (§2.3.1.4).
+What each one closes follows RFC 9309: rules apply through at least five redirects and for at least the first 500 KiB;
+any 4xx allows everything (§2.3.1.3); 5xx and no answer forbid everything (§2.3.1.4).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bigcrawl.simweb.basics.answer import Answer, Fault
 from bigcrawl.simweb.basics.features import Feature
 from bigcrawl.simweb.basics.markup import render_notice
 from bigcrawl.simweb.basics.resources import Kind, Resource
-from bigcrawl.simweb.model.robots import PLAIN_TEXT, ROBOTS, Robots, closes
+from bigcrawl.simweb.model.robots import PLAIN_TEXT, ROBOTS, RobotsFile, closes
 
 _PRIVATE: Final = "User-agent: *\nDisallow: /private/\n"
 _HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
@@ -24,7 +24,7 @@ _RETRY_AFTER: Final = ("Retry-After", "2")
 
 
 def _huge() -> str:
-    """One rule at the start, one just below the limit; behind it only what closes nothing that is there."""
+    """Return a file with one rule at the start and one just below the limit; beyond it, none closes what exists."""
     line = "# this file grew over the years, and nobody dares to remove anything from it\n"
     text = "User-agent: *\nDisallow: /private/\n"
     text += line * ((_LIMIT_BYTES - len(text) - 100) // len(line)) + "Disallow: /archive/\n"
@@ -48,66 +48,66 @@ def _gzipped(text: str) -> bytes:
 
 
 KINDS: Final = (
-    Robots("forbidden", None, closes(), status=403),
-    Robots("unauthorised", None, closes(), status=401),
-    Robots("gone", None, closes(), status=410),
-    Robots("failing", None, _everything, status=500),
-    Robots("unavailable", None, _everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
-    Robots("silent", None, _everything, status=503, fault=Fault.SILENT),
-    Robots("reset", None, _everything, status=503, fault=Fault.RESET),
-    Robots("slow", _PRIVATE, closes(Kind.PRIVATE), delay_ms=_SLOW_MS),
-    Robots("redirected", _PRIVATE, closes(Kind.PRIVATE), hops=1),
-    Robots("five hops", _PRIVATE, closes(Kind.PRIVATE), hops=5),
-    Robots("elsewhere", _PRIVATE, closes(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
-    Robots("redirected to nothing", None, closes(), status=404, hops=1),
-    # More than five may be followed or not; the file allows everything, so both come to the same.
-    Robots("eight hops", "User-agent: *\nDisallow:\n", closes(), hops=8, names_sitemap=False),
-    Robots("in circles", None, closes(), hops=12, circles=True, is_sure=False),
-    Robots("huge", _huge(), closes(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
-    Robots("byte order mark", "\ufeff" + _PRIVATE, closes(Kind.PRIVATE)),
-    # Nothing that a parser of UTF-8 can read, and nothing closed for one that knows better.
-    Robots("UTF-16", "User-agent: *\nDisallow:\n", closes(), encode=_utf16, names_sitemap=False),
-    Robots(
+    RobotsFile("forbidden", None, closes(), status=403),
+    RobotsFile("unauthorised", None, closes(), status=401),
+    RobotsFile("gone", None, closes(), status=410),
+    RobotsFile("failing", None, _everything, status=500),
+    RobotsFile("unavailable", None, _everything, status=503, headers=(*_HTML, _RETRY_AFTER)),
+    RobotsFile("silent", None, _everything, status=503, fault=Fault.SILENT),
+    RobotsFile("reset", None, _everything, status=503, fault=Fault.RESET),
+    RobotsFile("slow", _PRIVATE, closes(Kind.PRIVATE), delay_ms=_SLOW_MS),
+    RobotsFile("redirected", _PRIVATE, closes(Kind.PRIVATE), hops=1),
+    RobotsFile("five hops", _PRIVATE, closes(Kind.PRIVATE), hops=5),
+    RobotsFile("elsewhere", _PRIVATE, closes(Kind.PRIVATE), hops=2, elsewhere=True, names_sitemap=False),
+    RobotsFile("redirected to nothing", None, closes(), status=404, hops=1),
+    # Crawlers may or may not follow more than five; the file allows everything, so both have the same effect.
+    RobotsFile("eight hops", "User-agent: *\nDisallow:\n", closes(), hops=8, names_sitemap=False),
+    RobotsFile("in circles", None, closes(), hops=12, circles=True, is_sure=False),
+    RobotsFile("huge", _huge(), closes(Kind.PRIVATE, Kind.HIDDEN), names_sitemap=False),
+    RobotsFile("byte order mark", "\ufeff" + _PRIVATE, closes(Kind.PRIVATE)),
+    # A UTF-8 parser can read nothing in it, and it closes nothing for a parser that decodes it.
+    RobotsFile("UTF-16", "User-agent: *\nDisallow:\n", closes(), encode=_utf16, names_sitemap=False),
+    RobotsFile(
         "Latin-1",
         "# für alle\nUser-agent: *\nDisallow: /café/\nDisallow: /private/\n",
         closes(Kind.PRIVATE),
         encode=lambda text: text.encode("latin-1"),
     ),
-    Robots(
+    RobotsFile(
         "raw letters",
         "User-agent: *\nDisallow: /private/\nDisallow: /topic-0/précis\n",
         lambda resource: resource.kind is Kind.PRIVATE or (resource.kind, resource.number) == (Kind.PAGE, 6),
     ),
-    Robots(
+    RobotsFile(
         "HTML instead",
         "<!DOCTYPE html>\n<html><head><title>Not found</title></head>\n<body>Disallowed? No: lost.</body></html>\n",
         closes(),
         headers=_HTML,
         names_sitemap=False,
     ),
-    Robots("empty", "", closes(), names_sitemap=False),
-    Robots("old line ends", _PRIVATE.replace("\n", "\r"), closes(Kind.PRIVATE), names_sitemap=False),
-    Robots("queries", "User-agent: *\nDisallow: /*?\nDisallow: /private/\n", _with_query),
-    Robots(
+    RobotsFile("empty", "", closes(), names_sitemap=False),
+    RobotsFile("old line ends", _PRIVATE.replace("\n", "\r"), closes(Kind.PRIVATE), names_sitemap=False),
+    RobotsFile("queries", "User-agent: *\nDisallow: /*?\nDisallow: /private/\n", _with_query),
+    RobotsFile(
         "split group",
         "User-agent: {agent}\nDisallow: /private/\n\nUser-agent: *\nDisallow: /\n\n"
         "User-agent: {agent}\nDisallow: /archive/\n",
         closes(Kind.PRIVATE, Kind.HIDDEN),
     ),
-    Robots(
+    RobotsFile(
         "gzip",
         _PRIVATE,
         closes(Kind.PRIVATE),
         encode=_gzipped,
         headers=(("Content-Type", PLAIN_TEXT), ("Content-Encoding", "gzip")),
     ),
-    Robots("binary", None, closes(), headers=(("Content-Type", "application/octet-stream"),)),
-    Robots("everything closed", "User-agent: *\nDisallow: /\n", _everything),
+    RobotsFile("binary", None, closes(), headers=(("Content-Type", "application/octet-stream"),)),
+    RobotsFile("everything closed", "User-agent: *\nDisallow: /\n", _everything),
 )
 
 
 class RobotsFiles:
-    """Which host has which robots.txt, and what it answers to requests for it and for what it redirects to."""
+    """Which host has which robots.txt, and the answers to requests for it and for its redirect targets."""
 
     def __init__(self, agent: str, features: frozenset[Feature]) -> None:
         self.rows = ROBOTS + KINDS if Feature.ROBOTS in features else ROBOTS
@@ -115,19 +115,18 @@ class RobotsFiles:
         self._names_sitemap = Feature.SITEMAPS in features
         self._body = lru_cache(len(self.rows))(self._encoded)
 
-    def of(self, host: int) -> Robots:
-        """The robots.txt of host `host`."""
+    def of(self, host: int) -> RobotsFile:
+        """Return the robots.txt of a host."""
         return self.rows[host % len(self.rows)]
 
     def answer(self, host: int, step: tuple[int, int] | None, origin: str, next_origin: str) -> Answer:
-        """What a host answers for robots.txt.
+        """Return a host's answer for robots.txt.
 
         Args:
             host: the index of the host.
-            step: row and number of hops that are left, as `step_of` reads them from a target; None: the target was
-                /robots.txt itself.
-            origin: the host's.
-            next_origin: that of the next host; on it the file is that is elsewhere.
+            step: row and remaining hops, as `step_of` reads them from a target; None: the target was /robots.txt.
+            origin: of the host.
+            next_origin: of the next host, which has the file if it is elsewhere.
         """
         row, left = step or (host % len(self.rows), self.rows[host % len(self.rows)].hops)
         robots = self.rows[row]
@@ -141,12 +140,12 @@ class RobotsFiles:
         return Answer(robots.status, robots.headers, body, delay_ms=robots.delay_ms, fault=robots.fault)
 
     def steps(self, host: int) -> list[str]:
-        """The targets that the host's robots.txt redirects to, the last one first."""
+        """Return the targets that the host's robots.txt redirects to, last one first."""
         row = host % len(self.rows)
         return [f"/robots/kind-{row}-{left}.txt" for left in range(self.rows[row].hops)]
 
     def step_of(self, target: str) -> tuple[int, int] | None:
-        """Row and remaining hops of a target that robots.txt redirects to; None: it is none."""
+        """Return row and remaining hops of a redirect target of robots.txt, or None."""
         row, _, left = target.removeprefix("/robots/kind-").removesuffix(".txt").partition("-")
         if not (row.isdecimal() and left.isdecimal() and len(row) < 4 and len(left) < 4):
             return None

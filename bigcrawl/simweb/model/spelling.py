@@ -1,13 +1,13 @@
-"""The many ways in which pages write one URL.
+"""The many ways in which pages spell one URL.
 
-Whatever is written here, the WHATWG URL parser must read it as the canonical URL of the target.
+The WHATWG URL parser must read every spelling as the canonical URL of the target.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 
 _FRAGMENT_SHARE: Final = 0.15
 _BLANKS_SHARE: Final = 0.04
@@ -22,7 +22,7 @@ _FAR_WEIGHTS: Final = (0, 0, 0, 0, 70, 15, 10, 5)
 
 
 class Style(NamedTuple):
-    """How one link is written: its form, its letters as they are, and what stands around it."""
+    """How a link is written: its form, whether letters are unescaped, and what surrounds it."""
 
     form: int
     raw_letters: bool
@@ -44,7 +44,7 @@ class Base:
 
 
 def relative_path(base: str, target: str) -> str:
-    """The shortest relative reference that leads from one path to another of the same host."""
+    """Return the shortest relative reference from one path to another on the same host."""
     base_directories = base.partition("?")[0].split("/")[1:-1]
     path, mark, query = target.partition("?")
     *directories, name = path.split("/")[1:]
@@ -58,11 +58,11 @@ def relative_path(base: str, target: str) -> str:
 
 
 def spell(draw: int, authority: str, path: str, base: Base) -> str:
-    """Write a link to a host's path for a page with this base URL, by a draw of 12 bits; not escaped for HTML."""
+    """Return a link to a host's path for a page with this base URL, for a draw of 12 bits; not escaped for HTML."""
     table = _NEAR if authority == base.authority else _FAR
     form, raw_letters, lead, tail = table[draw & _MASK]
     if form == _RELATIVE:
-        # Usually the two have no directory in common; what remains is then no empty reference either.
+        # Usually the two share no directory, so the remaining reference is not empty either.
         first = base.first
         href = _relative(base, path) if not first or path.startswith(first) else base.climb + path[1:]
     elif form == _PATH:
@@ -79,20 +79,20 @@ def spell(draw: int, authority: str, path: str, base: Base) -> str:
 def _relative(base: Base, path: str) -> str:
     if base.first:
         return relative_path(base.path, path)
-    # At the root there is nothing to climb over, and what is left may not be empty or begin with a query.
+    # At the root there is nothing to climb, and the rest must not be empty or begin with a query.
     return path[1:] if path[1:2] not in ("", "?", ";") else "./" + path[1:]
 
 
 def _rare(form: int, authority: str, path: str, base: Base) -> str:
     if form == _CLIMBING:
-        # More steps up than there are directories: the root is its own parent.
+        # Climbs more levels than there are directories: the root is its own parent.
         return "../" * (base.path.count("/") + 1) + path[1:]
     if form == _DOTTED:
         return f"/old/./pages/%2e%2E/..{path}"
     if form == _SCHEMELESS:
         return f"//{authority}{path}"
     if form == _HEXADECIMAL and authority[0] == "1":
-        # An address has no letters to shout; its numbers have other forms instead.
+        # An address has no letters to put in upper case, but its numbers have other forms.
         return f"http://0X7F{authority.removeprefix('127')}{path}"
     return f"HTTP://{authority.upper()}{path}"
 

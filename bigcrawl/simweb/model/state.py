@@ -1,6 +1,6 @@
-"""What a simulated web keeps in a directory so that the next start serves the same one: DIR/simweb.json.
+"""Stores the arguments of a simulated web in DIR/simweb.json, so that the next start serves the same web.
 
-The file is written once, when the port is known; format 2 is an object of `SavedWeb`'s fields and "format".
+The file is written once, when the port is known. Format 2 is an object of `SavedWeb`'s fields and "format".
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class SavedWeb:
     """The arguments of a web, and the port it is served on; port 0: none yet.
 
     Attributes:
-        pages_per_host: 0 when `pages`, of all hosts together, is given instead.
-        shape: "web" for a `Web`, "uniform" for a `UniformWeb`, which takes seed and hosts alone.
+        pages_per_host: 0 if `pages`, of all hosts together, is given instead.
+        shape: "web" for a `Web`, "uniform" for a `UniformWeb`, which takes only seed and hosts.
         naming: one of `Naming`.
-        features: names of `Feature` in alphabetical order with commas between them; "plain": none.
+        features: names of `Feature` in alphabetical order, separated by commas; "plain": none.
     """
 
     seed: int
@@ -43,13 +43,13 @@ class SavedWeb:
     features: str = "plain"
 
     def web(self) -> Web:
-        """The web these are the arguments of.
+        """Return the web with these arguments.
 
         Raises:
-            ConfigError: there is no web with these arguments, or its shape is another.
+            ConfigError: the arguments are invalid, or its shape is a different one.
         """
         if self.shape != "web":
-            raise ConfigError(f"a web of shape {self.shape} has no end, and so no known answer; see docs/simweb.md")
+            raise ConfigError(f"a web of shape {self.shape} is endless and has no known answer; see docs/simweb.md")
         return Web(
             self.seed,
             self.hosts,
@@ -61,7 +61,7 @@ class SavedWeb:
         )
 
     def shaped(self) -> Web | UniformWeb:
-        """The same, of any shape: what can be served."""
+        """Return the web with these arguments, of any shape that can be served."""
         return UniformWeb(self.seed, self.hosts) if self.shape == "uniform" else self.web()
 
 
@@ -69,16 +69,16 @@ _TYPES: Final = {field.name: str(field.type) for field in fields(SavedWeb)}
 
 
 def path_in(directory: Path) -> Path:
-    """Where a directory keeps it."""
+    """Return the path of the file in a directory."""
     return directory / "simweb.json"
 
 
 def load(directory: Path) -> SavedWeb | None:
-    """The web a directory keeps; None when it keeps none.
+    """Return the web stored in a directory, or None.
 
     Raises:
-        ConfigError: it was written by another version, or cannot be read.
-        CorruptionError: it is not what `save` wrote.
+        ConfigError: the file has another version, or cannot be read.
+        CorruptionError: the file is not what `save` wrote.
     """
     path = path_in(directory)
     try:
@@ -101,7 +101,7 @@ def load(directory: Path) -> SavedWeb | None:
 
 
 def save(directory: Path, saved: SavedWeb) -> None:
-    """Write the file so that a crash leaves it whole or absent; makes the directory when there is none."""
+    """Write the file so that a crash leaves it whole or absent. Creates the directory if it is missing."""
     path = path_in(directory)
     temporary = path.with_suffix(".tmp")
     try:

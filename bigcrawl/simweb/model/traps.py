@@ -1,7 +1,7 @@
-"""Spaces without end: calendars, session ids, paths that deepen, and spam farms on wildcard subdomains.
+"""Infinite spaces: calendars, session ids, paths that deepen, and spam farms on wildcard subdomains.
 
-Every page in them answers 200 and links to more of them. A right crawler sees that it learns nothing there, and
-stops by its budgets; `Web.reachable` leaves all of them out, `Web.is_endless` tells them.
+Every page in them answers 200 and links to more of them. A right crawler notices that it learns nothing there and stops
+by its budgets. `Web.reachable` leaves all of them out, and `Web.is_endless` recognises them.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from bigcrawl.simweb.basics.mixing import mix, words
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.resources import DEPTH_MAX, NUMBER_MAX, Kind, Resource
 from bigcrawl.simweb.model.names import FARM_HOST
 
 SHOP_ITEMS: Final = 10
 _SESSIONS: Final = 2**32
 _MONTHS_MAX: Final = 12 * 90_000_000  # the year has eight digits at most
-# A farm page links to subdomains of its farm, to those of any farm, and to more pages of its own: after a few pages
-# of each, every farm links to all others.
+# A farm page links to subdomains of its own farm and of any farm, and to more of its own pages. After a few pages of
+# each, every farm links to all others.
 _FARM_LINKS: Final = struct.Struct("<120I")
 _ANY_FARM_EVERY, _OWN_PAGE_EVERY = 10, 12
 _FARM_PURPOSE: Final = 41
 
 
 def links_onward(source: Resource, seed: int, farms: int) -> list[Resource]:
-    """What a page of such a space links to; the front page of its host is there too, but on farms."""
+    """Return the links of a page in such a space, including the front page of its host, except on farms."""
     host, kind, number = source
     front = Resource(host, Kind.PAGE, 0)
     match kind:
@@ -34,7 +34,7 @@ def links_onward(source: Resource, seed: int, farms: int) -> list[Resource]:
         case Kind.DEEPER:
             return [Resource(host, kind, number + 1), front] if number < DEPTH_MAX else [front]
         case Kind.SESSION:
-            # A new id on every page, so that no two ways to an item have the same URL.
+            # A new id on every page, so that each path to an item gives a different URL.
             session = 1 + mix(seed ^ mix(host ^ number)) % _SESSIONS
             return [Resource(host, kind, session * SHOP_ITEMS + item) for item in range(SHOP_ITEMS)] + [front]
         case _:
@@ -54,6 +54,6 @@ def _farm_links(source: Resource, seed: int, farms: int) -> list[Resource]:
 
 
 def farm_entry(seed: int, host: int, farms: int) -> Resource:
-    """The farm page to which an ordinary host's front page links."""
+    """Return the farm page that an ordinary host's front page links to."""
     draw = mix(seed ^ mix(host + _FARM_PURPOSE))
     return Resource((1 + draw % farms) * FARM_HOST + (draw >> 40), Kind.OFFER, 0)

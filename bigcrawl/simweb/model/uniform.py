@@ -1,15 +1,15 @@
 """A web for benchmarks in which every page costs the same: 21,000 bytes of HTML, 60 links, HTTP 200.
 
-Six of a page's links are new: its children in a tree, which nothing else links to. The other 54 lead to what
-is known by then in whatever order the web is crawled: pages of the host's menu, ancestors and their other
-children on the same host, and first pages of other hosts. So 10 % of the links are new, but for a host's
-menu, which is new when the host's first page is read; `menus` lists all menus for who wants them as seeds.
+Six of a page's links are new: its children in a tree, to which nothing else links. The other 54 lead to pages that are
+known by then in any crawl order: pages of the host's menu, ancestors and their other children on the same host, and
+first pages of other hosts. So 10 % of the links are new, except for a host's menu, which is new when the host's first
+page is read; `menus` lists all menus, to be used as seeds.
 
 Pages are numbered. With H hosts and a menu of M pages, the pages below ROOTS = H * M are roots, page n on host
-n mod H; n below H are the hosts' first pages. Page n has the children ROOTS + 6 n + 0 ... 5; the last of them lives
-on a host drawn from n, the others on the host of n. A crawl that goes deep first would soon need numbers of a
-hundred digits: above `_TREE_END` a child's number is drawn from n instead, among so many that two pages
-never meet, and its host is its number mod H.
+n mod H; n below H are the hosts' first pages. Page n has the children ROOTS + 6 n + 0 ... 5; the last of them is on a
+host drawn from n, the others on the host of n. A depth-first crawl would soon need numbers of a hundred digits.
+Therefore a child's number above `_TREE_END` is drawn from n instead, from so many that two pages never collide, and its
+host is its number mod H.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.basics.addresses import HOSTS_MAX, address_of, index_of, origin_of
 from bigcrawl.simweb.basics.answer import Answer
+from bigcrawl.simweb.basics.hashing import mix, words
 from bigcrawl.simweb.basics.markup import paragraph_pool, render_notice
-from bigcrawl.simweb.basics.mixing import mix, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _MENU: Final = 44
 _NEAR_CHILDREN: Final = 5
 _FAR_OLD: Final = LINKS - LOCAL_LINKS - 1
 _NEAR_OLD: Final = LOCAL_LINKS - _NEAR_CHILDREN
-# As many generations of ancestors bring links to them and to their other children.
+# Links lead to this many generations of ancestors and to their other children.
 _GENERATIONS_MAX: Final = 3
 _TREE_END: Final = 10**18
 
@@ -61,7 +61,7 @@ _LINK_PURPOSE, _HOST_PURPOSE, _CHILD_PURPOSE = 1, 2, 3
 
 
 class UniformWeb:
-    """The same interface as `Web`, without end: `reachable` would never return, and is not there.
+    """Has the same interface as `Web`, but is endless: `reachable` would never return, and does not exist.
 
     Args:
         seed: any int; another seed gives other links and texts.
@@ -77,7 +77,7 @@ class UniformWeb:
         self.hosts = hosts
         self._roots = hosts * _MENU
         paragraphs = paragraph_pool(seed)
-        # Twice, so that a page's rest can begin anywhere in the first.
+        # Twice, so that a page's filler can start anywhere in the first.
         self._filler = "".join(text[3:-5] for text in paragraphs).encode("ascii", "ignore") * 2
         self._templates = [_Template(Random(f"{seed}/uniform/{n}"), paragraphs) for n in range(_TEMPLATES)]
 
@@ -85,21 +85,21 @@ class UniformWeb:
         return f"UniformWeb(seed={self.seed}, hosts={self.hosts})"
 
     def addresses(self) -> Iterator[str]:
-        """The address of every host."""
+        """Return the address of every host."""
         return map(address_of, range(self.hosts))
 
     def seeds(self, port: int) -> list[str]:
-        """The canonical URL of every host's first page."""
+        """Return the canonical URL of every host's first page."""
         return [self._url(number, port) for number in range(self.hosts)]
 
     def menus(self, port: int) -> Iterator[str]:
-        """All roots, the seeds first: a crawl that starts with them meets 10 % of new links from its first page on."""
+        """Return all roots, seeds first. A crawl that starts with them has 10 % new links from its first page on."""
         return (self._url(number, port) for number in range(self._roots))
 
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] = _NO_CONDITIONS
     ) -> Answer:
-        """What the host at address `host` answers to GET `target`; links in it carry `port`."""
+        """Return the answer of the host at address `host` to GET `target`. Its links have `port`."""
         index = index_of(host)
         if index is None or index >= self.hosts:
             return Answer(421, _HTML, render_notice(421))
@@ -113,22 +113,22 @@ class UniformWeb:
         return Answer(404, _HTML, render_notice(404))
 
     def allows(self, host: str, target: str) -> bool:
-        """Whether robots.txt, the same on every host, allows the target; it does for all that is linked to."""
+        """Whether robots.txt, the same on every host, allows the target; true for every page that is linked to."""
         return _FORBIDDEN.match(target) is None
 
     def address_of(self, name: str) -> None:
-        """Nothing: hosts have addresses alone."""
+        """Return None; hosts have addresses but no names."""
 
     def crawl_delays_ms(self) -> dict[str, int]:
-        """No host asks for a Crawl-delay."""
+        """Return an empty dict; no host has a crawl delay."""
         return {}
 
     def is_endless(self, host: str, target: str) -> bool:
-        """Whether the URL lies in a space without end: every page does."""
+        """Whether the URL lies in an infinite space; true for every page."""
         return _TARGET.match(target) is not None
 
     def host_of(self, number: int) -> int:
-        """The index of the host on which page `number` lives. Cost: its ancestors on that host."""
+        """Return the index of the host that has page `number`. Cost: its ancestors on that host."""
         while self._roots <= number < _TREE_END:
             parent, child = divmod(number - self._roots, NEW_LINKS)
             if child == _NEAR_CHILDREN:
@@ -137,12 +137,12 @@ class UniformWeb:
         return number % self.hosts
 
     def children(self, number: int) -> list[int]:
-        """The six pages that only page `number` links to; the first five live on its host."""
+        """Return the six pages that only page `number` links to; the first five are on its host."""
         first = self._roots + NEW_LINKS * number
         if first + _NEAR_CHILDREN < _TREE_END:
             return list(range(first, first + NEW_LINKS))
         drawn = [mix(self.seed ^ mix(first + child + _CHILD_PURPOSE)) for child in range(NEW_LINKS)]
-        # Moved to the host by rounding down: their host is what remains after division by the number of hosts.
+        # Rounded down to a multiple of the number of hosts, so that the remainder can be the host.
         base, near = _TREE_END - _TREE_END % self.hosts + self.hosts, self.host_of(number)
         room = (10**19 - base) // self.hosts - 1
         hosts = [near] * _NEAR_CHILDREN + [drawn[-1] % self.hosts]
@@ -158,7 +158,7 @@ class UniformWeb:
         return self._templates[draws[1] % _TEMPLATES].filled(number, near, remote, self._filler, draws[2])
 
     def _near_old(self, number: int, host: int, draw: int) -> list[int]:
-        """43 known pages of the host: from the family, then from the menu, none of them twice, nor the page itself."""
+        """Return 43 known pages of the host, from the family, then the menu; distinct, and without the page itself."""
         family: list[int] = []
         page = number
         for _ in range(_GENERATIONS_MAX):
@@ -178,7 +178,7 @@ class UniformWeb:
         return (family + menu)[:_NEAR_OLD]
 
     def _far_old(self, host: int, draws: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-        """Host and number of 11 other hosts' first pages, all different when there are so many hosts."""
+        """Return host and number of 11 other hosts' first pages, all different if there are enough hosts."""
         start, step = draws[3], 1 + draws[4] % max(1, (self.hosts - 1) // (_FAR_OLD + 1))
         for place in range(1, _FAR_OLD + 1):
             other = (host + 1 + (start + place * step) % max(1, self.hosts - 1)) % self.hosts
@@ -189,12 +189,12 @@ class UniformWeb:
 
 
 class _Template:
-    """A page with 60 places for links; local and remote ones in an order of its own."""
+    """A page with 60 places for links, with its own order of local and remote ones."""
 
     def __init__(self, rng: Random, paragraphs: tuple[str, ...]) -> None:
         slots = list(range(LINKS))
         rng.shuffle(slots)
-        # Values come as 48 local numbers, then origin and number of 12 remote pages; the page takes them in its order.
+        # Values are 48 local numbers, then origin and number of 12 remote pages; the page uses them in its order.
         order: list[int] = []
         parts = [
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n<title>Page %d</title>\n</head>\n<body>\n'
@@ -214,7 +214,7 @@ class _Template:
         self._pick = itemgetter(*order)
 
     def filled(self, number: int, near: list[int], remote: list[bytes | int], filler: bytes, draw: int) -> bytes:
-        """The page with these links, made up to `PAGE_BYTES` by `filler`, which is twice a text longer than that."""
+        """Return the page with these links, filled up to `PAGE_BYTES` from `filler`, which must be long enough."""
         page: bytes = self._format % (number, *self._pick([*near, *remote]))
         missing = PAGE_BYTES - len(page) - len(_TAIL) - len(_TEXT)
         start = draw % (len(filler) // 2)

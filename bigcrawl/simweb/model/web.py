@@ -17,12 +17,12 @@ from bigcrawl.simweb.exhibits.exhibit import HTML
 from bigcrawl.simweb.exhibits.table import ROWS_MAX, exhibits_of, proof_of, row_of
 from bigcrawl.simweb.exhibits.table import named_by as exhibit_named_by
 from bigcrawl.simweb.model.answers import Answers
+from bigcrawl.simweb.model.expectations import Expectations, usual_status
 from bigcrawl.simweb.model.expected import Expected
 from bigcrawl.simweb.model.graph import Graph
 from bigcrawl.simweb.model.names import FARM_HOST, FARMS_MAX, Names
-from bigcrawl.simweb.model.outlook import Outlooks, usual_status
 from bigcrawl.simweb.model.population import Population
-from bigcrawl.simweb.model.reach import Reach
+from bigcrawl.simweb.model.reachability import Reachability
 from bigcrawl.simweb.model.robots_kinds import RobotsFiles
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ROBOTS_TARGET: Final = "/robots.txt"
 PAGES_MAX: Final = 10**12
 NAMED_HOSTS_MAX: Final = 10**8
-# Long enough to be seen, short enough that a crawler which waits ten times as long is not held up.
+# Long enough to be noticeable, short enough that a crawler which waits ten times as long is not held up.
 SLOW_MS: Final = 300
 _NO_CONDITIONS: Final[Mapping[str, str]] = MappingProxyType({})
 _CACHED_MAX: Final = 65_536
@@ -45,18 +45,18 @@ class Web:
 
     Args:
         seed: any int; another seed gives other links, texts and sizes.
-        hosts: 1 to `HOSTS_MAX`, or to `NAMED_HOSTS_MAX` when all have names.
-        pages_per_host: 1 to `NUMBER_MAX`; all hosts alike, and linked to alike. Or else:
-        pages: of all hosts together, `hosts` to `PAGES_MAX`, heavy-tailed, and so are the links to a domain.
-            Other kinds come on top, half as many or less.
+        hosts: 1 to `HOSTS_MAX`, or to `NAMED_HOSTS_MAX` if all have names.
+        pages_per_host: 1 to `NUMBER_MAX`; all hosts are equal in size and popularity. Alternatively:
+        pages: of all hosts together, `hosts` to `PAGES_MAX`, heavy-tailed, like the links to each domain. Other kinds
+            are added, half as many or fewer.
         agent: the product token that robots.txt files name.
-        slow_ms: how long a slow page, on every third host, lets its reader wait.
-        naming: how hosts are called: by addresses of their own, by names, many at one address, or half and half.
-        features: what there is beside the plain kinds.
-        farms: with `Feature.FARMS` and names, how many spam farms, each a PLD of its own, up to `FARMS_MAX`;
-            None: one for every 200 PLDs. Their number changes no link between ordinary pages.
+        slow_ms: the delay of a slow page, of which every third host has one.
+        naming: whether hosts have addresses of their own, names with many at one address, or half of each.
+        features: what the web has in addition to the plain kinds.
+        farms: with `Feature.FARMS` and names, the number of spam farms, each a PLD of its own, up to `FARMS_MAX`;
+            None: one for every 200 PLDs. The number does not affect links between ordinary pages.
 
-    Where `host` is asked for, it is a host's address or name as URLs have it.
+    Parameters called `host` are a host's address or name as in URLs.
 
     Cost: some MB whatever the size; a page takes some 75 µs; `reachable` visits everything.
     """
@@ -87,7 +87,7 @@ class Web:
         self._names = Names(seed, population, naming, features, farms)
         self._host_of = lru_cache(_CACHED_MAX)(self._names.host_of)
         self._robots = RobotsFiles(agent, features)
-        self.outlooks = Outlooks(features, self._robots, self._names)
+        self.expectations = Expectations(features, self._robots, self._names)
         self._graph = Graph(seed, population, features, self._names.farms)
         self._answers = Answers(seed, agent, slow_ms, hosts, self._graph, self._names)
 
@@ -96,48 +96,48 @@ class Web:
         return f"Web(seed={self.seed}, hosts={self.hosts}, {size})"
 
     def addresses(self) -> Iterator[str]:
-        """Every address at which there are hosts."""
+        """Return every address at which there are hosts."""
         return self._names.addresses()
 
     def address_of(self, name: str) -> str | NameFault | None:
-        """What a resolver says of a lower-case name: its host's address, how it fails, or None for NXDOMAIN."""
+        """Return a resolver's answer for a lower-case name: its host's address, a fault, or None for NXDOMAIN."""
         return self._names.resolve(name)
 
     def name_of(self, host: int) -> str:
-        """The name or address of ordinary host `host`, 0 <= host < hosts."""
+        """Return the name or address of ordinary host `host`, 0 <= host < hosts."""
         return self._names.name_of(host)
 
     def pld_of(self, host: str) -> str:
-        """The pay-level domain of a host; an address is its own."""
+        """Return the pay-level domain of a host. An address is its own."""
         return self._names.pld_of(host)
 
     def seeds(self, port: int) -> list[str]:
-        """The canonical URL of every host's first page."""
+        """Return the canonical URL of every host's first page."""
         return [origin_of(self._names.name_of(host), port) + "/" for host in range(self.hosts)]
 
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = 0, conditions: Mapping[str, str] = _NO_CONDITIONS
     ) -> Answer:
-        """What the host answers to GET `target`; links in it carry `port`.
+        """Return the host's answer to GET `target`. Links in it have `port`.
 
-        What is no host of this web answers 421, a target that is nothing's 404.
+        An unknown host answers 421, an unknown target 404.
 
         Args:
-            host: a name or address, as URLs have it.
+            host: a name or address, as in URLs.
             target: path and query as sent.
             port: of this web.
-            at_ms: since the epoch; what changes with time is a function of it.
+            at_ms: since the epoch; what changes with time depends on it.
             conditions: the request's If-None-Match and If-Modified-Since.
         """
         index = self._host_of(host)
         if index is None or not self._names.resolves(index):
             return Answer(421, HTML, render_notice(421))
-        weather = self.outlooks.weather(index)
+        outage = self.expectations.outage(index)
         is_robots = target == ROBOTS_TARGET
-        if weather is not None and (weather.robots_too or not is_robots):
-            left_ms = weather.left_ms(index, at_ms)
+        if outage is not None and (outage.robots_too or not is_robots):
+            left_ms = outage.left_ms(index, at_ms)
             if left_ms:
-                return weather.answer(left_ms, at_ms)
+                return outage.answer(left_ms, at_ms)
         if is_robots or target.startswith("/robots/kind-"):
             return self._robots_answer(index, host, target, port)
         resource = self._resource(index, target)
@@ -146,36 +146,42 @@ class Web:
         return self._answers.answer(resource, port, at_ms, conditions)
 
     def allows(self, host: str, target: str) -> bool:
-        """Whether the host's robots.txt lets the agent fetch the target.
+        """Whether the host's robots.txt allows the agent to fetch the target.
 
-        True too for what is not in the web: there is no rule to ask about a link that nobody made.
+        Also true for targets that are not in the web, since rules do not mention them.
         """
         resource = self._asked(host, target)
-        return resource is None or not self.outlooks.closes(resource)
+        return resource is None or not self.expectations.closes(resource)
 
     def crawl_delays_ms(self) -> dict[str, int]:
-        """The Crawl-delay of every host that asks the agent for one."""
+        """Return the crawl delay of every host that asks the agent for one."""
         delays = ((host, self._robots.of(host).crawl_delay_ms) for host in range(self.hosts))
         return {self._names.name_of(host): delay_ms for host, delay_ms in delays if delay_ms}
 
     def is_endless(self, host: str, target: str) -> bool:
-        """Whether the URL lies in a space without end; see traps.py."""
+        """Whether the URL lies in an infinite space; see traps.py."""
         resource = self._asked(host, target)
         return resource is not None and resource.kind in ENDLESS_KINDS
 
     def leads_to(self, url: str, port: int) -> list[str]:
-        """The canonical URLs that what is at a URL links to or redirects to, repetitions included.
+        """Return the canonical URLs that a URL's resource links or redirects to, with repetitions.
 
-        All that the generator made, spaces without end too; empty for what has no links, or is not in the web.
+        Includes all links of the generator, also into infinite spaces; empty without links, or if not in the web.
         """
         resource = self.resource_at(url)
-        reach = Reach(self._graph, self.outlooks, obey_robots=False, obey_nofollow=False, read_sitemaps=False)
-        return [self._answers.url(target, port) for target in reach.leads_to(resource)] if resource else []
+        if resource is None:
+            return []
+        followed = Reachability(
+            self._graph, self.expectations, obey_robots=False, obey_nofollow=False, read_sitemaps=False
+        )
+        return [self._answers.url(target, port) for target in followed.leads_to(resource)]
 
     def expectation(self, url: str) -> Expected:
-        """What a right crawler may see at a URL; for one that is not in the web, a 404 that nobody needs."""
+        """Return what a right crawler may see at a URL; outside of the web, a 404 that is not required."""
         resource = self.resource_at(url)
-        return Expected(frozenset({404}), required=False) if resource is None else self.outlooks.of(resource).expected
+        if resource is None:
+            return Expected(frozenset({404}), required=False)
+        return self.expectations.of(resource).expected
 
     def reachable(
         self,
@@ -185,9 +191,9 @@ class Web:
         obey_nofollow: bool = True,
         read_sitemaps: bool = False,
     ) -> dict[str, int]:
-        """Every canonical URL that links and redirects lead to from the seeds, with its usual status.
+        """Return every canonical URL to which links and redirects lead from the seeds, with its usual status.
 
-        As `expected`, which says what else may be seen at them, and which of them a crawler may do without.
+        See `expected`, which also has other possible statuses, and says which URLs a crawler may leave out.
         """
         linked = self._linked(port, seeds, (obey_robots, obey_nofollow, read_sitemaps))
         return {url: usual_status(expected) for url, expected in linked.items()}
@@ -200,12 +206,12 @@ class Web:
         obey_nofollow: bool = True,
         read_sitemaps: bool = False,
     ) -> dict[str, Expected]:
-        """What a right crawler may see at every URL that it may fetch, from the seeds on.
+        """Return what a right crawler may see at every URL that it may fetch, starting from the seeds.
 
-        The links are those the generator made, not read from any HTML. What robots.txt redirects to is among them,
-        required of nobody, and only here, not in `reachable`. robots.txt itself is not, nor are spaces without end,
-        nor hosts whose name does not resolve; nor, with `obey_robots` or `obey_nofollow`, what is forbidden and
-        what only that leads to.
+        The links are those of the generator, not parsed from HTML. Redirect targets of robots.txt are included, not
+        required, and only here, not in `reachable`. Not included are robots.txt itself, infinite spaces, and hosts
+        whose name does not resolve; with `obey_robots` or `obey_nofollow`, also what is forbidden and what can only be
+        reached through it.
 
         Raises:
             ConfigError: a seed is not a canonical URL of this web.
@@ -215,24 +221,24 @@ class Web:
 
     def _linked(self, port: int, seeds: Iterable[str], choices: tuple[bool, bool, bool]) -> dict[str, Expected]:
         starts = [self._seeded(url, port) for url in seeds]
-        found = Reach(self._graph, self.outlooks, *choices).expected(starts)
+        found = Reachability(self._graph, self.expectations, *choices).expected(starts)
         return {self._answers.url(resource, port): expected for resource, expected in found.items()}
 
     def _robots_steps(self, port: int) -> dict[str, Expected]:
-        """What robots.txt files redirect to; who follows fewer redirects need not ask for it."""
+        """Return the redirect targets of robots.txt files. A crawler that follows fewer redirects need not see them."""
         steps: dict[str, Expected] = {}
         for index in range(self.hosts):
             at = self._neighbour(index) if self._robots.of(index).elsewhere else index
             origin = origin_of(self._names.name_of(at), port)
-            weather = self.outlooks.weather(at)
-            step = _STEP if weather is None else replace(_STEP, statuses=_STEP.statuses | {weather.status})
+            outage = self.expectations.outage(at)
+            step = _STEP if outage is None else replace(_STEP, statuses=_STEP.statuses | {outage.status})
             steps |= {origin + target: step for target in self._robots.steps(index)}
         return steps
 
     def _neighbour(self, index: int) -> int:
-        """The next host that can always be reached; where there is none, the host itself."""
+        """Return the next host that can always be reached, or the host itself if there is none."""
         others = ((index + step) % self.hosts for step in range(1, self.hosts))
-        return next((other for other in others if self.outlooks.is_calm(other)), index)
+        return next((other for other in others if self.expectations.is_calm(other)), index)
 
     def _robots_answer(self, index: int, host: str, target: str, port: int) -> Answer:
         step = None if target == ROBOTS_TARGET else self._robots.step_of(target)
@@ -242,7 +248,7 @@ class Web:
         return self._robots.answer(index, step, origin_of(host, port), near)
 
     def resources(self, host: int) -> Iterator[Resource]:
-        """Everything that ordinary host `host` has but spaces without end."""
+        """Yield everything that ordinary host `host` has, except infinite spaces."""
         for kind in Kind:
             if kind not in ENDLESS_KINDS:
                 yield from (Resource(host, kind, number) for number in range(self._graph.count(kind, host)))
@@ -254,7 +260,7 @@ class Web:
                     yield proof
 
     def resource_at(self, url: str) -> Resource | None:
-        """What is at a canonical URL, whatever its port; None: nothing, or a robots.txt."""
+        """Return the resource at a canonical URL, whatever its port; None if there is none, or it is a robots.txt."""
         authority, slash, path = url.removeprefix("http://").partition("/")
         return self._asked(authority.partition(":")[0], slash + path)
 
@@ -289,7 +295,7 @@ def _check_sizes(hosts: int, pages_per_host: int | None, pages: int | None, nami
     if not 1 <= hosts <= hosts_max:
         raise ConfigError(f"hosts is {hosts}; must be between 1 and {hosts_max}")
     if (pages_per_host is None) == (pages is None):
-        raise ConfigError("pages and pages per host are both given, or neither; give one of them")
+        raise ConfigError("give either pages or pages per host")
     if pages_per_host is not None and not 1 <= pages_per_host <= NUMBER_MAX:
         raise ConfigError(f"pages per host is {pages_per_host}; must be between 1 and {NUMBER_MAX}")
     if pages is not None and not hosts <= pages <= PAGES_MAX:
@@ -302,6 +308,6 @@ def _check_farms(farms: int | None, naming: Naming, features: frozenset[Feature]
     if farms is None:
         return
     if Feature.FARMS not in features or naming is Naming.ADDRESS:
-        raise ConfigError(f"farms is {farms}, but there are none: add the feature farms, and give hosts names")
+        raise ConfigError(f"farms is {farms}, but farms need the feature farms and hosts with names")
     if not 1 <= farms <= FARMS_MAX:
         raise ConfigError(f"farms is {farms}; must be between 1 and {FARMS_MAX}")

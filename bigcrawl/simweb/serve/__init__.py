@@ -1,1 +1,1 @@
-"""The web on loopback addresses: an HTTP server, a DNS server, and their logs."""
+"""Serves the web on loopback addresses: an HTTP server, a DNS server, and their logs."""

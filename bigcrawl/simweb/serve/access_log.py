@@ -2,25 +2,25 @@
 
 The first line names format and columns; then, per request:
 
-    start_ms        when the head of the request had arrived, ms since the Unix epoch, rounded down; where the server
-                    read it late, by what the kernel says, up to 20 ms after that
+    start_ms        when the head of the request had arrived, ms since the Unix epoch, rounded down; if the server
+                    read it late, according to the kernel, up to 20 ms after that
     end_ms          just before the last bytes of the answer were handed to the kernel, likewise; with status 499 and
-                    the faults silent, stalled and endless when the client went, by what the kernel says, up to
-                    20 ms before that; by when it was seen where the kernel does not know
+                    the faults silent, stalled and endless, when the client left according to the kernel, up to 20 ms
+                    before that; when the server noticed, if the kernel does not know
     client          address:port of the client, one for each connection
-    host            which host was asked, by name or by address
-    server          the address of that host, which is the connection's own but for requests through a proxy;
-                    "-" when a proxy is asked for a name that nobody has
-    method          "-" when the request could not be understood
-    target          path and query as they were sent; "-" as above
-    status          the answer's, also when no byte of it went out; 499: the client went away before it had all
+    host            the requested host, by name or by address
+    server          the address of that host, which is the connection's own except through a proxy; "-" if a proxy is
+                    asked for an unknown name
+    method          "-" if the request could not be parsed
+    target          path and query as sent; "-" as above
+    status          the answer's, even if no byte of it was sent; 499: the client left before it had all
     bytes           of the answer with its head, as far as the kernel took them
-    fault           what befell the answer: "-", the value of a `Fault`, "short" or "long" when its body is shorter
-                    or longer than its Content-Length. Only after "-" and "long" can the client have all of it.
-    retry_after_ms  what the answer's Retry-After asks for, counted from `end_ms`; 0: it has none
+    fault           the fault of the answer: "-", the value of a `Fault`, "short" or "long" if its body is shorter or
+                    longer than its Content-Length. Only with "-" and "long" can the client have all of it.
+    retry_after_ms  the delay in the answer's Retry-After, counted from `end_ms`; 0: it has none
 
-A line is written when the exchange has ended, by one write(2) in append mode, so killing the server loses no
-exchange that had.
+A line is written when the exchange has ended, by one write(2) in append mode, so killing the server loses no ended
+exchange.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class LogLine(NamedTuple):
-    """One line of the log; the fields are those of the module's table, `sent_bytes` is its `bytes`."""
+    """One line of the log. The fields are those of the module's table; `sent_bytes` is its `bytes`."""
 
     start_ms: int
     end_ms: int
@@ -56,12 +56,12 @@ _FORMAT: Final = LineFormat(
     "# simweb log 2",
     ["bytes" if name == "sent_bytes" else name for name in LogLine._fields],
 )
-# As LogLine has them; a line is made some thousand times a second, and this is the quickest way.
+# The fields of LogLine. Some thousand lines are made a second, and this is the fastest way.
 _LINE: Final = "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\n"
 
 
 class AccessLog:
-    """Appends to a log file; makes it when there is none."""
+    """Appends to a log file, creating it if necessary."""
 
     def __init__(self, path: Path) -> None:
         self._file = LineFile(path, _FORMAT)
@@ -71,26 +71,26 @@ class AccessLog:
         return f"AccessLog({self._file!r})"
 
     def write(self, line: LogLine) -> None:
-        """Append one line; it is in the kernel's hands when this returns."""
+        """Append one line. It is with the kernel when this returns."""
         self._append(_LINE % line)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 def read_log(path: Path) -> Iterator[LogLine]:
-    """The lines of a log, in the order in which the exchanges ended.
+    """Yield the lines of a log, in order of the exchanges' ends.
 
     Raises:
-        ConfigError: there is no such file, or it is no log of this format.
-        CorruptionError: a line is not one.
+        ConfigError: the file does not exist or has another format.
+        CorruptionError: a line is invalid.
     """
     return read_lines(path, _FORMAT, _parsed)
 
 
 def read_exchanges(path: Path) -> Iterator[Exchange]:
-    """The same, as the checker takes them."""
+    """Yield the lines of a log as the checker takes them."""
     for line in read_log(path):
         yield Exchange(
             line.start_ms,

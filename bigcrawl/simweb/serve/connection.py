@@ -1,25 +1,25 @@
 """One client's connection to the simulated web.
 
-Theory of operation: heads are taken from the connection as they arrive and stamped with their start; their
-answers go out one after the other. An exchange ends when its last bytes are handed to the kernel, stamped just
-before: stamped after, a client that was quicker than this process would seem to come back too soon. Each send
-is stamped, so the stamp of the last stands however slowly the client read what came before.
+Theory of operation: request heads are taken from the connection as they arrive and stamped with their start. Their
+answers are sent one after the other. An exchange ends when its last bytes are handed to the kernel, and is stamped just
+before. If it were stamped after, a client that was faster than this process would seem to return too soon. Each send is
+stamped, so the last stamp holds, however slowly the client read the earlier bytes.
 
     state        leaves it when
-    idle         a head is complete                           -> sending, or waiting when its answer is delayed
+    idle         a head is complete                           -> sending, or waiting if its answer is delayed
     waiting      the next piece is due (a timer)              -> sending
     sending      the kernel has all of it: the line is written -> the next waiting head, idle, hanging or closing
                  the next piece is not due yet                -> waiting
-    hanging      the client is gone; nothing else is heard any more
-    closing      our side is shut down; the client closes its own, or takes too long. Closing at once could
-                 answer bytes that nobody has read with a reset, which eats what the client has not read yet.
-    any          the client is gone: the current exchange and those waiting are logged, as 499 but for an answer
-                 that the client must end. The end of what it sends is taken for that while nothing is being
-                 sent: a client whose time is up looks just so, and none closes only half. It ends when the kernel
-                 heard the client last: a server that had no CPU sees late who has gone.
+    hanging      the client leaves; nothing else is read any more
+    closing      our side is shut down; the client closes its own, or takes too long. Closing at once could answer
+                 unread bytes with a reset, which destroys what the client has not read yet.
+    any          the client leaves: the current exchange and the waiting ones are logged with status 499, except an
+                 answer that the client must end. While nothing is being sent, the end of the client's data counts as
+                 leaving: a client that timed out looks like this, and no client closes only half. The end is when the
+                 kernel last heard from the client, because a server that got no CPU notices late.
 
-Sockets are used directly, not through a transport: only so is it known which bytes the kernel took when, and a
-short connection costs a third.
+Sockets are used directly rather than through a transport. Only this shows which bytes the kernel took when, and a short
+connection costs a third.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ if TYPE_CHECKING:
     from bigcrawl.simweb.serve.sending import Delivery
 
 _READ_BYTES: Final = 16_384
-# What one connection may hand over before the others have their turn.
+# How much one connection may send before it is the others' turn.
 _TURN_BYTES: Final = 262_144
-# How long a client may leave its side of a connection open after we have closed ours.
+# How long a client may keep its side of a connection open after we have closed ours.
 _CLOSING_S: Final = 2.0
 _NOTHING: Final = memoryview(b"")
 _RESET: Final = struct.pack("ii", 1, 0)
-# Where tcp_info has how long ago data and an acknowledgement came in last, in ms (tcp(7)); it counts in ticks of the
-# kernel, 10 ms at most.
+# Offsets in tcp_info of how long ago data and an acknowledgement last came in, in ms (tcp(7)); the kernel counts in
+# ticks of at most 10 ms.
 _LAST_DATA_RECV_AT: Final = 52
 _LAST_ACK_RECV_AT: Final = 56
 _TICK_MS: Final = 10
 
 
-class Place(NamedTuple):
-    """Where a request goes: the log's `host` and `server`, and the port that links in the answer carry."""
+class Destination(NamedTuple):
+    """Where a request goes: the log's `host` and `server`, and the port for links in the answer."""
 
     host: str
     server: str
@@ -65,22 +65,22 @@ class Place(NamedTuple):
 
 
 class Serves(Protocol):
-    """What a connection asks of its server, and tells it."""
+    """What a connection needs from its server."""
 
     now_ms: Callable[[], int]
 
-    def place(self, head: RequestHead | None, local: str) -> Place:
-        """Where a request goes that came on the address `local`; without `head` it could not be read."""
+    def place(self, head: RequestHead | None, local: str) -> Destination:
+        """Return where a request goes that came on the address `local`; `head` is None if it could not be parsed."""
 
-    def answer(self, arrived: Arrived, place: Place, keep_alive: bool) -> tuple[Answer, Delivery]:
-        """What a request is answered, and how that goes out; `keep_alive` says what the client wants."""
+    def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
+        """Return the answer to a request and its delivery; `keep_alive` says what the client wants."""
 
     def record(
         self,
         arrived: Arrived,
         end_ms: int,
         client: str,
-        place: Place,
+        place: Destination,
         status: int,
         sent_bytes: int = 0,
         fault: str = NO_FAULT,
@@ -89,21 +89,21 @@ class Serves(Protocol):
         """Log an exchange."""
 
     def left(self, connection: Connection) -> None:
-        """A connection is closed."""
+        """Handle the end of a connection."""
 
 
 class _Exchange(NamedTuple):
     """The exchange that is being carried out."""
 
     arrived: Arrived
-    place: Place
+    place: Destination
     answer: Answer
     delivery: Delivery
     turn_ms: int
 
 
 class Connection:
-    """A socket, from the moment it is accepted until it is closed."""
+    """A socket, from when it is accepted until it is closed."""
 
     __slots__ = (
         "_client",
@@ -146,7 +146,7 @@ class Connection:
         loop.add_reader(sock, self._readable)
 
     def abandon(self) -> None:
-        """Close without waiting for anything; what has not ended is logged as if the client had gone."""
+        """Close at once. Exchanges that have not ended are logged as if the client had left."""
         self._let_go(self._server.now_ms())
 
     def _readable(self) -> None:
@@ -171,12 +171,12 @@ class Connection:
             self._lost()
 
     def _hear_nothing(self) -> None:
-        """Read only to see the client go."""
+        """Read only to notice when the client leaves."""
         self._incoming.stop()
         self._read(not self._eof)
 
     def _advance(self) -> None:
-        """Answer what waits, one after the other, until an answer takes its time."""
+        """Answer waiting requests, one after the other, until an answer takes time."""
         while self._current is None and self._incoming and not self._is_closing:
             self._begin(self._incoming.pop())
         if self._is_closing:
@@ -201,7 +201,7 @@ class Connection:
         self._advance()
 
     def _send_due(self) -> None:
-        """Hand over what is due, until the kernel takes no more or it is the others' turn."""
+        """Send what is due, until the kernel takes no more or it is the others' turn."""
         share = _TURN_BYTES
         while share > 0:
             if not self._unsent and not self._take_piece():
@@ -216,14 +216,14 @@ class Connection:
                 self._lost()
                 return
             self._end_ms = end_ms
-            # A rest of nothing would hold on to the whole answer for as long as the connection is idle.
+            # An empty slice would keep the whole answer in memory for as long as the connection is idle.
             self._unsent = self._unsent[sent_bytes:] if sent_bytes < len(self._unsent) else _NOTHING
             self._sent_bytes += sent_bytes
             share -= sent_bytes
         self._write(True)
 
     def _take_piece(self) -> bool:
-        """Make the next piece the one to be sent; False: there is none, or not yet."""
+        """Make the next piece the one to be sent. False if there is none, or it is not due yet."""
         exchange = self._current
         while exchange is not None and not self._unsent:
             piece = self._piece or next(exchange.delivery.pieces, None)
@@ -247,7 +247,7 @@ class Connection:
             self._timer = self._loop.call_later(wait_ms / 1000, self._go_on)
 
     def _end(self, exchange: _Exchange) -> None:
-        """All that will be sent is with the kernel."""
+        """Finish the exchange; everything that will be sent is with the kernel."""
         ending = exchange.delivery.ending
         if ending is Ending.HANG:
             self._hear_nothing()
@@ -264,7 +264,7 @@ class Connection:
             self._close()
 
     def _record(self, status: int, end_ms: int) -> None:
-        """Log the current exchange, and be done with it."""
+        """Log the current exchange and clear it."""
         exchange = self._current
         assert exchange is not None
         self._server.record(
@@ -281,7 +281,7 @@ class Connection:
         self._sent_bytes = 0
 
     def _close(self) -> None:
-        """End our side; the connection is gone when the client has ended its own."""
+        """Close our side. The connection ends when the client has closed its own."""
         self._is_closing = True
         try:
             self._sock.shutdown(socket.SHUT_WR)
@@ -294,9 +294,9 @@ class Connection:
             self._timer = self._loop.call_later(_CLOSING_S, self._lost)
 
     def _lost(self) -> None:
-        """Nothing more can be heard or said.
+        """Finish; the client is gone.
 
-        Of a client that only waited and then reset the connection the kernel does not know since when it is gone.
+        If a client only waited and then reset the connection, the kernel does not know since when it is gone.
         """
         is_timed = self._eof or self._is_writing
         self._let_go(self._server.now_ms() - (_unheard_ms(self._sock) if is_timed else 0))
@@ -337,17 +337,17 @@ class Connection:
 
 
 def _unread_ms(sock: socket.socket) -> int:
-    """How long what waits in a socket has waited, 0 to 20 ms less: a server that had no CPU reads late.
+    """Return how long unread data has waited in a socket, minus 0 to 20 ms: a server that got no CPU reads late.
 
-    Never more than it has: no gap between two requests is logged shorter than it was.
+    Never more than the true time, so that no gap between two requests is logged shorter than it was.
     """
     return max(0, _ago_ms(sock, _LAST_DATA_RECV_AT) - _TICK_MS)
 
 
 def _unheard_ms(sock: socket.socket) -> int:
-    """How long ago the client was heard last, 0 to 20 ms more: the end of what it sends is heard, a reset is not.
+    """Return how long ago the client was last heard, plus 0 to 20 ms. The end of its data is heard, a reset is not.
 
-    Never less than it is: no gap after a client that left is logged shorter than it was.
+    Never less than the true time, so that no gap after a client that left is logged shorter than it was.
     """
     return _ago_ms(sock, _LAST_ACK_RECV_AT) + _TICK_MS
 

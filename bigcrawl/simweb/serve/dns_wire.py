@@ -1,4 +1,4 @@
-"""As much of the DNS' wire format (RFC 1035) as a server of addresses needs: questions in, replies out. No I/O."""
+"""The part of the DNS wire format (RFC 1035) that a server of addresses needs: queries in, replies out. No I/O."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 _HEADER: Final = struct.Struct(">6H")
 _TYPE_AND_CLASS: Final = struct.Struct(">2H")
-_RECORD_TAIL: Final = struct.Struct(">2HIH")  # type, class, TTL, length of what follows; before it stands the owner
+_RECORD_TAIL: Final = struct.Struct(">2HIH")  # type, class, TTL, length of the data; the owner comes before it
 
 _REPLY, _AUTHORITATIVE, _RECURSION_WANTED, _RECURSION_HAD = 0x8000, 0x0400, 0x0100, 0x0080
 _OPCODE: Final = 0x7800
-_QUESTION_NAME: Final = 0xC000 | _HEADER.size  # a pointer to where the question's name stands
+_QUESTION_NAME: Final = 0xC000 | _HEADER.size  # a pointer to the question's name
 _CLASS_IN: Final = 1
 _TYPE_CNAME: Final = 5
 _TYPE_SOA: Final = 6
@@ -32,7 +32,7 @@ _TYPES: Final = {1: "A", 2: "NS", 5: "CNAME", 6: "SOA", 12: "PTR", 15: "MX", 16:
 
 
 class Rcode(IntEnum):
-    """How a query was answered."""
+    """The response code of a query."""
 
     NOERROR = 0
     FORMERR = 1
@@ -43,7 +43,7 @@ class Rcode(IntEnum):
 
 
 class BadQueryError(ValueError):
-    """A query to be answered with nothing but `rcode`."""
+    """A query that must be answered with nothing but `rcode`."""
 
     def __init__(self, rcode: Rcode) -> None:
         super().__init__(rcode.name)
@@ -54,11 +54,11 @@ class Query(NamedTuple):
     """A question about one name.
 
     Attributes:
-        number: the client's, to know the reply by.
+        number: chosen by the client to match the reply.
         flags: as sent.
-        question: name, type and class as sent: names keep their case in the reply, as clients that mix it expect.
-        name: lower-case, without the final dot; bytes that hosts do not have in names are escaped.
-        record_type: the number of the type that is asked for.
+        question: name, type and class as sent: the reply keeps the name's case, as clients that mix cases expect.
+        name: lower-case, without the final dot; bytes that are not allowed in host names are escaped.
+        record_type: the number of the requested type.
     """
 
     number: int
@@ -69,23 +69,23 @@ class Query(NamedTuple):
 
 
 def is_query(message: bytes) -> bool:
-    """Whether to answer at all: not to what is too short to be told from noise, and not to replies."""
+    """Whether to answer at all. Replies, and messages too short to be told from noise, are ignored."""
     return len(message) >= _HEADER.size and not message[2] & (_REPLY >> 8)
 
 
 def type_name(record_type: int) -> str:
-    """What a type of record is called; TYPE<number> for rare ones."""
+    """Return the name of a record type; TYPE<number> for rare ones."""
     return _TYPES.get(record_type, f"TYPE{record_type}")
 
 
 def parse_query(message: bytes) -> Query:
-    """Read a query; what follows its question, such as EDNS options, is passed over.
+    """Parse a query. Ignores what follows its question, such as EDNS options.
 
     Args:
         message: one that `is_query`.
 
     Raises:
-        BadQueryError: it is malformed, or no question about one name of the Internet class.
+        BadQueryError: it is malformed, or not a question about one name of the Internet class.
     """
     number, flags, questions, *_ = _HEADER.unpack_from(message)
     if flags & _OPCODE:
@@ -112,9 +112,9 @@ def parse_query(message: bytes) -> Query:
 def encode_addresses(
     query: Query, addresses: Sequence[str], ttl_s: int, alias: str = "", alias_ttl_s: int | None = None
 ) -> bytes:
-    """A reply with A and AAAA records, behind a CNAME if the name is the `alias` of another one.
+    """Return a reply with A and AAAA records, after a CNAME if the name is the `alias` of another one.
 
-    With no address it says that the name has no record of the type asked for.
+    Without addresses it says that the name has no record of the requested type.
     """
     if not addresses:
         return _denial(query, Rcode.NOERROR, ttl_s)
@@ -131,7 +131,7 @@ def encode_addresses(
 
 
 def has_type(address: str, record_type: int) -> bool:
-    """Whether an address is told in a record of a type that is asked for."""
+    """Whether an address belongs in records of the requested type."""
     return record_type in (_type_of(address), TYPE_ANY)
 
 
@@ -144,23 +144,23 @@ def _encode_name(name: str) -> bytes:
 
 
 def encode_no_name(query: Query, ttl_s: int) -> bytes:
-    """A reply that says that there is no such name."""
+    """Return a reply that says that the name does not exist."""
     return _denial(query, Rcode.NXDOMAIN, ttl_s)
 
 
 def encode_failure(query: Query) -> bytes:
-    """A reply that says that the server failed."""
+    """Return a reply that reports a server failure."""
     return _header(query.number, query.flags, Rcode.SERVFAIL) + query.question
 
 
 def encode_refusal(message: bytes, rcode: Rcode) -> bytes:
-    """A reply to a query that could not be read."""
+    """Return a reply to a query that could not be parsed."""
     number, flags, *_ = _HEADER.unpack_from(message)
     return _HEADER.pack(number, _flags(flags) | rcode, 0, 0, 0, 0)
 
 
 def _denial(query: Query, rcode: Rcode, ttl_s: int) -> bytes:
-    """With the root's SOA, which tells for how long the denial may be remembered (RFC 2308)."""
+    """Return a denial with the root's SOA, which says how long it may be cached (RFC 2308)."""
     timers = struct.pack(">5I", 1, 3600, 600, 86_400, ttl_s)
     source = b"\x06simweb\x00" + b"\x0ahostmaster\x06simweb\x00" + timers
     soa = b"\x00" + _RECORD_TAIL.pack(_TYPE_SOA, _CLASS_IN, ttl_s, len(source)) + source

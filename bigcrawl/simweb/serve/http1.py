@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 as a server of GET and HEAD needs: heads of requests in, heads of answers out. No I/O."""
+"""The part of HTTP/1.1 that a server of GET and HEAD needs: request heads in, response heads out. No I/O."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# Printable ASCII without the blank: the access log can hold such a target as it is.
+# Printable ASCII without the blank; the access log can store such a target as it is.
 _TARGET: Final = re.compile(rb"[!-~]+")
-# A name or an address of either kind, and a port; the log can hold these too.
+# A name or an address of either kind, and a port; the log can store these too.
 _AUTHORITY: Final = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?")
 _REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 _CONDITIONS: Final = {b"if-none-match": "If-None-Match", b"if-modified-since": "If-Modified-Since"}
 _HTTP_PORT: Final = 80
-# A crawler's requests to a host differ in their first line only, so the other lines are read once.
+# A crawler's requests to a host usually differ only in their first line, so parsed fields are cached.
 _FIELDS_KEPT: Final = 4096
 
 
 class BadRequestError(ValueError):
-    """The request cannot be understood; `status` says how."""
+    """The request cannot be served; `status` says why."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"{status} {reason_of(status)}")
@@ -30,16 +30,16 @@ class BadRequestError(ValueError):
 
 
 class RequestHead(NamedTuple):
-    """What the head of a request says.
+    """The head of a request.
 
     Attributes:
         method: as sent.
-        target: in origin form, whatever form it was sent in.
-        keep_alive: whether the connection is to stay open after the answer.
-        body_bytes: how many follow the head.
-        is_old: HTTP/1.0: such a client does not know chunks.
-        host: the name or address that is asked, lower-case, without port and final dot; "" when none is named.
-        proxy_port: the port in a target that was written as for a proxy, 80 when it has none; 0: it was not.
+        target: in origin form, whatever form was sent.
+        keep_alive: whether the connection stays open after the answer.
+        body_bytes: length of the body that follows the head.
+        is_old: HTTP/1.0: such a client does not support chunks.
+        host: the requested name or address, lower-case, without port and final dot; "" if none is named.
+        proxy_port: the port in a target in absolute form, as for a proxy, 80 by default; 0 in origin form.
         conditions: the values, as sent, of If-None-Match and If-Modified-Since, by these names.
     """
 
@@ -61,15 +61,15 @@ class _Fields(NamedTuple):
 
 
 def reason_of(status: int) -> str:
-    """The words that stand beside a status."""
+    """Return the reason phrase of a status."""
     return _REASONS.get(status, "Unknown")
 
 
 def parse_head(head: bytes) -> RequestHead:
-    """Read a request's head, given without the empty line that ends it.
+    """Parse a request's head, given without the empty line that ends it.
 
     Raises:
-        BadRequestError: it is malformed, or asks for what this server does not do.
+        BadRequestError: it is malformed, or requires something that this server does not support.
     """
     request_line, _, lines = head.partition(b"\r\n")
     words = request_line.split(b" ")
@@ -112,12 +112,12 @@ def _read_fields(lines: bytes) -> _Fields:
 
 
 def _named_host(value: bytes | None) -> str | None:
-    """The host of a Host header; "" when it is empty, as it may be; None when there is none."""
+    """Return the host in a Host header; "" if the header is empty, which is allowed; None if it is missing."""
     return _authority(value.decode("latin-1"))[0] if value else None if value is None else ""
 
 
 def _absolute_form(target: str) -> tuple[str, int, str]:
-    """Host, port, path and query of a target that a client wrote as it does to a proxy."""
+    """Return host, port, path and query of a target in absolute form, as clients send it to a proxy."""
     scheme, colon, rest = target.partition("://")
     if not colon:
         raise BadRequestError(400)
@@ -130,7 +130,7 @@ def _absolute_form(target: str) -> tuple[str, int, str]:
 
 
 def _authority(text: str) -> tuple[str, int]:
-    """Host and port of an authority; port 0: it has none."""
+    """Return host and port of an authority; port 0 if it has none."""
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         raise BadRequestError(400)
@@ -138,6 +138,6 @@ def _authority(text: str) -> tuple[str, int]:
 
 
 def encode_head(version: str, status: int, headers: Iterable[tuple[str, str]]) -> bytes:
-    """The head of an answer with the empty line that ends it; headers are encoded as Latin-1."""
+    """Return the head of an answer with the empty line that ends it; headers are encoded as Latin-1."""
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
     return f"{version} {status} {reason_of(status)}\r\n{lines}\r\n".encode("latin-1")

@@ -1,4 +1,4 @@
-"""The requests of one connection, cut out of the bytes that arrive. No I/O."""
+"""Splits the bytes that arrive on a connection into requests. No I/O."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bigcrawl.simweb.basics.clock import now_ms
 from bigcrawl.simweb.serve.http1 import BadRequestError, RequestHead, parse_head
 
 _HEAD_BYTES_MAX: Final = 16_384
-# A client that sends requests without waiting for answers is read no further than this many ahead.
+# If a client sends requests without waiting for answers, at most this many are read ahead.
 _WAITING_MAX: Final = 16
 
 
 class Arrived(NamedTuple):
-    """A request and when its head was complete; without `head` it is to be answered with the status `refusal`."""
+    """A request, and when its head was complete. If `head` is None, the answer is the status `refusal`."""
 
     start_ms: int
     head: RequestHead | None
@@ -22,9 +22,9 @@ class Arrived(NamedTuple):
 
 
 class Incoming:
-    """Takes bytes in and gives requests out, in order; bodies of requests are passed over.
+    """Takes bytes in and returns requests, in order. Bodies of requests are skipped.
 
-    After a request that cannot be read nothing more is heard: where the next starts is anybody's guess.
+    After an invalid request nothing more is read, because the start of the next one is unknown.
     """
 
     __slots__ = ("_arrived_ms", "_buffer", "_is_deaf", "_skip_bytes", "_waiting")
@@ -37,23 +37,23 @@ class Incoming:
         self._waiting: deque[Arrived] = deque()
 
     def __bool__(self) -> bool:
-        """Whether a request waits."""
+        """Whether a request is waiting."""
         return bool(self._waiting)
 
     @property
     def wants_more(self) -> bool:
-        """Whether to go on reading: also when nothing is heard any more, to see the client go."""
+        """Whether to continue reading. True even if input is ignored, so that the client's end is noticed."""
         return self._is_deaf or len(self._waiting) < _WAITING_MAX
 
     def feed(self, data: bytes, late_ms: int = 0) -> None:
-        """Take in what has arrived, so long ago."""
+        """Add data that arrived `late_ms` ago."""
         self._arrived_ms = now_ms() - late_ms
         if not self._is_deaf:
             self._buffer += data
             self._cut()
 
     def pop(self) -> Arrived:
-        """The next request; raises IndexError when none waits."""
+        """Return the next request; raises IndexError if none is waiting."""
         arrived = self._waiting.popleft()
         if self._buffer:
             self._arrived_ms = now_ms()
@@ -61,7 +61,7 @@ class Incoming:
         return arrived
 
     def stop(self) -> None:
-        """Hear nothing more; what waits still does."""
+        """Ignore further input. Waiting requests remain."""
         self._is_deaf = True
         self._buffer = b""
 

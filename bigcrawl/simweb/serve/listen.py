@@ -1,4 +1,4 @@
-"""Sockets for all hosts of a web, closed to everybody outside the machine."""
+"""Opens sockets for all hosts of a web, unreachable from outside the machine."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from bigcrawl.exceptions import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Connections that nobody has accepted yet; the system's own bound (net.core.somaxconn) is the same or larger.
+# Connections that are not accepted yet; the system's own limit (net.core.somaxconn) is the same or larger.
 BACKLOG: Final = 4096
-# As many sockets as addresses are opened, and looked at by each poll: a web of this size is still quick.
+# With one socket for each address, every poll checks all of them; up to this size that is still fast.
 SOCKETS_MAX: Final = 4096
-# A free port of the first address is nearly always free on the others too; twenty misses are no accident.
+# A free port of the first address is nearly always free on the others too; twenty failures are no accident.
 _PORT_TRIES: Final = 20
 
 
 def open_listeners(addresses: Iterable[str], port: int, device: str = "lo") -> list[socket.socket]:
     """Listen on one port of all addresses, all of them loopback; port 0 chooses a free one.
 
-    One socket on all addresses is enough where it can be tied to the loopback device, as Linux lets every user
-    since 5.7 and root before; the addresses are then not even looked at. Elsewhere each has a socket of its own.
+    A single socket for all addresses suffices if it can be tied to the loopback device, which Linux allows every user
+    since 5.7, and root before; the addresses are then not even read. Otherwise each address has its own socket.
 
     Raises:
-        ConfigError: the port is taken or not ours, or a socket each is too many.
+        ConfigError: the port is taken or not permitted, or there are too many addresses for a socket each.
     """
     try:
         wide = _tied_to_device(device)
@@ -36,7 +36,7 @@ def open_listeners(addresses: Iterable[str], port: int, device: str = "lo") -> l
         few = list(islice(addresses, SOCKETS_MAX + 1))
         if len(few) > SOCKETS_MAX:
             raise ConfigError(
-                f"more than {SOCKETS_MAX} addresses, and no socket for all of them, for it cannot be tied to "
+                f"more than {SOCKETS_MAX} addresses, and a single socket for all cannot be tied to "
                 f"{device}: {error.strerror}; lower hosts, or listen on 127.0.0.1 and crawl through it as a proxy"
             ) from error
         return _one_each(few, port)
@@ -85,9 +85,9 @@ def _plain() -> socket.socket:
 
 def _listening(sock: socket.socket, address: str, port: int) -> socket.socket:
     try:
-        # Accepted sockets have it from here: the last piece of an answer shall not wait for an acknowledgement.
+        # Accepted sockets inherit this: the last piece of an answer must not wait for an acknowledgement.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A restarted server must get its port back while connections of the last one linger in TIME_WAIT.
+        # A restarted server must get its port back while old connections linger in TIME_WAIT.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((address, port))
         sock.listen(BACKLOG)

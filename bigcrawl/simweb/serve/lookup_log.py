@@ -5,9 +5,9 @@ The first line names format and columns; then, per query:
     time_ms     when it had arrived, ms since the Unix epoch, rounded down
     client      address:port
     transport   udp or tcp
-    name        lower-case, without the final dot; "-" when the query could not be read
-    type        of the record that is asked for, such as A; "-" as above
-    outcome     an `Outcome`'s value
+    name        lower-case, without the final dot; "-" if the query could not be parsed
+    type        the requested record type, such as A; "-" as above
+    outcome     a `LookupOutcome`'s value
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Outcome(Enum):
+class LookupOutcome(Enum):
     """How a look-up ended."""
 
     FOUND = "found"  # with an address
@@ -30,18 +30,18 @@ class Outcome(Enum):
     NO_NAME = "nxdomain"
     SERVFAIL = "servfail"
     SILENT = "silent"  # nothing was sent
-    REFUSED = "refused"  # the query could not be read, or is not for a server like this
+    REFUSED = "refused"  # the query could not be parsed, or is not supported
 
 
 class Lookup(NamedTuple):
-    """One line of the log; the fields are those of the module's table, `record_type` is its `type`."""
+    """One line of the log. The fields are those of the module's table; `record_type` is its `type`."""
 
     time_ms: int
     client: str
     transport: str
     name: str
     record_type: str
-    outcome: Outcome
+    outcome: LookupOutcome
 
 
 _FORMAT: Final = LineFormat(
@@ -50,7 +50,7 @@ _FORMAT: Final = LineFormat(
 
 
 class LookupLog:
-    """Appends to a log file; makes it when there is none."""
+    """Appends to a log file, creating it if necessary."""
 
     def __init__(self, path: Path) -> None:
         self._file = LineFile(path, _FORMAT)
@@ -59,25 +59,25 @@ class LookupLog:
         return f"LookupLog({self._file!r})"
 
     def write(self, lookup: Lookup) -> None:
-        """Append one line; it is in the kernel's hands when this returns."""
+        """Append one line. It is with the kernel when this returns."""
         time_ms, client, transport, name, record_type, outcome = lookup
         self._file.append(f"{time_ms}\t{client}\t{transport}\t{name}\t{record_type}\t{outcome.value}\n")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 def read_lookups(path: Path) -> Iterator[Lookup]:
-    """The look-ups of a log, in order of time.
+    """Yield the look-ups of a log, in order of time.
 
     Raises:
-        ConfigError: there is no such file, or it is no log of this format.
-        CorruptionError: a line is not one.
+        ConfigError: the file does not exist or has another format.
+        CorruptionError: a line is invalid.
     """
     return read_lines(path, _FORMAT, _parsed)
 
 
 def _parsed(fields: list[str]) -> Lookup:
     time_ms, client, transport, name, record_type, outcome = fields
-    return Lookup(int(time_ms), client, transport, name, record_type, Outcome(outcome))
+    return Lookup(int(time_ms), client, transport, name, record_type, LookupOutcome(outcome))

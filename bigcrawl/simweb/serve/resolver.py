@@ -1,8 +1,8 @@
 """A DNS server for the names of a simulated web, over UDP and TCP, on one loopback address and port.
 
-It answers for every name there is, so that nothing asked of it leaves the machine: a name that the web does not
-have does not exist. Whether one resolves, fails or is met with silence is the web's to say (`address_of`), wildcards
-too; IPv6, TTLs of its own, aliases and slow replies are a `NameRecord`'s.
+It answers for every name, so that no query leaves the machine: a name that the web does not have does not exist. The
+web decides whether a name resolves, fails or gets no answer (`address_of`), including wildcards. A `NameRecord` can
+have IPv6 addresses, its own TTLs, an alias, and a slow reply.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bigcrawl.simweb.serve.dns_wire import (
     parse_query,
     type_name,
 )
-from bigcrawl.simweb.serve.lookup_log import Lookup, Outcome
+from bigcrawl.simweb.serve.lookup_log import Lookup, LookupOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,31 +40,31 @@ if TYPE_CHECKING:
     from bigcrawl.simweb.serve.served import Served
 
 _MESSAGE_BYTES_MAX: Final = 65_535
-# What is read in one turn, so that connections over TCP and the web's own have theirs.
+# Datagrams read in one turn, so that TCP connections and the web's own get theirs.
 _DATAGRAMS_A_TURN: Final = 64
-# For a burst of queries that comes while the process has other things to do; the system may grant less.
+# For bursts of queries while the process is busy; the system may grant less.
 _RECEIVE_BUFFER_BYTES: Final = 4 << 20
-# A port that is free for UDP is nearly always free for TCP; twenty misses are no accident.
+# A port that is free for UDP is nearly always free for TCP; twenty failures are no accident.
 _PORT_TRIES: Final = 20
 
 
-class Resolver:
+class DnsServer:
     """A running resolver, between `start` and `stop`.
 
     Args:
         web: whose names are resolved.
-        ttl_s: for how long clients may remember an answer, or a denial; 0: not at all.
-        log: takes every look-up; None: they are only counted.
+        ttl_s: how long clients may cache an answer, or a denial; 0: not at all.
+        log: gets every look-up; None: they are only counted.
 
     Attributes:
-        port: of UDP and TCP alike, once started.
-        outcomes: how many look-ups ended how.
-        failed: fails when the log cannot be written.
+        port: of both UDP and TCP, once started.
+        outcomes: the number of look-ups by outcome.
+        failed: fails if the log cannot be written.
     """
 
     def __init__(self, web: Served, ttl_s: int = 300, log: LookupLog | None = None) -> None:
         self.port = 0
-        self.outcomes: Counter[Outcome] = Counter()
+        self.outcomes: Counter[LookupOutcome] = Counter()
         self._loop = asyncio.get_running_loop()
         self.failed: asyncio.Future[None] = self._loop.create_future()
         self._web = web
@@ -75,13 +75,13 @@ class Resolver:
         self._connections: set[_Stream] = set()
 
     def __repr__(self) -> str:
-        return f"Resolver(port={self.port}, lookups={self.outcomes.total()})"
+        return f"DnsServer(port={self.port}, lookups={self.outcomes.total()})"
 
     async def start(self, address: str = "127.0.0.1", port: int = 0) -> None:
         """Answer on this address; port 0 chooses a free one.
 
         Raises:
-            ConfigError: the port is taken, or the address is not ours.
+            ConfigError: the port is taken, or the address is not local.
         """
         datagrams, listener = _bind(address, port)
         self.port = datagrams.getsockname()[1]
@@ -90,7 +90,7 @@ class Resolver:
         self._listener = await self._loop.create_server(lambda: _Stream(self, self._connections), sock=listener)
 
     async def stop(self) -> None:
-        """Close everything; what has not been answered is not any more."""
+        """Close everything. Queries without an answer get none."""
         if self._datagrams and self._listener:
             self._loop.remove_reader(self._datagrams)
             self._datagrams.close()
@@ -99,7 +99,7 @@ class Resolver:
                 connection.abandon()
 
     def answer(self, message: bytes, client: str, transport: str, send: Callable[[bytes], object]) -> None:
-        """Send the answer to a message, at once or when it is due; the message is counted and logged."""
+        """Send the answer to a message, at once or when it is due. Counts and logs the message."""
         reply, delay_ms = self._reply(message, client, transport)
         if reply is not None and delay_ms:
             self._loop.call_later(delay_ms / 1_000, send, reply)
@@ -107,7 +107,7 @@ class Resolver:
             send(reply)
 
     def _reply(self, message: bytes, client: str, transport: str) -> tuple[bytes | None, int]:
-        """The answer, None: there is none, and how long it takes."""
+        """Return the answer, or None, and how long to delay it."""
         delay_ms = 0
         if not is_query(message):
             return None, 0
@@ -115,7 +115,7 @@ class Resolver:
         try:
             query = parse_query(message)
         except BadQueryError as error:
-            outcome, reply = Outcome.REFUSED, encode_refusal(message, error.rcode)
+            outcome, reply = LookupOutcome.REFUSED, encode_refusal(message, error.rcode)
         else:
             outcome, reply, delay_ms = self._resolve(query)
             name, record_type = query.name, type_name(query.record_type)
@@ -126,20 +126,20 @@ class Resolver:
             except OSError as error:
                 if not self.failed.done():
                     self.failed.set_exception(error)
-        return (reply if outcome is not Outcome.SILENT else None), delay_ms
+        return (reply if outcome is not LookupOutcome.SILENT else None), delay_ms
 
-    def _resolve(self, query: Query) -> tuple[Outcome, bytes, int]:
+    def _resolve(self, query: Query) -> tuple[LookupOutcome, bytes, int]:
         found = self._web.address_of(query.name)
         if found is None:
-            return Outcome.NO_NAME, encode_no_name(query, self._ttl_s), 0
+            return LookupOutcome.NO_NAME, encode_no_name(query, self._ttl_s), 0
         if found is NameFault.SILENT:
-            return Outcome.SILENT, b"", 0
+            return LookupOutcome.SILENT, b"", 0
         if found is NameFault.SERVFAIL:
-            return Outcome.SERVFAIL, encode_failure(query), 0
+            return LookupOutcome.SERVFAIL, encode_failure(query), 0
         record = NameRecord((found,)) if isinstance(found, str) else found
         ttl_s = self._ttl_s if record.ttl_s is None else record.ttl_s
         wanted = [address for address in record.addresses if has_type(address, query.record_type)]
-        outcome = Outcome.FOUND if wanted else Outcome.NO_DATA
+        outcome = LookupOutcome.FOUND if wanted else LookupOutcome.NO_DATA
         reply = encode_addresses(query, wanted, ttl_s, record.alias, record.alias_ttl_s)
         return outcome, reply, record.delay_ms
 
@@ -147,15 +147,15 @@ class Resolver:
         for _ in range(_DATAGRAMS_A_TURN):
             try:
                 message, peer = sock.recvfrom(_MESSAGE_BYTES_MAX)
-            except OSError:  # nothing left to read, or word of an earlier reply that did not arrive
+            except OSError:  # nothing left to read, or an error about an earlier reply that did not arrive
                 return
             self.answer(message, f"{peer[0]}:{peer[1]}", "udp", partial(_send, sock, peer))
 
 
 class _Stream(asyncio.Protocol):
-    """A client's connection over TCP: each message has its length, two bytes, before it."""
+    """A client's TCP connection. Each message is preceded by its length, two bytes."""
 
-    def __init__(self, resolver: Resolver, connections: set[_Stream]) -> None:
+    def __init__(self, resolver: DnsServer, connections: set[_Stream]) -> None:
         self._resolver = resolver
         self._connections = connections
         self._buffer = b""
@@ -180,7 +180,7 @@ class _Stream(asyncio.Protocol):
             self._resolver.answer(message, self._client, "tcp", self._send)
 
     def abandon(self) -> None:
-        """Close without waiting for anything."""
+        """Close at once."""
         self._transport.abort()
 
     def _send(self, reply: bytes) -> None:
@@ -188,12 +188,12 @@ class _Stream(asyncio.Protocol):
 
 
 def _send(sock: socket.socket, peer: tuple[str, int], reply: bytes) -> None:
-    with suppress(OSError):  # as the network does, a datagram that cannot be sent is lost
+    with suppress(OSError):  # a datagram that cannot be sent is lost, as on a network
         sock.sendto(reply, peer)
 
 
 def _bind(address: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """Sockets for datagrams and for connections on the same port."""
+    """Return a datagram socket and a stream socket on the same port."""
     for _ in range(0 if port else _PORT_TRIES - 1):
         with suppress(ConfigError):
             return _try_bind(address, port)

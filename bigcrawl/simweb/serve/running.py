@@ -1,8 +1,8 @@
-"""A simulated web served until somebody ends it: the servers' processes, the resolver, and their logs.
+"""Serves a simulated web until it is told to end: the server processes, the resolver, and their logs.
 
-All processes accept from the same sockets and append to the same logs; the first is the one that was started,
-and has the resolver too. It ends the others when it ends; when it is killed, they see the end of a pipe that
-only it holds. When one of the others dies, all end: half of the connections would hang.
+All processes accept from the same sockets and append to the same logs. The first process is the one that was started;
+it also runs the resolver. It ends the others when it ends. If it is killed, they notice the end of a pipe that only it
+holds. If one of the others dies, all end, because otherwise half of the connections would hang.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.simweb.serve.access_log import AccessLog
 from bigcrawl.simweb.serve.lookup_log import LookupLog
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.resolver import DnsServer
 from bigcrawl.simweb.serve.server import SimServer
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Serving:
     """How a web is served.
 
     Attributes:
-        log: the access log; None: none is written.
-        processes: how many serve; each that is not the first is a fork of it.
-        dns: address and port of the resolver, port 0: a free one; None: there is none.
-        dns_ttl_s: for how long its clients may remember what it says.
-        lookup_log: the resolver's log; None: none is written.
-        parent: end when the process with this id is not our parent any more.
+        log: path of the access log; None: no log.
+        processes: how many serve; all but the first are forks of it.
+        dns: address and port of the resolver, port 0: a free one; None: no resolver.
+        dns_ttl_s: how long its clients may cache answers.
+        lookup_log: path of the resolver's log; None: no log.
+        parent: end when the process with this id is no longer our parent.
     """
 
     log: Path | None = None
@@ -59,14 +59,14 @@ class Ports(NamedTuple):
     dns: int | None
 
 
-def serve_until_told(
+def serve_until_signal(
     web: Served, sockets: Sequence[socket.socket], serving: Serving, ready: Callable[[Ports], None]
 ) -> None:
-    """Serve until SIGTERM, SIGINT or the end of the parent; call it in a process with one thread.
+    """Serve until SIGTERM, SIGINT or the end of the parent. Call it in a process with a single thread.
 
     Args:
         web: what is served.
-        sockets: as `open_listeners` gives them; closed at the end.
+        sockets: from `open_listeners`; closed at the end.
         serving: how.
         ready: called once, in this process, when everything listens.
 
@@ -88,13 +88,13 @@ def serve_until_told(
 
 
 class _Others(NamedTuple):
-    """The forked processes, and the end of a pipe that is closed when this process is gone."""
+    """The forked processes, and the end of a pipe that closes when this process ends."""
 
     pids: list[int]
     alive_fd: int
 
     def end(self) -> None:
-        """End them, and wait until they have."""
+        """Terminate them, and wait until they have ended."""
         for pid in self.pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -105,10 +105,10 @@ class _Others(NamedTuple):
 
 
 def _fork_others(count: int, serve: Callable[[int], object]) -> _Others:
-    """Fork processes that do nothing but `serve`, given a file that ends when this process is gone."""
+    """Fork processes that only run `serve`, given a file that ends when this process does."""
     leader_fd, alive_fd = os.pipe()
     pids = []
-    # An interrupt is held off until each knows what it means: in a process that is just being forked it is a fault.
+    # SIGINT is blocked until each process handles it: in a process that is just being forked it would be an error.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for _ in range(count):
         pid = os.fork()
@@ -122,7 +122,7 @@ def _fork_others(count: int, serve: Callable[[int], object]) -> _Others:
 
 
 def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[int | signal.Signals]) -> NoReturn:
-    """Serve as one of the others; nothing that the first process wants to do at its own end is done here."""
+    """Serve as one of the others. Skips whatever the first process does at its own end."""
     status = 1
     try:
         # The first process is interrupted too, and ends this one.
@@ -131,18 +131,18 @@ def _serve_and_exit(serve: Callable[[int], object], leader_fd: int, mask: set[in
         serve(leader_fd)
         status = 0
     except (BigcrawlError, OSError) as error:
-        print(f"simweb: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the one channel that the process has
+        print(f"simweb: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the only channel that the process has
     finally:
         os._exit(status)
 
 
 async def _follow(web: Served, sockets: Sequence[socket.socket], log: AccessLog | None, leader_fd: int) -> None:
     """Serve as one of the others, until SIGTERM or the end of the first process."""
-    told = _told((signal.SIGTERM,))
-    asyncio.get_running_loop().add_reader(leader_fd, _set, told)
+    ended = _signalled((signal.SIGTERM,))
+    asyncio.get_running_loop().add_reader(leader_fd, _set, ended)
     server = SimServer(web, sockets, log)
     await server.start()
-    await _first_of(told, server.failed)
+    await _first_of(ended, server.failed)
     await server.stop()
 
 
@@ -156,7 +156,7 @@ async def _lead(
     ready: Callable[[Ports], None],
 ) -> None:
     """Serve as the first process."""
-    ends = [_told((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
+    ends = [_signalled((signal.SIGTERM, signal.SIGINT)), *map(_death_of, others.pids)]
     async with AsyncExitStack() as stack:
         server = SimServer(web, sockets, log)
         await server.start()
@@ -164,7 +164,7 @@ async def _lead(
         ends.append(server.failed)
         dns_port = None
         if serving.dns:
-            resolver = Resolver(web, serving.dns_ttl_s, lookup_log)
+            resolver = DnsServer(web, serving.dns_ttl_s, lookup_log)
             await resolver.start(*serving.dns)
             stack.push_async_callback(resolver.stop)
             ends.append(resolver.failed)
@@ -175,12 +175,12 @@ async def _lead(
         await _first_of(*ends)
 
 
-def _told(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
+def _signalled(signals: Sequence[signal.Signals]) -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[None] = loop.create_future()
+    signalled: asyncio.Future[None] = loop.create_future()
     for number in signals:
-        loop.add_signal_handler(number, _set, told)
-    return told
+        loop.add_signal_handler(number, _set, signalled)
+    return signalled
 
 
 def _set(future: asyncio.Future[None]) -> None:
@@ -189,7 +189,7 @@ def _set(future: asyncio.Future[None]) -> None:
 
 
 def _death_of(pid: int) -> asyncio.Future[None]:
-    """Done when the process has ended as it should, failed when it died."""
+    """Return a future that is done when the process has ended properly, and fails if it died."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     fd = os.pidfd_open(pid)
@@ -201,14 +201,14 @@ def _death_of(pid: int) -> asyncio.Future[None]:
         if end is None or (end.si_code, end.si_status) == (os.CLD_EXITED, 0):
             _set(ended)
         else:
-            ended.set_exception(ConfigError(f"server process {pid} has died, by exit or signal {end.si_status}"))
+            ended.set_exception(ConfigError(f"server process {pid} has died, exit status or signal {end.si_status}"))
 
     loop.add_reader(fd, notice)
     return ended
 
 
 async def _first_of(*ends: asyncio.Future[None]) -> None:
-    """Wait for one; raise what a failed one failed with."""
+    """Wait for the first; raise its exception if it failed."""
     try:
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in done:
@@ -220,7 +220,7 @@ async def _first_of(*ends: asyncio.Future[None]) -> None:
 async def _parent_is_gone(parent: int) -> None:
     """Return when the parent has ended.
 
-    Asked again and again, for PDEATHSIG would come when the parent's *thread* ends that started this process.
+    Polls, because PDEATHSIG would come when the *thread* of the parent ends that started this process.
     """
-    while os.getppid() == parent:  # noqa: ASYNC110 - no event says that a parent has ended
+    while os.getppid() == parent:  # noqa: ASYNC110 - no event reports the end of a parent
         await asyncio.sleep(_PARENT_POLL_S)

@@ -1,4 +1,4 @@
-"""How an answer goes out: which bytes when, and what happens to the connection then. No I/O, no clock."""
+"""Plans how an answer is sent: which bytes when, and what then happens to the connection. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bigcrawl.simweb.serve.http1 import encode_head, reason_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Small enough that the pages of most webs have several chunks.
+# Small enough that most pages have several chunks.
 _CHUNK_BYTES: Final = 4096
-# An endless body is repeated to about this size, so that a short one is not sent a few bytes at a time.
+# An endless body is repeated up to about this size, so that a short one is not sent a few bytes at a time.
 _ENDLESS_BYTES: Final = 65_536
-# "A few pieces a second" of a body that comes slowly.
+# The "few pieces a second" of a body that is sent slowly.
 _PIECES_PER_S: Final = 4
-# Statuses whose answers have no body, so that none can follow the head.
+# Statuses whose answers have no body.
 _BODILESS: Final = frozenset({*range(100, 200), 204, 304})
 NO_FAULT: Final = "-"
-# The client ends these: that it goes is how such an exchange ends, not its failure.
+# With these, the client ends the exchange by leaving; that is not its failure.
 _ENDED_BY_CLIENT: Final = frozenset({Fault.SILENT, Fault.STALLED, Fault.ENDLESS})
 
 
@@ -31,18 +31,18 @@ class Ending(Enum):
     NEXT = "the connection is ready for the next request"
     CLOSE = "the connection is closed, and the client gets all that was sent"
     RESET = "the connection is reset"
-    HANG = "nothing, until the client goes"
+    HANG = "nothing, until the client leaves"
 
 
 class Delivery(NamedTuple):
     """An answer on its way.
 
     Attributes:
-        pieces: each with the ms between the request's turn and its own, not falling; may be without end.
-        ending: what comes after the last.
-        fault: for the log: `NO_FAULT`, a `Fault`'s value, or "short" or "long" for a body that is shorter or
-            longer than its Content-Length says.
-        is_ended_by_client: whether a client that goes early ends the exchange as it must end.
+        pieces: each with the ms between the request's turn and its own, not decreasing; may be endless.
+        ending: what happens after the last.
+        fault: for the log: `NO_FAULT`, a `Fault`'s value, or "short" or "long" for a body that is shorter or longer
+            than its Content-Length.
+        is_ended_by_client: whether the exchange can only end by the client leaving.
     """
 
     pieces: Iterator[tuple[int, bytes]]
@@ -52,17 +52,17 @@ class Delivery(NamedTuple):
 
 
 def refusal(status: int, *headers: tuple[str, str]) -> Answer:
-    """What the server itself answers when the web is not asked."""
+    """Return the answer of the server itself if the web is not asked."""
     return Answer(status, (("Content-Type", "text/plain"), *headers), f"{status} {reason_of(status)}\n".encode())
 
 
 def deliver(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, date: str) -> Delivery:
-    """How an answer goes out.
+    """Return how an answer is sent.
 
     Args:
-        answer: what the web says.
-        head_only: the request was HEAD: faults of the body do not happen, for it is not sent.
-        is_old: the client speaks HTTP/1.0 and knows no chunks: the body ends with the connection instead.
+        answer: from the web.
+        head_only: the request was HEAD; its body is not sent, so faults of the body do not happen.
+        is_old: the client speaks HTTP/1.0 without chunks; the body ends with the connection instead.
         keep_alive: whether the client wants the connection to stay open.
         date: the value of the Date header.
     """
@@ -82,25 +82,29 @@ def deliver(answer: Answer, *, head_only: bool, is_old: bool, keep_alive: bool, 
     else:
         pieces = _pieces(head, answer, framing)
     if fault is Fault.NONE:
-        lie = NO_FAULT if answer.told_bytes is None else _lie(answer)
+        lie = NO_FAULT if answer.announced_bytes is None else _lie(answer)
         return Delivery(pieces, Ending.CLOSE if lie == "short" else in_order, lie, False)
     ending = Ending.CLOSE if fault is Fault.CUT else Ending.HANG
     return Delivery(pieces, ending, fault.value, fault in _ENDED_BY_CLIENT)
 
 
 def _lie(answer: Answer) -> str:
-    """What is wrong with the length that is told."""
-    if answer.told_bytes is None or answer.framing is not Framing.LENGTH or answer.told_bytes == len(answer.body):
+    """Return how the body differs from its Content-Length: "short", "long" or `NO_FAULT`."""
+    if (
+        answer.announced_bytes is None
+        or answer.framing is not Framing.LENGTH
+        or answer.announced_bytes == len(answer.body)
+    ):
         return NO_FAULT
-    return "short" if len(answer.body) < answer.told_bytes else "long"
+    return "short" if len(answer.body) < answer.announced_bytes else "long"
 
 
 def _head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> bytes:
     lines = [("Date", date), ("Server", "simweb"), *answer.headers]
     if answer.status not in _BODILESS:
         if framing is Framing.LENGTH:
-            told_bytes = len(answer.body) if answer.told_bytes is None else answer.told_bytes
-            lines.append(("Content-Length", str(told_bytes)))
+            announced_bytes = len(answer.body) if answer.announced_bytes is None else answer.announced_bytes
+            lines.append(("Content-Length", str(announced_bytes)))
         elif framing is Framing.CHUNKED:
             lines.append(("Transfer-Encoding", "chunked"))
     lines.append(("Connection", "keep-alive" if keep_alive else "close"))
@@ -108,7 +112,7 @@ def _head(answer: Answer, framing: Framing, keep_alive: bool, date: str) -> byte
 
 
 def _pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[tuple[int, bytes]]:
-    """The head goes with the first piece of the body, unless that is slow."""
+    """Yield the pieces. The head goes with the first piece of the body, unless that is slow."""
     is_chunked = framing is Framing.CHUNKED
     waiting, due_ms = head, 0
     for due_ms, part in _parts(answer, is_chunked):
@@ -125,7 +129,7 @@ def _pieces(head: bytes, answer: Answer, framing: Framing) -> Iterator[tuple[int
 
 
 def _parts(answer: Answer, is_chunked: bool) -> Iterator[tuple[int, bytes]]:
-    """The body as far as it is sent, in parts; each due when the rate allows its last byte."""
+    """Yield the body as far as it is sent, in parts, each due when the rate allows its last byte."""
     body, rate = answer.body, answer.bytes_per_s
     if answer.fault in (Fault.CUT, Fault.STALLED):
         body = body[: answer.fault_at]

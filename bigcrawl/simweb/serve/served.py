@@ -1,4 +1,4 @@
-"""What the server and the resolver ask of a web: anything that has this can be served."""
+"""The interface of a web for the server and the resolver; anything that implements it can be served."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Served(Protocol):
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = ..., conditions: Mapping[str, str] = ...
     ) -> Answer:
-        """What `host` answers to GET `target`.
+        """Return the answer of `host` to GET `target`.
 
         Args:
             host: a loopback address, of the web or not, or a lower-case name that `address_of` knows.
-            target: path and query as sent; "*" too.
-            port: the one that links to the same web carry.
+            target: path and query as sent, or "*".
+            port: for links to the same web.
             at_ms: when the request arrived, ms since the epoch.
             conditions: values of If-None-Match and If-Modified-Since, by these names.
         """
         ...
 
     def address_of(self, name: str) -> str | NameRecord | NameFault | None:
-        """Where the host of this lower-case name is; None: there is no such name. Asked often."""
+        """Return where the host with this lower-case name is; None if the name does not exist. Called often."""
         ...

@@ -1,11 +1,11 @@
 """Serves a web over HTTP/1.1 and logs every request. One thread, no timeouts, standard library only.
 
-connection.py has what happens on one connection, sending.py how an answer goes out with everything that is wrong
-about it, http1.py the wire format. Here are the sockets that listen, which host a request is for, and the log.
+connection.py handles one connection, sending.py plans how an answer is sent with all its faults, and http1.py has the
+wire format. This module has the listening sockets, finds the requested host, and writes the log.
 
-Which host is asked: a target written as for a proxy names it, on whatever address it came; else the Host header,
-when it is a name that leads to the address the client connected to; else that address is the host. A name that
-leads elsewhere is a client's mistake, and is asked of the address as any other would be.
+The requested host is named by a target in absolute form, as sent to a proxy, on whatever address it came. Otherwise it
+is in the Host header, if that name belongs to the address the client connected to. Otherwise that address is the host.
+If the name belongs elsewhere, the client made a mistake, and the request goes to the address.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bigcrawl.simweb.basics.addresses import index_of
 from bigcrawl.simweb.basics.clock import now_ms
 from bigcrawl.simweb.basics.retry_after import retry_after_ms
 from bigcrawl.simweb.serve.access_log import LogLine
-from bigcrawl.simweb.serve.connection import Connection, Place
+from bigcrawl.simweb.serve.connection import Connection, Destination
 from bigcrawl.simweb.serve.sending import NO_FAULT, deliver, refusal
 
 if TYPE_CHECKING:
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from bigcrawl.simweb.serve.sending import Delivery
     from bigcrawl.simweb.serve.served import Served
 
-# Few enough that processes which share a socket share its connections too.
+# Few enough that processes sharing a socket also share its connections.
 _ACCEPTS_A_TURN: Final = 8
-# What accept(2) says when files or memory are used up: an open connection may end and make room.
+# Errors of accept(2) if files or memory are used up; an open connection may end and make room.
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ROOM_PAUSE_S: Final = 0.1
-# Names whose addresses are remembered: some ten megabytes.
+# Names whose addresses are cached: some ten megabytes.
 _NAMES_KEPT: Final = 65_536
 
 
 class SimServer:
-    """A running server: made with sockets that listen, served between `start` and `stop`."""
+    """A running server: created with listening sockets, served between `start` and `stop`."""
 
     def __init__(self, web: Served, sockets: Sequence[socket.socket], log: AccessLog | None = None) -> None:
         self.web = web
@@ -67,7 +67,7 @@ class SimServer:
             self._listen(sock)
 
     async def stop(self) -> None:
-        """Close everything; exchanges that have not ended are logged as 499."""
+        """Close everything. Exchanges that have not ended are logged as 499."""
         for sock in self._sockets:
             if sock.fileno() >= 0:
                 self._loop.remove_reader(sock)
@@ -75,19 +75,19 @@ class SimServer:
         for connection in tuple(self._connections):
             connection.abandon()
 
-    def place(self, head: RequestHead | None, local: str) -> Place:
-        """Where a request goes that came on the address `local`; without `head` it could not be read."""
+    def place(self, head: RequestHead | None, local: str) -> Destination:
+        """Return where a request goes that came on the address `local`; `head` is None if it could not be parsed."""
         if head is not None:
             if head.proxy_port:
-                return Place(head.host, self._address(head.host) or "-", head.proxy_port)
+                return Destination(head.host, self._address(head.host) or "-", head.proxy_port)
             if head.host and self._address(head.host) == local:
-                return Place(head.host, local, self.port)
-        return Place(local, local, self.port)
+                return Destination(head.host, local, self.port)
+        return Destination(local, local, self.port)
 
-    def answer(self, arrived: Arrived, place: Place, keep_alive: bool) -> tuple[Answer, Delivery]:
-        """What a request is answered, and how that goes out; `keep_alive` says what the client wants.
+    def answer(self, arrived: Arrived, place: Destination, keep_alive: bool) -> tuple[Answer, Delivery]:
+        """Return the answer to a request and its delivery; `keep_alive` says what the client wants.
 
-        A bug of the web's costs one answer: it is a 500, and the loop's exception handler is told.
+        A bug in the web costs one answer: it becomes a 500, and the loop's exception handler is called.
         """
         head = arrived.head
         try:
@@ -99,7 +99,7 @@ class SimServer:
             answer = refusal(500)
             return answer, self._deliver(answer, head, keep_alive)
 
-    def _answer(self, arrived: Arrived, place: Place) -> Answer:
+    def _answer(self, arrived: Arrived, place: Destination) -> Answer:
         start_ms, head, status = arrived
         if head is None:
             return refusal(status)
@@ -123,13 +123,13 @@ class SimServer:
         arrived: Arrived,
         end_ms: int,
         client: str,
-        place: Place,
+        place: Destination,
         status: int,
         sent_bytes: int = 0,
         fault: str = NO_FAULT,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Log an exchange; a log that cannot be written makes `failed` fail."""
+        """Log an exchange. If the log cannot be written, `failed` fails."""
         self.requests += 1
         if self._log is None:
             return
@@ -147,7 +147,7 @@ class SimServer:
                 self.failed.set_exception(error)
 
     def left(self, connection: Connection) -> None:
-        """A connection is closed."""
+        """Handle the end of a connection."""
         self._connections.discard(connection)
 
     def _listen(self, sock: socket.socket) -> None:
@@ -170,14 +170,14 @@ class SimServer:
             self._connections.add(Connection(self, self._loop, sock, f"{peer[0]}:{peer[1]}"))
 
     def _http_date(self) -> str:
-        """The Date header's value, written once a second."""
+        """Return the Date header's value, computed once a second."""
         second = self.now_ms() // 1000
         if second != self._date[0]:
             self._date = (second, formatdate(second, usegmt=True))
         return self._date[1]
 
     def _address(self, name: str) -> str | None:
-        """Where a host is, given by name or address; None: it is nowhere, or nobody can say."""
+        """Return the address of a host, given by name or address; None if unknown."""
         try:
             return self._addresses[name]
         except KeyError:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.support.crawls import Crawl, SimulatedWeb
 
 # 350 hosts (`make test-hostile`) have 20,000 URLs that a right crawl comes to see: each kind of robots.txt (35) meets
-# ten other hosts, each weather (29) twelve. 70 are what every change has to pass.
+# ten other hosts, each outage (29) twelve. 70 are what every change has to pass.
 HOSTS = int(os.environ.get("BIGCRAWL_TEST_HOSTS", "70"))
 PAGES = 20
 # A host whose name fails to resolve ends its URLs one by one, a minute each: its crawl has no end to wait for.

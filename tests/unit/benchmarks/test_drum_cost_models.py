@@ -34,8 +34,8 @@ from benchmarks.drum_cost.models import (
 from benchmarks.drum_cost.replay import replayed, run_bytes, whole_key_bytes
 from benchmarks.drum_cost.tables import table_2_values, table_3_values
 from bigcrawl.drum.files import DiskFiles
+from bigcrawl.drum.merge_policy import runs_to_merge
 from bigcrawl.drum.sections import KEYS_MAGIC, SectionReader, SectionWriter
-from bigcrawl.drum.tiers import runs_to_merge
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.merges.dips import Rates, curve, merges, rates, union, within
 from benchmarks.merges.prefill import prefill, run_sizes
 from benchmarks.merges.step_log import DURABLE, STEP, Span, read_spans
-from bigcrawl.drum.fresh import FRESH_KEYS_MAX
-from bigcrawl.drum.tiers import FAN_IN
+from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX
+from bigcrawl.drum.merge_policy import FAN_IN
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from tests.support.partition_world import PartitionWorld, make_url
 
@@ -31,9 +31,9 @@ def test_a_prefilled_partition_merges_all_at_the_last_flush(tmp_path: Path, flus
     assert 0.9 * KEYS <= partition.seen <= sum(sizes) <= 3 * KEYS
     counts = []
     for flush in range(flushes):
-        start = flush * (FRESH_KEYS_MAX + 1)
-        world.offer(make_url(start + number) for number in range(FRESH_KEYS_MAX + 1))
-        assert partition.step(world.unread(partition), 0, {}).new == FRESH_KEYS_MAX + 1
+        start = flush * (MEMTABLE_KEYS_MAX + 1)
+        world.offer(make_url(start + number) for number in range(MEMTABLE_KEYS_MAX + 1))
+        assert partition.step(world.unread(partition), 0, {}).new == MEMTABLE_KEYS_MAX + 1
         counts.append(len(partition._manifest.tables.seen.runs))
     assert counts[-1] == 1
     assert all(count >= FAN_IN for count in counts[:-1])

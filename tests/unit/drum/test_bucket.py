@@ -18,8 +18,9 @@ from bigcrawl.drum.bucket import (
 )
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import Records
-from bigcrawl.drum.fresh import FRESH_KEYS_MAX, Fresh
-from bigcrawl.drum.tiers import _SMALL_KEYS, FAN_IN, merge_ascending, runs_to_merge
+from bigcrawl.drum.memtable import MEMTABLE_KEYS_MAX, Memtable
+from bigcrawl.drum.merge_policy import _SMALL_KEYS, FAN_IN, runs_to_merge
+from bigcrawl.drum.record_merge import merge_ascending
 from bigcrawl.exceptions import ContractError
 from tests.support.faulty_files import Fault, FaultyFiles
 
@@ -127,7 +128,7 @@ def test_large_runs_are_searched_and_streamed_alike(tmp_path: Path) -> None:
     assert np.array_equal(bucket.check(many), np.isin(many, held))
 
 
-@given(st.lists(st.integers(FRESH_KEYS_MAX + 1, 30_000), max_size=200))
+@given(st.lists(st.integers(MEMTABLE_KEYS_MAX + 1, 30_000), max_size=200))
 def test_few_runs_exist_and_keys_are_rewritten_seldom(batches: list[int]) -> None:
     """Runs stay below eight a tier; a key is rewritten some times a tier of 8, not once a batch."""
     counts: list[int] = []
@@ -179,20 +180,20 @@ def test_verify_names_each_damaged_run(tmp_path: Path) -> None:
 
 
 def test_few_new_keys_write_no_file(tmp_path: Path) -> None:
-    """Keys stay fresh until they are worth a run, which then holds them all; a set is opened with both."""
+    """Keys stay in the memtable until they are worth a run, which then holds them all; a set is opened with both."""
     kind = Kind("run", fresh_max=100)
     bucket = bucket_in(tmp_path, kind)
     for number in range(10):
-        before = bucket.state.fresh
+        before = bucket.state.memtable
         assert all(add(bucket, np.arange(number, 1000, 100, dtype=np.uint64)))
-        assert bucket.state.fresh.begins_with(before)
-        assert len(bucket.state.fresh) == len(before) + 10
+        assert bucket.state.memtable.begins_with(before)
+        assert len(bucket.state.memtable) == len(before) + 10
         bucket = bucket_in(tmp_path, kind, bucket.state)
     assert list(tmp_path.iterdir()) == []
     assert add(bucket, keys_of(5, 109, 999, 5)) == [False, False, True, False]
-    assert (len(bucket.state.fresh), [run.keys for run in bucket.state.runs]) == (0, [101])
+    assert (len(bucket.state.memtable), [run.keys for run in bucket.state.runs]) == (0, [101])
     assert add(bucket, keys_of(999, 1000)) == [False, True]
-    assert (len(bucket.state.fresh), len(bucket)) == (1, 102)
+    assert (len(bucket.state.memtable), len(bucket)) == (1, 102)
 
 
 def test_fresh_keys_hold_only_once_committed(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_what_does_not_change_is_not_written(tmp_path: Path) -> None:
 
 
 def test_the_same_few_keys_again_and_again_write_no_file(tmp_path: Path) -> None:
-    """A full log of fresh records in which few keys changed often is replaced by their newest records."""
+    """A full memtable in which few keys changed often is replaced by their newest records."""
     bucket = bucket_in(tmp_path, TURNS._replace(fresh_max=10))
     for number in range(40):
         apply(bucket, (number % 5, UPDATE, (number, 1)))
@@ -314,7 +315,7 @@ def test_all_may_expire(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [SET, TURNS, SET._replace(fresh_max=3), TURNS._replace(fresh_max=3)])
 def test_forgotten_keys_were_never_here(tmp_path: Path, kind: Kind) -> None:
-    """A key is gone from all runs and the fresh records, and new when it comes again."""
+    """A key is gone from all runs and the memtable, and new when it comes again."""
     bucket = bucket_in(tmp_path, kind)
     for batch in ((1, 2, 3, 4), (5, 6), (7,)):
         apply(bucket, *((key, UPDATE, (key, key)) for key in batch))
@@ -371,13 +372,13 @@ def test_a_batch_that_does_not_fit_its_kind_is_a_bug(tmp_path: Path) -> None:
 
 
 def test_a_state_is_what_its_manifest_kept(tmp_path: Path) -> None:
-    """Runs as rows and fresh records as strings make the same map again."""
+    """Runs as rows and a memtable as strings make the same map again."""
     kind = TURNS._replace(fresh_max=4)
     bucket = bucket_in(tmp_path, kind)
     apply(bucket, *((key, UPDATE, (key, 1)) for key in range(9)))
     apply(bucket, (3, UPDATE, (77, 2)), (20, UPDATE, (1, 1)))
     runs = tuple(type(run)(*run) for run in bucket.state.runs)
-    again = bucket_in(tmp_path, kind, BucketState(runs, Fresh.from_strings(bucket.state.fresh.strings_from(0))))
+    again = bucket_in(tmp_path, kind, BucketState(runs, Memtable.from_strings(bucket.state.memtable.strings_from(0))))
     assert again.state == bucket.state
     assert again.values(keys_of(3, 8, 20))[1].tolist() == [(77, 2), (8, 1), (1, 1)]
 

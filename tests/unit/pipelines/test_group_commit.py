@@ -96,7 +96,7 @@ def test_disk_that_hangs_is_told_once_and_does_not_hold_up_the_end(
     asyncio.run(scenario())
     said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert [line for line in said if "has not answered for 10 s" in line] == said[:1]
-    assert "does not take what was written last" in said[1]
+    assert "does not accept the last writes" in said[1]
 
 
 def test_pages_of_a_sync_that_failed_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,7 +233,7 @@ def test_crawl_that_ends_on_a_full_disk_says_what_is_not_stored(tmp_path: Path, 
     assert report["stats"]["finish_reason"] == "stuck"
     assert 0 < report["unwritten"] <= 2
     assert report["stats"]["response_received_count"] == len(stored) + report["unwritten"]
-    assert f"{report['unwritten']} exchanges found no room in" in log
+    assert f"{report['unwritten']} exchanges are not stored: there is no room in" in log
     assert "Traceback" not in log
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.politeness.backoff_policy import BackoffPolicy, failure_word, is_failure, retry_after_ms
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff, is_failure, retry_after_ms
 
 NOW_MS = 1_445_412_480_000  # Wed, 21 Oct 2015 07:28:00 GMT
 NOW = "Wed, 21 Oct 2015 07:28:00 GMT"
@@ -54,8 +54,8 @@ def test_failures_are_the_hosts_not_the_pages() -> None:
     assert [outcome for outcome in failures + answers if is_failure(outcome)] == failures
 
 
-def test_word_has_what_the_script_needs() -> None:
-    """First and longest back-off, jitter in thousandths, bound of failures, reason, place."""
+def test_back_off_has_what_the_script_needs() -> None:
+    """First and longest back-off, jitter in thousandths, bound of failures; what a host asks for is the least."""
     policy = BackoffPolicy(10_000, 60_000, 0, 7)
-    assert failure_word(policy, "error:dns", 0.0) == "10000 60000 0 7 error:dns "
-    assert failure_word(policy, "status:503", 1.0, 90_000, -5) == "90000 90000 500 7 status:503 -5"
+    assert backoff(policy, 0.0) == (10_000, 60_000, 0, 7)
+    assert backoff(policy, 1.0, 90_000) == (90_000, 90_000, 500, 7)

@@ -15,13 +15,14 @@ import pytest
 from bigcrawl.redisdb import keys as keys_module
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys, gate_prefix
-from bigcrawl.redisdb.scripts import Call, Ended, Identity
+from bigcrawl.redisdb.scripts import Call, Ended, Identity, answers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-PACKAGE = Path(scripts.__file__).parents[1]
+PACKAGE = Path(scripts.__file__).parents[2]
 SCRIPT_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua").glob("*.lua")))
+PRELUDE_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua" / "prelude").glob("*.lua")))
 SECTIONS = ("Returns", "Guarantee", "Lost reply", "Late", "Cost")
 TYPES = frozenset({"hash", "zset", "stream", "string", "prefix"})
 CRAWL = "crawl"
@@ -31,7 +32,7 @@ PARTITION = 7
 ROWS: dict[tuple[str, str], Any] = {
     ("admit_urls", "urls"): [("host", 1, b"1:url")],
     ("drop_urls", "urls"): [(b"1:url", b"outcome")],
-    ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, "+")],
+    ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, answers(5))],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "earlier"): [(3,)],
     ("reconcile_partition", "told"): [(4,)],
@@ -94,7 +95,7 @@ def functions() -> dict[str, Any]:
     return {
         name: function
         for name, function in vars(scripts).items()
-        if inspect.isfunction(function) and function.__module__ == scripts.__name__ and not name.startswith("_")
+        if inspect.isfunction(function) and function.__module__.startswith(f"{scripts.__name__}.")
         if str(inspect.signature(function).return_annotation).startswith("Call[")
     }
 
@@ -148,10 +149,10 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
         called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         builds = any(getattr(func, "id", getattr(func, "attr", "")) == "Call" for func in called)
         where = path.relative_to(PACKAGE).as_posix()
-        assert not builds or where == "redisdb/scripts.py", where
+        assert not builds or where.startswith("redisdb/scripts/"), where
         assert "EVAL" not in source or where == "redisdb/script_texts.py", where
-    tree = ast.parse(Path(scripts.__file__).read_text("utf-8"))
-    for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
+    trees = [ast.parse(path.read_text("utf-8")) for path in Path(scripts.__file__).parent.glob("*.py")]
+    for function in [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]:
         names = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & set(SCRIPT_NAMES)
         assert names == ({function.name} & set(SCRIPT_NAMES))
 
@@ -159,10 +160,21 @@ def test_scripts_are_called_through_their_functions_alone() -> None:
 @pytest.mark.parametrize("name", SCRIPT_NAMES)
 class TestHeader:
     def test_names_its_script_and_has_all_sections(self, name: str) -> None:
-        """A header begins with its file's name and says result, guarantee, repeat and cost, in this order."""
+        """A header begins with its file's name and says result, guarantee, repeat and cost, in this order.
+
+        Who uses preludes names them last.
+        """
         header = header_of(name)
         assert header.name == name
-        assert header.sections == list(SECTIONS)
+        assert header.sections == [*SECTIONS, *(["Uses"] if script_texts.preludes(name) else [])]
+
+    def test_preludes_are_those_that_the_body_calls(self, name: str) -> None:
+        """The header names every prelude that is called, and no other."""
+        _, body = lines_of(name)
+        called = {prelude for prelude in PRELUDE_NAMES if re.search(rf"\b{prelude}\(", body)}
+        assert called == set(script_texts.preludes(name))
+        assert len(script_texts.preludes(name)) == len(called)
+        assert not re.search(rf"\b({'|'.join(PRELUDE_NAMES)})\b(?!\()", body), "no variable hides a prelude"
 
     def test_keys_are_those_of_the_call(self, name: str) -> None:
         """KEYS are numbered through and are, by name and place, the keys that the function sends."""
@@ -236,6 +248,25 @@ class TestHeader:
         assert not re.search(r"'(KEYS|SCAN|RANDOMKEY|FLUSH\w+)'|unpack|math\.random|os\.", body)
         commands = re.findall(r"redis\.call\(([^)]*)", body)
         assert all(re.match(r"'[A-Z]+'", command) for command in commands)
-        assert ("'TIME'" in body) == ("now_ms" in header_of(name).args.get(1, ""))
-        if "'TIME'" in body:
-            assert re.search(r"local now = tonumber\(ARGV\[1\]\)\nif now == 0 then", body)
+        assert "'TIME'" not in body
+        assert body.count("now_ms(") == body.count("now_ms(ARGV[1])") == ("now_ms" in header_of(name).args.get(1, ""))
+
+
+@pytest.mark.parametrize("prelude", PRELUDE_NAMES)
+def test_a_prelude_is_the_one_function_of_its_name(prelude: str) -> None:
+    """A file in `lua/prelude/` says what its function is for, defines it and does nothing; several scripts use it."""
+    lines = (PACKAGE / "redisdb" / "lua" / "prelude" / f"{prelude}.lua").read_text("utf-8").splitlines()
+    code = [line for line in lines if not line.startswith("--")]
+    assert lines[0].startswith(f"-- {prelude}: ")
+    assert code[0].startswith(f"local function {prelude}(")
+    assert [line for line in code[1:] if not line.startswith(" ")] == ["end"]
+    assert not re.search(r"KEYS|ARGV", "\n".join(lines)), "what it needs is handed over"
+    users = [name for name in SCRIPT_NAMES if prelude in script_texts.preludes(name)]
+    assert len(users) > 1
+    assert all(f"\nlocal function {prelude}(" in "\n" + script_texts.source_for_many(name) for name in users)
+
+
+def test_the_owner_is_asked_in_one_way() -> None:
+    """No script compares owner and epoch itself, but those that give a partition to a node, or show whose it is."""
+    comparing = {name for name in SCRIPT_NAMES if re.search(r"'HMGET', KEYS\[1\], 'node'", lines_of(name)[1])}
+    assert comparing == {"claim_partition", "look_partition"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.basics.answer import Answer
 from bigcrawl.simweb.serve.listen import open_listeners
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 from tests.unit.simweb.scripted import A, B, ScriptedWeb
 
 
@@ -28,7 +28,7 @@ def main(processes: str, log: str, lookup_log: str, log_bytes_max: str) -> str |
     web = TellingWeb({}, {"www.sim.example": A})
     sockets = open_listeners([A, B], 0, "no-such-device")
     try:
-        serve_until_told(web, sockets, serving, lambda ports: print(*ports, flush=True))  # noqa: T201 - for the test to read
+        serve_until_signal(web, sockets, serving, lambda ports: print(*ports, flush=True))  # noqa: T201 - for the test to read
     except ConfigError as error:
         return str(error)
     return None

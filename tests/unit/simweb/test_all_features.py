@@ -16,13 +16,13 @@ from bigcrawl.simweb.basics.features import ALL, Feature, Naming, features_named
 from bigcrawl.simweb.basics.resources import Kind
 from bigcrawl.simweb.basics.retry_after import retry_after_ms
 from bigcrawl.simweb.exhibits.table import EXHIBITS
-from bigcrawl.simweb.model.news import changed_ms_of, period_ms_of
-from bigcrawl.simweb.model.weather import WEATHERS, weather_of
+from bigcrawl.simweb.model.changing_pages import changed_ms_of, period_ms_of
+from bigcrawl.simweb.model.outages import OUTAGES, outage_of
 from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.decoding import entity, leads_in
 
 PORT = 8123
-HOSTS = 35  # as many kinds of robots.txt as there are; more than a round of the weather
+HOSTS = 35  # as many kinds of robots.txt as there are; more than a round of outages
 NOFOLLOW = re.compile(r"^(meta-(nofollow|none|both|own)|header-(nofollow|none|twice|own)|rel-(nofollow|among-others))$")
 NOW_MS = 1_780_000_000_000
 
@@ -63,7 +63,7 @@ class Reader:
     def _read(self, url: str) -> set[str]:
         host, target = split(url)
         answers = []
-        # Later, storms are over, and whoever was limited is not any more.
+        # Later, outages are over.
         for wait in range(0, 31_000, 1_500):
             answers.append(self._web.answer(host, target, PORT, at_ms=NOW_MS + wait))
             if answers[-1].status not in (429, 503):
@@ -128,7 +128,7 @@ def test_sitemaps_lead_to_what_nothing_else_does():
             if "sitemap" in link:
                 body = gzip.decompress(answer.body) if link.endswith(".gz") else answer.body
                 waiting += re.findall(r"<loc>(http[^<]*/(?:sitemap|mapped)[^<]*)</loc>", body.decode())
-    calm = {link for link in read if weather_of(web.resource_at(link).host) is None}  # type: ignore[union-attr]
+    calm = {link for link in read if outage_of(web.resource_at(link).host) is None}  # type: ignore[union-attr]
     assert calm <= found
     assert sum("/mapped/" in link for link in read) == 6 * sum("/sitemap.xml" in link for link in read) > 0
 
@@ -178,36 +178,36 @@ def test_farm_pages_link_to_ever_new_subdomains():
     assert web.answer(name, "/robots.txt", PORT).status == 404
 
 
-def test_weather_is_as_it_says():
-    """Who is down is never there; who comes and goes, storms or limits is away for its share, and says until when."""
+def test_outages_are_as_they_say():
+    """A host that is down is never there; others are away for their share of the time, and say until when."""
     web = web_of(Naming.ADDRESS)
     met = set()
     for host, url in enumerate(web.seeds(PORT)):
-        weather = weather_of(host)
-        if weather is None:
+        outage = outage_of(host)
+        if outage is None:
             continue
-        met.add(weather)
+        met.add(outage)
         name, away = split(url)[0], 0
-        for at_ms in range(NOW_MS, NOW_MS + 2 * weather.every_ms, weather.every_ms // 50):
+        for at_ms in range(NOW_MS, NOW_MS + 2 * outage.every_ms, outage.every_ms // 50):
             answer = web.answer(name, "/", PORT, at_ms=at_ms)
             robots = web.answer(name, "/robots.txt", PORT, at_ms=at_ms)
-            if answer.status != weather.status:
+            if answer.status != outage.status:
                 continue
             away += 1
-            assert answer.fault is weather.fault
-            assert (robots.status == weather.status) >= weather.robots_too
-            if weather.retry_after:
+            assert answer.fault is outage.fault
+            assert (robots.status == outage.status) >= outage.robots_too
+            if outage.retry_after:
                 told_ms = retry_after_ms(dict(answer.headers)["Retry-After"], at_ms)
                 assert web.answer(name, "/", PORT, at_ms=at_ms + told_ms).status == 200
-        assert away == pytest.approx(100 * weather.away_ms / weather.every_ms, abs=2)
-        assert not (weather.is_lasting and web.allows(name, "/"))
-    assert met == set(WEATHERS)
+        assert away == pytest.approx(100 * outage.away_ms / outage.every_ms, abs=2)
+        assert not (outage.is_lasting and web.allows(name, "/"))
+    assert met == set(OUTAGES)
 
 
 def test_copies_are_the_same_on_all_hosts_and_near_copies_nearly():
     """Copies share every byte; near copies differ from each other in their title alone."""
     web = web_of(Naming.ADDRESS)
-    hosts = [split(url)[0] for host, url in enumerate(web.seeds(PORT)) if weather_of(host) is None]
+    hosts = [split(url)[0] for host, url in enumerate(web.seeds(PORT)) if outage_of(host) is None]
     copies = [{web.answer(host, f"/copy/item-{n}.html", PORT).body for host in hosts} for n in range(4)]
     assert [len(bodies) for bodies in copies] == [1] * 4
     assert len(set.union(*copies)) == 4

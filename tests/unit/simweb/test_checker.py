@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.exceptions import ContractError
 from bigcrawl.simweb.check.checker import Checker, Exchange, Report, Rules, check
-from bigcrawl.simweb.check.findings import HEADINGS, Fetch, Refetch
+from bigcrawl.simweb.check.findings import HEADINGS, BadFetch, Refetch
 from tests.support.exchanges import A, B, page
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_disallowed_fetch_is_found():
     for expected in answers:
         report = check(log, Rules(expected=expected, allows=RULES.allows, retries=1))
         assert report.kinds == {"disallowed"}
-        assert report.disallowed == (Fetch(url, 20), Fetch(url, 30))
+        assert report.disallowed == (BadFetch(url, 20), BadFetch(url, 30))
 
 
 def test_crawl_delay_of_a_host_holds_for_it_alone():

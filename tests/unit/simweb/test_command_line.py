@@ -17,11 +17,11 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.simweb.__main__ import main
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.simweb.exhibits.table import EXHIBITS
+from bigcrawl.simweb.model.outages import OUTAGES
 from bigcrawl.simweb.model.robots import ROBOTS
 from bigcrawl.simweb.model.robots_kinds import KINDS
 from bigcrawl.simweb.model.state import SavedWeb, load, save
 from bigcrawl.simweb.model.uniform import PAGE_BYTES, UniformWeb
-from bigcrawl.simweb.model.weather import WEATHERS
 from bigcrawl.simweb.serve.access_log import AccessLog, LogLine, read_exchanges
 from tests.unit.simweb.support import Crawler
 
@@ -191,7 +191,7 @@ def test_check_says_ok_only_for_a_whole_and_polite_crawl(tmp_path: Path, capsys:
     ("arguments", "message"),
     [
         (("--hosts", "0"), "hosts is 0; must be between 1 and"),
-        (("--pages", "5", "--pages-per-host", "5"), "pages and pages per host are both given"),
+        (("--pages", "5", "--pages-per-host", "5"), "give either pages or pages per host"),
         (("--pages", "39"), "pages is 39; must be between hosts, 40"),
         (("--features", "robots,nonsense"), "feature is 'nonsense'; must be plain, all, or of robots"),
         (("--shape", "uniform", "--pages", "9"), "shape is uniform; it takes hosts, port, seed, shape alone"),
@@ -228,7 +228,7 @@ def test_web_of_all_features_is_kept_and_served(start: Start, tmp_path: Path, ca
         ("http://127.16.0.1/", ("resource   page 0", "robots.txt: absent", "allows it", "answer     200")),
         ("http://127.16.0.2:81/private/item-0.html", ("resource   private 0", "forbids it")),
         ("http://127.16.0.1/calendar/2026/11/", ("in a space without end", "not required")),
-        ("http://127.16.0.4/", ("weather: down", "answer     503", "not to be received whole (reset)")),
+        ("http://127.16.0.4/", ("outage: down", "answer     503", "not to be received whole (reset)")),
         ("http://127.16.0.1/fair/gone-0.html", ("exhibit of gone", "statuses: a right crawler never asks again")),
         ("http://127.16.0.1/phantom", ("resource   nothing", "expected   404")),
         ("http://10.0.0.1/", ("is not in this web", "answer     421")),
@@ -246,7 +246,7 @@ def test_list_names_everything_that_features_add(capsys: pytest.CaptureFixture[s
     """`list` has a line for each row of each table."""
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(EXHIBITS) + len(ROBOTS) + len(KINDS) + len(WEATHERS)
+    assert len(lines) == len(EXHIBITS) + len(ROBOTS) + len(KINDS) + len(OUTAGES)
     assert any("/fair/gzip-bomb-0.html" in line for line in lines)
 
 
@@ -263,7 +263,7 @@ def test_uniform_web_is_served_and_has_no_known_answer(
         assert len(answer.read()) == PAGE_BYTES
     process.send_signal(signal.SIGTERM)
     assert process.wait() == 0
-    assert "no end" in refusal(capsys, "check", "--state", str(tmp_path), "--log", "x")
+    assert "endless" in refusal(capsys, "check", "--state", str(tmp_path), "--log", "x")
 
 
 def test_state_is_read_as_it_was_written(tmp_path: Path):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bigcrawl.simweb.check.checker import Rules, check
-from bigcrawl.simweb.check.findings import Dive, Fetch, OverRetry, StatusDifference
+from bigcrawl.simweb.check.findings import BadFetch, Dive, OverRetry, StatusDifference
 from bigcrawl.simweb.model.expected import Expected
 from tests.support.exchanges import A, B, page
 
@@ -109,4 +109,4 @@ def test_pages_behind_nofollow_links_are_named_as_such():
     for rules in (Rules(nofollow={url}), Rules(nofollow={url}, expected={})):
         report = check([page(7, "/aside")], rules)
         assert report.kinds == {"nofollowed"}
-        assert report.nofollowed == (Fetch(url, 7),)
+        assert report.nofollowed == (BadFetch(url, 7),)

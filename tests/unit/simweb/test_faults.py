@@ -181,7 +181,7 @@ def test_endless_body_without_bytes_is_a_stall(serve: Serve):
 
 def test_length_that_is_too_large_is_told_and_the_connection_ends(serve: Serve):
     """A client waits for what was promised until the server closes."""
-    served = serve_one(serve, Answer(200, (), BODY, told_bytes=20_000))
+    served = serve_one(serve, Answer(200, (), BODY, announced_bytes=20_000))
     heard = hear(served.port, request("/"))
     assert "Content-Length: 20000" in heard.head
     assert "Connection: keep-alive" in heard.head
@@ -191,7 +191,7 @@ def test_length_that_is_too_large_is_told_and_the_connection_ends(serve: Serve):
 
 def test_length_that_is_too_small_leaves_bytes_behind(serve: Serve):
     """The rest of the body stands where the client looks for the next answer."""
-    served = serve_one(serve, Answer(200, (), b"0123456789", told_bytes=4))
+    served = serve_one(serve, Answer(200, (), b"0123456789", announced_bytes=4))
     with connected(served.port) as sock:
         sock.sendall(request("/"))
         assert "Content-Length: 4" in heard_head(sock)
@@ -209,7 +209,7 @@ def test_length_that_is_too_small_leaves_bytes_behind(serve: Serve):
         Answer(200, (), BODY, fault=Fault.CUT, fault_at=5),
         Answer(200, (), BODY, fault=Fault.STALLED, fault_at=5),
         Answer(200, (), BODY, framing=Framing.CHUNKED, fault=Fault.ENDLESS),
-        Answer(200, (), BODY, told_bytes=99_999),
+        Answer(200, (), BODY, announced_bytes=99_999),
         Answer(200, (), BODY, bytes_per_s=1),
     ],
     ids=repr,
@@ -220,7 +220,7 @@ def test_head_tells_what_get_does_and_meets_no_fault_of_the_body(serve: Serve, a
     with connected(served.port) as sock:
         sock.sendall(request("/", "HEAD") + request("/other", "HEAD"))
         first, second = heard_head(sock), heard_head(sock)
-    told = len(BODY) if answer.told_bytes is None else answer.told_bytes
+    told = len(BODY) if answer.announced_bytes is None else answer.announced_bytes
     assert ("Transfer-Encoding: chunked" in first) is (answer.framing is Framing.CHUNKED)
     assert (f"Content-Length: {told}" in first) is (answer.framing is Framing.LENGTH)
     assert "Content-Length: 5" in second

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 from bigcrawl.simweb.basics.power_law import PowerLaw, Scatter
 from bigcrawl.simweb.model.population import Population
 

@@ -19,8 +19,8 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.simweb.basics.name_fault import NameFault
-from bigcrawl.simweb.serve.lookup_log import Lookup, LookupLog, Outcome, read_lookups
-from bigcrawl.simweb.serve.resolver import Resolver
+from bigcrawl.simweb.serve.lookup_log import Lookup, LookupLog, LookupOutcome, read_lookups
+from bigcrawl.simweb.serve.resolver import DnsServer
 from tests.unit.simweb.scripted import TIMEOUT_S, ScriptedWeb, heard_bytes
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class WildWeb(ScriptedWeb):
 class Running:
     """A resolver in a thread of its own."""
 
-    resolver: Resolver
+    resolver: DnsServer
     log: Path
     stop: Callable[[], None]
 
@@ -74,8 +74,8 @@ def running(directory: Path, ttl_s: int = 300) -> Iterator[Running]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
-    async def begin() -> Resolver:
-        resolver = Resolver(WildWeb({}, NAMES), ttl_s, log)
+    async def begin() -> DnsServer:
+        resolver = DnsServer(WildWeb({}, NAMES), ttl_s, log)
         await resolver.start(HERE)
         return resolver
 
@@ -176,7 +176,7 @@ def test_queries_that_cannot_be_read_are_refused(resolver: Running, query: bytes
         reply = dns.message.from_wire(sock.recv(512))
     assert (reply.id, reply.rcode()) == (7, rcode)
     resolver.stop()
-    assert resolver.resolver.outcomes == {Outcome.REFUSED: 1}
+    assert resolver.resolver.outcomes == {LookupOutcome.REFUSED: 1}
 
 
 def test_lookups_are_counted_and_logged(resolver: Running):
@@ -191,18 +191,18 @@ def test_lookups_are_counted_and_logged(resolver: Running):
     resolver.stop()
     lookups = list(read_lookups(resolver.log))
     assert [(lookup.transport, lookup.name, lookup.record_type, lookup.outcome) for lookup in lookups] == [
-        ("udp", "www.sim.example", "A", Outcome.FOUND),
-        ("tcp", "www.sim.example", "AAAA", Outcome.NO_DATA),
-        ("udp", "ill.example", "A", Outcome.SERVFAIL),
-        ("udp", "no\\009body\\046x", "A", Outcome.NO_NAME),
-        ("udp", "mute.example", "A", Outcome.SILENT),
-        ("udp", "y.farm.example", "MX", Outcome.NO_DATA),
+        ("udp", "www.sim.example", "A", LookupOutcome.FOUND),
+        ("tcp", "www.sim.example", "AAAA", LookupOutcome.NO_DATA),
+        ("udp", "ill.example", "A", LookupOutcome.SERVFAIL),
+        ("udp", "no\\009body\\046x", "A", LookupOutcome.NO_NAME),
+        ("udp", "mute.example", "A", LookupOutcome.SILENT),
+        ("udp", "y.farm.example", "MX", LookupOutcome.NO_DATA),
     ]
     assert all(lookup.client.startswith("127.0.0.1:") for lookup in lookups)
     times = [lookup.time_ms for lookup in lookups]
     assert times == sorted(times)
     outcomes = resolver.resolver.outcomes
-    assert (outcomes.total(), outcomes[Outcome.NO_DATA], outcomes[Outcome.SILENT]) == (6, 2, 1)
+    assert (outcomes.total(), outcomes[LookupOutcome.NO_DATA], outcomes[LookupOutcome.SILENT]) == (6, 2, 1)
 
 
 def test_ttl_is_a_setting(tmp_path: Path):
@@ -216,7 +216,7 @@ def test_taken_port_is_a_clear_error(resolver: Running):
     """A second resolver on the same port says so, and leaves no socket open."""
 
     async def start() -> None:
-        await Resolver(ScriptedWeb({})).start(HERE, resolver.port)
+        await DnsServer(ScriptedWeb({})).start(HERE, resolver.port)
 
     with pytest.raises(ConfigError, match=f"port {resolver.port} of {HERE} cannot be used: .*; stop what uses it"):
         asyncio.run(start())
@@ -226,9 +226,9 @@ def test_damaged_log_is_an_error(tmp_path: Path):
     """A line whose outcome is none names the file and the place."""
     path = tmp_path / "lookups.log"
     log = LookupLog(path)
-    log.write(Lookup(5, "c", "udp", "a", "A", Outcome.FOUND))
+    log.write(Lookup(5, "c", "udp", "a", "A", LookupOutcome.FOUND))
     log.close()
-    assert list(read_lookups(path)) == [Lookup(5, "c", "udp", "a", "A", Outcome.FOUND)]
+    assert list(read_lookups(path)) == [Lookup(5, "c", "udp", "a", "A", LookupOutcome.FOUND)]
     path.write_bytes(path.read_bytes().replace(b"found", b"fond"))
     with pytest.raises(CorruptionError):
         list(read_lookups(path))

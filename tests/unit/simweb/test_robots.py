@@ -9,7 +9,7 @@ from bigcrawl.simweb.basics.answer import Answer, Fault
 from bigcrawl.simweb.basics.features import Feature
 from bigcrawl.simweb.basics.resources import Kind, Resource
 from bigcrawl.simweb.exhibits.table import path_of
-from bigcrawl.simweb.model.robots import ROBOTS, Robots
+from bigcrawl.simweb.model.robots import ROBOTS, RobotsFile
 from bigcrawl.simweb.model.robots_kinds import KINDS
 from bigcrawl.simweb.model.web import Web
 from tests.unit.simweb.decoding import entity
@@ -52,7 +52,7 @@ def test_files_differ_in_what_they_teach():
 
 def test_every_restrictive_file_closes_something_that_is_there():
     """A rule that no page could break would prove nothing."""
-    restrictive: list[tuple[int, Robots]] = [
+    restrictive: list[tuple[int, RobotsFile]] = [
         (host, robots) for host, robots in enumerate(ROBOTS) if "isallow: /" in (robots.text or "")
     ]
     assert len(restrictive) >= 5
@@ -104,7 +104,7 @@ def test_kinds_are_as_hard_to_get_as_they_say():
                 break
             url, count = ada_url.join_url(url, dict(answer.headers)["Location"]), count + 1
         hops.append(count)
-        if ALL_KINDS.outlooks.robots(host).name == "elsewhere":
+        if ALL_KINDS.expectations.robots(host).name == "elsewhere":
             assert f"http://{address_of(host)}/" not in url
     assert {0, 1, 2, 5, 8, 20} == set(hops)
     # Twelve different ones, so that nobody who follows fewer asks for one of them twice.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bigcrawl.simweb.check.checker import Rules, check
-from bigcrawl.simweb.check.findings import Fetch, StaleFetch
+from bigcrawl.simweb.check.findings import BadFetch, StaleFetch
 from tests.support.exchanges import A, B, page
 
 
@@ -22,7 +22,7 @@ def test_page_before_the_end_of_robots_txt_did_not_know_it():
     """Rules count from the moment they were received, not from the moment they were asked for."""
     rules = Rules(allows=anything, host_connections=2)
     report = check([page(0, "/robots.txt", end_ms=10), page(9), page(10)], rules)
-    assert report.robots_not_first == (Fetch(f"http://{A}/", 9),)
+    assert report.robots_not_first == (BadFetch(f"http://{A}/", 9),)
 
 
 def test_robots_txt_of_yesterday_is_too_old():

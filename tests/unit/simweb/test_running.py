@@ -18,8 +18,8 @@ import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.simweb.serve.access_log import read_log
-from bigcrawl.simweb.serve.lookup_log import Outcome, read_lookups
-from bigcrawl.simweb.serve.running import Serving, serve_until_told
+from bigcrawl.simweb.serve.lookup_log import LookupOutcome, read_lookups
+from bigcrawl.simweb.serve.running import Serving, serve_until_signal
 from tests.support.processes import spawn
 from tests.unit.simweb.scripted import A, ScriptedWeb, connected, hear, request
 
@@ -107,7 +107,7 @@ def test_resolver_is_served_beside_the_web(tmp_path: Path):
         assert reply.answer[0][0].address == A
         origin.process.terminate()
         assert origin.ended() == (0, "")
-    assert [lookup.outcome for lookup in read_lookups(tmp_path / "lookups.log")] == [Outcome.FOUND]
+    assert [lookup.outcome for lookup in read_lookups(tmp_path / "lookups.log")] == [LookupOutcome.FOUND]
 
 
 def test_interrupt_ends_all_processes_quietly(tmp_path: Path):
@@ -140,7 +140,7 @@ def test_death_of_one_process_is_told_and_ends_all(tmp_path: Path):
             os.kill(victim, signal.SIGKILL)
             status, said = origin.ended()
             assert status == 1
-            assert f"server process {victim} has died, by exit or signal 9" in said
+            assert f"server process {victim} has died, exit status or signal 9" in said
             assert poll.poll(0)
 
 
@@ -156,7 +156,7 @@ def test_log_that_cannot_be_written_ends_the_web(tmp_path: Path, meets_it: str):
         status, said = origin.ended()
     assert status == 1
     assert "a log cannot be written: " in said
-    assert ("has died, by exit or signal 1" in said) is (meets_it == "other")
+    assert ("has died, exit status or signal 1" in said) is (meets_it == "other")
     assert list(read_log(tmp_path / "access.log")) == []
 
 
@@ -168,4 +168,4 @@ def test_impossible_wishes_are_refused(tmp_path: Path):
         (Serving(lookup_log=tmp_path / "nowhere" / "log"), "log of look-ups .* cannot be opened"),
     ):
         with pytest.raises(ConfigError, match=message):
-            serve_until_told(ScriptedWeb({}), [], wish, print)
+            serve_until_signal(ScriptedWeb({}), [], wish, print)

@@ -191,12 +191,12 @@ def test_a_policy_of_ones_own_is_found_by_its_path() -> None:
         ("no.such.module", ["no.such.module", "cannot be imported", "ModuleNotFoundError"]),
         (f"{HERE}.Missing", ["cannot be imported", "Missing"]),
         (f"{HERE}.HERE", ["a str", "must be a class or function"]),
-        (f"{HERE}.refuses", ["cannot be made of (BudgetConfig, InDegreeCounts)", "not today"]),
-        (f"{HERE}.too_few", ["answered 6 PLDs with array([10, 10])", "numpy.full(len(plds), 10)"]),
-        (f"{HERE}.owed", ["whole numbers from 0 on"]),
-        (f"{HERE}.fractions", ["whole numbers from 0 on"]),
-        (f"{HERE}.nothing", ["answered 6 PLDs with array(None"]),
-        (f"{HERE}.Answers", ["cannot be made of"]),
+        (f"{HERE}.refuses", ["cannot be constructed from (BudgetConfig, InDegreeCounts)", "not today"]),
+        (f"{HERE}.too_few", ["returned array([10, 10]) for 6 PLDs", "numpy.full(len(plds), 10)"]),
+        (f"{HERE}.owed", ["non-negative whole numbers"]),
+        (f"{HERE}.fractions", ["non-negative whole numbers"]),
+        (f"{HERE}.nothing", ["returned array(None"]),
+        (f"{HERE}.Answers", ["cannot be constructed from"]),
     ],
 )
 def test_a_wrong_policy_is_said_with_the_remedy(policy: str, parts: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.addresses import server_of
-from bigcrawl.redisdb.scripts import ANSWERS, Ended
+from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, HostNews, answers, moved
 from bigcrawl.scheduler.handout.handout import ASKED_AGAIN_MAX, SLOW_WAIT_MS, Handout
 from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.records.held import Stage
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bigcrawl.scheduler.records.held import HeldUrl
+
+
+BACKOFF = (10_000, 43_200_000, 250, 8)  # of a failure, by the desk's settings and dice
 
 
 class Desk:
@@ -125,7 +128,7 @@ def test_retry_replaces_the_member_and_goes_behind_the_others(desk: Desk) -> Non
     held = desk.started()
     held.outcome, held.next_try, held.next_order = "status:500", b"1:again", 77
     desk.handout.end_fetched(held)
-    assert desk.ended() == [Ended(1, 1_000, b"1:again", "retried:status:500", 0, "+77")]
+    assert desk.ended() == [Ended(1, 1_000, b"1:again", "retried:status:500", 0, answers(77))]
 
 
 @pytest.mark.parametrize("outcome", ["status:429", "status:503", "error:timeout", "error:refused", "error:dns"])
@@ -143,12 +146,11 @@ def test_failure_of_the_host_is_told_to_be_counted(desk: Desk, outcome: str) -> 
     fine.outcome = "status:404"
     desk.handout.end_fetched(fine)
     assert not desk.handout.health.is_failing(fine.host, 9)
-    word = f"10000 43200000 250 8 {outcome} "
     rest_ms = 2_000 if outcome == "status:503" else 1_000
-    assert [(end.delay_ms, end.health) for end in desk.ended()] == [
-        (rest_ms, word + "77"),
-        (rest_ms, word),
-        (1_000, ANSWERS),
+    assert [(end.delay_ms, end.news) for end in desk.ended()] == [
+        (rest_ms, HostNews(outcome, 77, *BACKOFF)),
+        (rest_ms, HostNews(outcome, "", *BACKOFF)),
+        (1_000, answers()),
     ]
 
 
@@ -157,8 +159,8 @@ def test_host_rests_as_long_as_it_asks_for(desk: Desk) -> None:
     held = desk.started()
     held.outcome, held.retry_after_ms = "status:429", 5_000_000
     desk.handout.end_fetched(held)
-    assert [(end.delay_ms, end.health) for end in desk.ended()] == [
-        (5_000_000, "5000000 43200000 250 8 status:429 "),
+    assert [(end.delay_ms, end.news) for end in desk.ended()] == [
+        (5_000_000, HostNews("status:429", "", 5_000_000, *BACKOFF[1:])),
     ]
 
 
@@ -170,8 +172,8 @@ def test_what_is_not_the_hosts_failure_is_not_counted(desk: Desk, outcome: str) 
     held = desk.started()
     held.outcome = outcome
     desk.handout.end_fetched(held)
-    answers = outcome in ("error:dataloss", "error:too-large")
-    assert [end.health for end in desk.ended()] == [ANSWERS if answers else ""]
+    is_answer = outcome in ("error:dataloss", "error:too-large")
+    assert [end.news for end in desk.ended()] == [answers() if is_answer else NO_NEWS]
     assert not desk.handout.health.is_failing(held.host, 9)
 
 
@@ -181,7 +183,8 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
         held = desk.taken(seq)
         held.said = said
         desk.handout.give_back(held, 500)
-    assert [end.health for end in desk.ended()] == [f"10000 43200000 250 8 dns {order_of(-1, 1)}", ANSWERS, ""]
+    failed = HostNews("dns", order_of(-1, 1), *BACKOFF)
+    assert [end.news for end in desk.ended()] == [failed, answers(), NO_NEWS]
 
 
 def fetched_in(desk: Desk, seq: int, download_ms: int, host: str) -> None:
@@ -398,7 +401,7 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
         assert not desk.handout.is_put_off(other, 30_000)
     while not desk.handout.is_put_off(again, 30_000):
         pass
-    assert again.end == Ended(3, 75_000, b"=", "put_off", 0, "")
+    assert again.end == Ended(3, 75_000, b"=", "put_off", 0)
     assert not desk.handout.is_put_off(other, 30_000)
     assert other.stage is Stage.WAITING
 
@@ -425,9 +428,9 @@ def test_urls_that_are_tried_again_are_put_off_behind_their_hosts_others(desk: D
     assert put_off(desk, 1, "busy.example") is None
     end = put_off(desk, 3, attempts=1)
     assert end is not None
-    moved = unpack_member(end.member)
-    assert (moved.priority, moved.seq, moved.attempts) == (-1, 3, 1)
-    assert end._replace(member=b"") == Ended(3, 1_250, b"", "put_off", 0, f">{order_of(-1, 3)}")
+    member = unpack_member(end.member)
+    assert (member.priority, member.seq, member.attempts) == (-1, 3, 1)
+    assert end._replace(member=b"") == Ended(3, 1_250, b"", "put_off", 0, moved(order_of(-1, 3)))
 
 
 def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> None:
@@ -439,7 +442,7 @@ def test_hosts_whose_pages_fail_one_after_the_other_are_put_off(desk: Desk) -> N
     page(desk, 5, "error:dataloss", key=8)
     end = put_off(desk, 6)
     assert end is not None
-    assert (end.member, end.delay_ms, end.health) == (b"=", 75_000, "")
+    assert (end.member, end.delay_ms, end.news) == (b"=", 75_000, NO_NEWS)
     page(desk, 7, "status:200", key=9)
     assert put_off(desk, 8) is None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.redisdb.scripts import ANSWERS, moved
 from bigcrawl.scheduler.handout.host_health import (
     HOSTS_REMEMBERED,
     PAGES_MAX,
@@ -13,6 +14,7 @@ from bigcrawl.scheduler.handout.host_health import (
     REST_LONGEST_MS,
     HostHealth,
 )
+from bigcrawl.scheduler.records.member import order_of
 from tests.unit.scheduler.handout.test_handout import Desk
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def fetches(tmp_path: Path) -> Fetches:
 
 
 def says_failure(end: Ended) -> bool:
-    return " " in end.health
+    return end.news.health not in ("", ANSWERS)
 
 
 @pytest.mark.parametrize("outcome", DOUBTFUL)
@@ -118,7 +120,7 @@ def test_port_where_nobody_listens_is_not_its_host(fetches: Fetches) -> None:
     ends = [fetches.robots(page, "robots") for page in range(5)]
     assert not any(map(says_failure, ends))
     assert [end.delay_ms for end in ends] == [1_000] * 5
-    assert all(end.health.startswith(">") for end in ends), "its URL goes behind the host's others"
+    assert all(end.news == moved(order_of(-1, end.seq)) for end in ends), "its URL goes behind the host's others"
 
 
 @pytest.mark.parametrize("outcome", ["status:500", "error:dataloss"])

@@ -85,7 +85,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             run_each = node._client.run_each
 
             async def away(calls: Any) -> list[Any]:
-                sent.append(calls[0].args[10] - calls[0].args[15])
+                sent.append(calls[0].args[10] - calls[0].args[20])
                 if len(sent) == 1:
                     raise TransientStoreError("away")
                 return await run_each(calls)

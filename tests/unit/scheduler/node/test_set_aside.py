@@ -182,6 +182,6 @@ async def test_a_node_that_leaves_takes_nothing_along(tmp_path: Path, crawl_name
 async def test_a_wrong_entry_ends_the_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """As any wrong setting does."""
     made = World(tmp_path, crawl_name, redis_url, {"blacklist": ["192.0.2.0/99"]})
-    with pytest.raises(ConfigError, match="which is no range of addresses"):
+    with pytest.raises(ConfigError, match="which is not a valid address range"):
         made.new_node()
     await made.close()

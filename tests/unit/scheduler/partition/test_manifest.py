@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.drum.bucket import EMPTY_BUCKET, BucketState
-from bigcrawl.drum.fresh import EMPTY_FRESH, Fresh
+from bigcrawl.drum.memtable import EMPTY_MEMTABLE, Memtable
 from bigcrawl.drum.run import RunInfo
 from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest, apply_changes, changes
 from bigcrawl.scheduler.partition.manifest_log import encode_record
@@ -30,9 +30,9 @@ FULL = Manifest(
     tables=TableStates(
         seen=BucketState(
             (RunInfo("run-4", 1000, 0, 2**64 - 1, 6100), RunInfo("run-9", 1, 5, 5, 64)),
-            Fresh.from_bytes(b"8 bytes.16 bytes........"),
+            Memtable.from_bytes(b"8 bytes.16 bytes........"),
         ),
-        plds=BucketState((RunInfo("pld-1", 3, 1, 3, 99),), Fresh.from_bytes(b"a record of 20 bytes", 20)),
+        plds=BucketState((RunInfo("pld-1", 3, 1, 3, 99),), Memtable.from_bytes(b"a record of 20 bytes", 20)),
     ),
     queues={
         "queue-7-1": FifoState((Segment(3, 900, 70),), 4, Cursor(3, 8, 2), 68),
@@ -76,7 +76,7 @@ def test_it_names_every_file_it_needs() -> None:
 
 def test_what_has_not_changed_is_not_told() -> None:
     """From one manifest to the next, only fields that differ are in the change, large ones in part."""
-    seen, more = FULL.tables.seen, Fresh.from_bytes(FULL.tables.seen.fresh.bytes_from(0) + b"8 more..8 again.")
+    seen, more = FULL.tables.seen, Memtable.from_bytes(FULL.tables.seen.memtable.bytes_from(0) + b"8 more..8 again.")
     queues = {**FULL.queues, "queue-8-1": FifoState((Segment(0, 90, 7),), 1, Cursor(0, 8, 0), 7)}
     del queues["queue-7-1"]
     after = replace(
@@ -95,12 +95,12 @@ def test_what_has_not_changed_is_not_told() -> None:
         "parked": (FULL.parked.segments, 1, [], [], [("c.example", {1: (Extent(0, 30, 0, 3),)})]),
     }
     assert changes(after, after) == {}
-    emptied = after.tables._replace(seen=BucketState(seen.runs[:1], EMPTY_FRESH), plds=EMPTY_BUCKET)
+    emptied = after.tables._replace(seen=BucketState(seen.runs[:1], EMPTY_MEMTABLE), plds=EMPTY_BUCKET)
     assert changes(after, replace(after, tables=emptied))["tables"] == {
         "seen": (seen.runs[:1], 0, []),
         "plds": ((), 0, []),
     }
-    others = after.tables._replace(seen=BucketState(seen.runs, Fresh.from_bytes(b"8 others" * 9)))
+    others = after.tables._replace(seen=BucketState(seen.runs, Memtable.from_bytes(b"8 others" * 9)))
     assert changes(after, replace(after, tables=others))["tables"] == {"seen": (None, 0, [b"8 others"] * 9)}
 
 

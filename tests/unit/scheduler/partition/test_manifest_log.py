@@ -8,7 +8,7 @@ import pytest
 
 from bigcrawl.drum.bucket import EMPTY_BUCKET
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.drum.fresh import Fresh
+from bigcrawl.drum.memtable import Memtable
 from bigcrawl.exceptions import CorruptionError, OtherVersionError
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, encode_admit_batch
 from bigcrawl.scheduler.partition.manifest import Manifest
@@ -49,7 +49,7 @@ def test_a_log_is_its_last_manifest(tmp_path: Path) -> None:
     """Records follow each other; batches lie where the manifest says, until they are kept no longer."""
     log, manifest = begin(tmp_path)
     seen = FULL.tables.seen
-    more = seen._replace(fresh=Fresh.from_bytes(seen.fresh.bytes_from(0) + b"8 more.."))
+    more = seen._replace(memtable=Memtable.from_bytes(seen.memtable.bytes_from(0) + b"8 more.."))
     for number, step in (
         (13, {"tables": FULL.tables._replace(seen=more), "duplicates": 41}),
         (14, {"queues": {}, "tables": FULL.tables._replace(seen=EMPTY_BUCKET), "already": ()}),

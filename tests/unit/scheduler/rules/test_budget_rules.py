@@ -72,7 +72,7 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 
 def test_a_pattern_must_be_one() -> None:
     """An expression that cannot be compiled ends the start."""
-    assert "'re:(', which is no regular expression: missing )" in refusal({"re:(": {}})
+    assert "'re:(', which is not a valid regular expression: missing )" in refusal({"re:(": {}})
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, 5.0, "5", True, [], 1_000_001])

@@ -55,7 +55,7 @@ def test_the_most_specific_delay_counts() -> None:
         ({"example.com": {"delay": "1"}}, "delay is '1'; must be"),
         ({"example.com": {"delay": True}}, "delay is True; must be"),
         ({"example.com": {"delay": float("nan")}}, "delay is nan; must be"),
-        ({"re:/x": {"delay": 1}}, "a delay is a host's"),
+        ({"re:/x": {"delay": 1}}, "delays apply to hosts"),
         ({"http://example.com/": {"delay": 1}}, "must be a host"),
     ],
 )

@@ -1,17 +1,16 @@
-"""Where tuples gather: <key, operation, value> in memory arrays, aux in a file, until they spill.
+"""The write buffer: holds <key, operation, value> in memory arrays and aux in a file until they spill.
 
-A spill is two files. `aux-<n>` gets a block (`bigcrawl.drum.aux_file`) whenever enough aux has come. The
-arrays become `keys-<n>` (`bigcrawl.drum.sections`) when they are full or the caller flushes: its section b is
-what has come for bucket b, in the order it came.
+The aux file of the spill (`bigcrawl.drum.spill`) gets a block whenever enough aux has gathered. The arrays become its
+file of keys when they are full or the caller flushes.
 
-Source: IRLbot §4.3, Figure 1. Differs: one set of arrays is grouped by bucket when it spills, where the paper
-has k arrays of size M and k files of keys, which a merge reads as k slices of each spill; and one aux file keeps
-the order of all arrivals, where the paper has k, so that answers come in that order too.
+Source: IRLbot §4.3, Figure 1. Differs: the paper has k arrays of size M and k files of keys. Here one set of arrays is
+grouped by bucket when it spills, and a merge reads k slices of each spill. The paper has k aux files; here a single one
+keeps the order of all arrivals, so that answers come in that order too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from bigcrawl.drum.aux_file import COLUMN_BYTES_MAX, Aux, encode_block
 from bigcrawl.drum.bucket import UPDATE
 from bigcrawl.drum.format import KEY_BYTES, KEY_TYPE
 from bigcrawl.drum.sections import KEYS_MAGIC, MIXED, SectionWriter
+from bigcrawl.drum.spill import Spill, aux_path, keys_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,113 +29,25 @@ if TYPE_CHECKING:
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.files import Files
     from bigcrawl.drum.format import KeyArray, ValueArray
+    from bigcrawl.drum.spill import TupleLayout, Tuples
 
-_BITS: Final = 64
 _Item = TypeVar("_Item", bound=np.generic)
 
-# Sorting a spill by bucket holds, a tuple: key, place (i64), sorted key, bucket, operation; a value three times.
+# Bytes a tuple while a spill is sorted by bucket: key, index (i64), sorted key, bucket, operation; values three times.
 _TUPLE_BYTES = 28
 
 
-class Tuples(NamedTuple):
-    """A batch, or a stretch of one: entry i of each column is one tuple.
-
-    Attributes:
-        keys: uint64.
-        operation: of all tuples; `MIXED`: see `ops`.
-        ops: uint8, one for each tuple, or None.
-        values: of the kind's dtype, one for each tuple, or None in a set.
-    """
-
-    keys: KeyArray
-    operation: int
-    ops: OpArray | None
-    values: ValueArray | None
-
-
-class Spill(NamedTuple):
-    """Tuples on disk, as the manifest remembers them.
-
-    Attributes:
-        number: names its files.
-        first: ordinal of its first tuple: how many were offered before it.
-        tuples: how many, at least 1.
-        aux_bytes: committed bytes of the aux file.
-        asks: whether any tuple wants an answer.
-    """
-
-    number: int
-    first: int
-    tuples: int
-    aux_bytes: int
-    asks: bool
-
-    @property
-    def end(self) -> int:
-        """Ordinal of the first tuple behind it."""
-        return self.first + self.tuples
-
-
-class Layout(NamedTuple):
-    """How tuples are spread and how wide they are.
-
-    Attributes:
-        buckets: a power of two.
-        value: dtype of the values, or None.
-    """
-
-    buckets: int
-    value: np.dtype[Any] | None
-
-    @property
-    def id_type(self) -> np.dtype[Any]:
-        """Dtype of a bucket's number, little-endian."""
-        return np.dtype("<u1" if self.buckets <= 1 << 8 else "<u2")
-
-    @property
-    def value_bytes(self) -> int:
-        """Bytes of a value; 0 in a set."""
-        return self.value.itemsize if self.value else 0
-
-    @property
-    def tuple_bytes(self) -> int:
-        """Bytes of a tuple in a section of keys, without an operation."""
-        return KEY_BYTES + self.value_bytes
-
-    def record_bytes(self, operation: int) -> int:
-        """Return the bytes of a tuple in a section of keys."""
-        return self.tuple_bytes + (operation == MIXED)
-
-    def buckets_of(self, keys: KeyArray) -> IdArray:
-        """Return the bucket of each key: its top bits."""
-        shift = _BITS - (self.buckets.bit_length() - 1)
-        if shift == _BITS:
-            return np.zeros(len(keys), dtype=self.id_type)
-        ids: IdArray = (keys >> np.uint64(shift)).astype(self.id_type)
-        return ids
-
-
-def keys_path(directory: Path, number: int) -> Path:
-    """Return where a spill's keys are."""
-    return directory / f"keys-{number}"
-
-
-def aux_path(directory: Path, number: int) -> Path:
-    """Return where a spill's aux is."""
-    return directory / f"aux-{number}"
-
-
-class Intake:
-    """The spill that is being gathered.
+class WriteBuffer:
+    """The spill that is being filled.
 
     Guarantees:
-        A method that fails has changed nothing but files that no manifest names; it may be repeated.
+        A method that fails changes nothing except files that no manifest names. It may be repeated.
 
     Args:
-        memory_bytes: half for the arrays, a quarter for aux that waits to be written.
+        memory_bytes: half for the arrays, a quarter for aux not yet written.
     """
 
-    def __init__(self, directory: Path, files: Files, layout: Layout, memory_bytes: int, number: int) -> None:
+    def __init__(self, directory: Path, files: Files, layout: TupleLayout, memory_bytes: int, number: int) -> None:
         self._directory = directory
         self._files = files
         self._layout = layout
@@ -149,15 +61,15 @@ class Intake:
         self._clear()
 
     def __len__(self) -> int:
-        """How many tuples are in no spill yet."""
+        """Return how many tuples are in no spill yet."""
         return self._count
 
     def __repr__(self) -> str:
-        return f"<Intake {self._number} tuples={self._count} aux_bytes={self._aux_bytes}>"
+        return f"<WriteBuffer {self._number} tuples={self._count} aux_bytes={self._aux_bytes}>"
 
     @property
     def tuples_max(self) -> int:
-        """The most that a spill, and so a batch, may have."""
+        """The most tuples that a spill, and so a batch, may have."""
         return self._tuples_max
 
     @property
@@ -166,11 +78,11 @@ class Intake:
         return self._aux_bytes
 
     def has_room_for(self, count: int) -> bool:
-        """Whether the arrays take so many more."""
+        """Whether the arrays have room for `count` more."""
         return self._count + count <= self._tuples_max
 
     def put(self, tuples: Tuples, ids: IdArray, aux: Aux) -> None:
-        """Gather a batch that there is room for. Cannot fail: no file is touched."""
+        """Add a batch for which there is room. Cannot fail, since no file is touched."""
         start, end = self._count, self._count + len(tuples.keys)
         assert end <= self._tuples_max, "the caller has made room"
         self._keys = _room(self._keys, end, self._tuples_max)
@@ -186,12 +98,12 @@ class Intake:
         self._count = end
 
     def write_aux(self) -> None:
-        """Write the aux that waits, if it is worth a block."""
+        """Write the buffered aux if it is worth a block."""
         if self._column_bytes >= self._block_bytes:
             self._write_block()
 
     def seal(self, first: int) -> Spill | None:
-        """Write everything gathered; return the spill, or None when there is nothing.
+        """Write everything buffered and return the spill, or None if there is nothing.
 
         The files are not synced. The next spill begins.
         """
@@ -200,7 +112,7 @@ class Intake:
         if self._columns:
             self._write_block()
         path = keys_path(self._directory, self._number)
-        # An operation common to all, or each one's own.
+        # One operation for all tuples, or one for each.
         operation = MIXED if self._ops is not None else self._operation
         writer = SectionWriter(self._files, path, KEYS_MAGIC, self._layout.buckets, self._count, operation)
         for section in self._sections():
@@ -239,7 +151,7 @@ class Intake:
     def _sections(self) -> list[bytes | memoryview]:
         keys = self._keys[: self._count]
         ids = self._layout.buckets_of(keys)
-        # Of 8 and 16 bits the stable sort is a radix sort: 3 ns a tuple.
+        # For 8 and 16 bits the stable sort is a radix sort: 3 ns a tuple.
         order = ids.argsort(kind="stable")
         ends = np.cumsum(np.bincount(ids, minlength=self._layout.buckets)).tolist()
         columns: list[npt.NDArray[Any]] = [keys[order]]
@@ -255,21 +167,9 @@ class Intake:
 
 
 def _room(array: npt.NDArray[_Item], count: int, count_max: int) -> npt.NDArray[_Item]:
-    """Return the array, or a larger one that begins with it: doubled, so that a small DRUM stays small."""
+    """Return the array, or a larger one that starts with it. Sizes double, so that a small DRUM stays small."""
     if count <= len(array):
         return array
     larger = np.empty(min(max(count, 2 * len(array)), count_max), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def decode_section(data: bytes | memoryview, operation: int, layout: Layout) -> Tuples:
-    """Return the tuples of a section of keys; arrays are views."""
-    is_mixed = operation == MIXED
-    count = len(data) // layout.record_bytes(operation)
-    keys = np.frombuffer(data, dtype=KEY_TYPE, count=count)
-    ops = np.frombuffer(data, dtype=np.uint8, count=count, offset=count * KEY_BYTES) if is_mixed else None
-    values = None
-    if layout.value is not None:
-        values = np.frombuffer(data, dtype=layout.value, count=count, offset=count * (KEY_BYTES + is_mixed))
-    return Tuples(keys, operation, ops, values)

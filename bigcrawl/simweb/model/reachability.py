@@ -10,35 +10,35 @@ from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.simweb.model.sitemaps import LISTS, mapped_in
 
 if TYPE_CHECKING:
+    from bigcrawl.simweb.model.expectations import Expectations
     from bigcrawl.simweb.model.expected import Expected
     from bigcrawl.simweb.model.graph import Graph
-    from bigcrawl.simweb.model.outlook import Outlooks
 
 
-class Reach:
-    """Follows the links that the generator made, by what a crawler obeys and reads."""
+class Reachability:
+    """Follows the generator's links, as far as a crawler obeys and reads them."""
 
     def __init__(
-        self, graph: Graph, outlooks: Outlooks, obey_robots: bool, obey_nofollow: bool, read_sitemaps: bool
+        self, graph: Graph, expectations: Expectations, obey_robots: bool, obey_nofollow: bool, read_sitemaps: bool
     ) -> None:
         self._graph = graph
-        self._outlooks = outlooks
+        self._expectations = expectations
         self._obey_robots = obey_robots
         self._obey_nofollow = obey_nofollow
         self._read_sitemaps = read_sitemaps
 
     def expected(self, starts: list[Resource]) -> dict[Resource, Expected]:
-        """What may be seen of everything that may be reached.
+        """Return what may be seen at everything that can be reached.
 
-        Required is only what is reached through nothing but pages of which all right crawlers find the links.
-        Cost: visits everything once, and twice where anything is uncertain.
+        Required is only what can be reached through pages whose links all right crawlers find. Cost: visits everything
+        once, and twice if anything is uncertain.
         """
         found = self._reached(starts, certain_only=False)
-        certain = self._reached(starts, certain_only=True) if self._outlooks.may_differ else found
+        certain = self._reached(starts, certain_only=True) if self._expectations.may_differ else found
         expected = {}
         for resource in found:
-            outlook = self._outlooks.of(resource).expected
-            expected[resource] = outlook if resource in certain else replace(outlook, required=False)
+            wanted = self._expectations.of(resource).expected
+            expected[resource] = wanted if resource in certain else replace(wanted, required=False)
         return expected
 
     def _reached(self, starts: list[Resource], *, certain_only: bool) -> set[Resource]:
@@ -46,12 +46,12 @@ class Reach:
         reached: set[Resource] = set()
         while waiting:
             resource = waiting.pop()
-            if resource.kind in ENDLESS_KINDS or not self._outlooks.resolves(resource.host):
+            if resource.kind in ENDLESS_KINDS or not self._expectations.resolves(resource.host):
                 continue
-            if self._obey_robots and self._outlooks.closes(resource):
+            if self._obey_robots and self._expectations.closes(resource):
                 continue
             reached.add(resource)
-            if certain_only and not self._outlooks.of(resource).is_certain:
+            if certain_only and not self._expectations.of(resource).is_certain:
                 continue
             fresh = set(self.leads_to(resource)) - seen
             seen |= fresh
@@ -59,7 +59,7 @@ class Reach:
         return reached
 
     def leads_to(self, resource: Resource) -> list[Resource]:
-        """What the resource links to or redirects to, as far as it is obeyed and read; repetitions included."""
+        """Return what the resource links or redirects to, as far as obeyed and read, with repetitions."""
         host, kind, number = resource
         if kind in (Kind.HOP, Kind.LOOP):
             return [self._graph.redirect(resource)]
@@ -70,6 +70,6 @@ class Reach:
                 return [Resource(host, kind, other) for other in range(1, LISTS + 1)]
             return [Resource(host, Kind.MAPPED, other) for other in mapped_in(number)]
         links = self._graph.links(resource)
-        if self._read_sitemaps and (kind, number) == (Kind.PAGE, 0) and self._outlooks.names_sitemap(host):
+        if self._read_sitemaps and (kind, number) == (Kind.PAGE, 0) and self._expectations.names_sitemap(host):
             links.append(Resource(host, Kind.SITEMAP, 0))
         return links

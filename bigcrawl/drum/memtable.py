@@ -1,8 +1,8 @@
-"""Records too new to be worth a file, in memory: one array for each bucket, allocated once and filled.
+"""The memtable: records too new to be worth a file, in one array for each bucket, allocated once and filled.
 
-A batch's records go behind those before them, so that no batch costs an object. The array is mapped, apart from
-the heap: with hundreds of buckets in a process, arrays of some kilobytes that come and go among everything else
-leave holes there that soon are as large as all they hold.
+A batch's records are appended to the array, so no batch costs an object. The array is mapped outside of the heap. In a
+process with hundreds of buckets, arrays of some kilobytes that come and go among everything else would fragment the
+heap until the holes are as large as the data.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.format import KeyArray, ValueArray
 
-# More fresh records than this become a run. They cost 32 KiB of memory a set, and creating a file, about 0.1 ms
-# of system time, is spread over so many keys.
-FRESH_KEYS_MAX = 4096
+# A memtable with more records than this becomes a run. It costs 32 KiB of memory a set, and spreads the cost of
+# creating a file, about 0.1 ms of system time, over this many keys.
+MEMTABLE_KEYS_MAX = 4096
 
 
-class Fresh:
-    """Keys, each with a value or none, in the order they came: a value, never changed.
+class Memtable:
+    """An immutable sequence of keys, each with or without a value, in order of arrival.
 
-    The keys of a set are distinct. Where keys have values it is a log: of a key that came more than once the last
-    record counts. A record is a key's 8 bytes and then the value's, little-endian.
+    The keys of a set are distinct. With values it is a log: only the last record of a key counts. A record is the 8
+    bytes of a key followed by its value, little-endian.
 
-    Those made by `with_added` have a common array, of which each knows how much is its own, as the committed
-    length of a file. Of two made from the same records only the one made last may be kept.
+    Memtables made by `with_added` share an array. Each knows how much of it is its own, like the committed length of a
+    file. Of two made from the same memtable, only the one made last may be kept.
     """
 
     __slots__ = ("_array", "_count", "_record_bytes")
@@ -44,34 +44,34 @@ class Fresh:
         self._count = count
 
     @classmethod
-    def from_bytes(cls, data: bytes, record_bytes: int = KEY_BYTES) -> Fresh:
+    def from_bytes(cls, data: bytes, record_bytes: int = KEY_BYTES) -> Memtable:
         """Return the records that `bytes_from` wrote."""
         count = len(data) // record_bytes
-        array = _mapped(max(len(data), FRESH_KEYS_MAX * KEY_BYTES)) if count else _NOTHING
+        array = _mapped(max(len(data), MEMTABLE_KEYS_MAX * KEY_BYTES)) if count else _NOTHING
         array[: count * record_bytes] = np.frombuffer(data, dtype=np.uint8)
         return cls(array, record_bytes if count else KEY_BYTES, count)
 
     @classmethod
-    def from_strings(cls, strings: Sequence[bytes]) -> Fresh:
-        """Return the records that `strings_from` cut, all of one length."""
+    def from_strings(cls, strings: Sequence[bytes]) -> Memtable:
+        """Return the records that `strings_from` returned; all have the same length."""
         return cls.from_bytes(b"".join(strings), len(strings[0]) if strings else KEY_BYTES)
 
     def __len__(self) -> int:
         return self._count
 
     def __repr__(self) -> str:
-        return f"<Fresh {self._count}>"
+        return f"<Memtable {self._count}>"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Fresh):
+        if not isinstance(other, Memtable):
             return NotImplemented
         return len(self) == len(other) and self.begins_with(other)
 
     def __hash__(self) -> int:
         return hash(self.bytes_from(0))
 
-    def begins_with(self, other: Fresh) -> bool:
-        """Return whether the other's records are the first of these. Cost: none where one was made from the other."""
+    def begins_with(self, other: Memtable) -> bool:
+        """Return whether the other's records are the first of these. Free if one was made from the other."""
         if not other._count:
             return True
         if other._count > self._count or other._record_bytes != self._record_bytes:
@@ -81,13 +81,13 @@ class Fresh:
         size = other._count * other._record_bytes
         return np.array_equal(self._array[:size], other._array[:size])
 
-    def with_added(self, keys: KeyArray, values: ValueArray | None = None, room: int = FRESH_KEYS_MAX) -> Fresh:
-        """Return these records and, behind them, others.
+    def with_added(self, keys: KeyArray, values: ValueArray | None = None, room: int = MEMTABLE_KEYS_MAX) -> Memtable:
+        """Return these records with others appended.
 
         Args:
-            keys: those of the others; in a set none of them is among these.
-            values: as many, of one dtype in all records; None for a set.
-            room: records to make room for when there is no array yet, or too small a one.
+            keys: of the other records; in a set they must not be among these.
+            values: one for each key, of the same dtype in all records; None for a set.
+            room: how many records to allocate if there is no array yet, or too small a one.
         """
         if not len(keys):
             return self
@@ -102,19 +102,19 @@ class Fresh:
         column(array, start, len(keys), record_bytes, KEY_TYPE)[:] = keys
         if values is not None:
             column(array, start + KEY_BYTES, len(keys), record_bytes, values.dtype)[:] = values
-        return Fresh(array, record_bytes, count)
+        return Memtable(array, record_bytes, count)
 
-    def without(self, unwanted: KeyArray) -> Fresh:
-        """Return the records of other keys than the ascending ones, or these when none is among them."""
+    def without(self, unwanted: KeyArray) -> Memtable:
+        """Return a memtable without the given ascending keys; self if none of them is present."""
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         kept = unwanted.take(unwanted.searchsorted(keys), mode="clip") != keys
         if kept.all():
             return self
         rows = self._array[: self._count * self._record_bytes].reshape(-1, self._record_bytes)[kept]
-        return Fresh.from_bytes(rows.tobytes(), self._record_bytes)
+        return Memtable.from_bytes(rows.tobytes(), self._record_bytes)
 
     def ascending(self, value: np.dtype[Any] | None = None) -> Records:
-        """Return a sorted copy; of each key only the last record, which is all there is in a set.
+        """Return a sorted copy with the last record of each key; a set has only one.
 
         Args:
             value: the dtype of the values; None for a set.
@@ -123,7 +123,7 @@ class Fresh:
             return Records(np.empty(0, dtype=KEY_TYPE), np.empty(0, dtype=value) if value is not None else None)
         keys = column(self._array, 0, self._count, self._record_bytes, KEY_TYPE)
         if value is None:
-            # Stable sorting of 64-bit keys finds the batches, which ascend, and merges them: 20 us at most.
+            # A stable sort of 64-bit keys detects the ascending batches and merges them: 20 us at most.
             return Records(np.sort(keys, kind="stable"), None)
         values = column(self._array, KEY_BYTES, self._count, self._record_bytes, value)
         order = keys.argsort(kind="stable")
@@ -133,31 +133,31 @@ class Fresh:
         return Records(keys[last], values[order[last]])
 
     def bytes_from(self, start: int) -> bytes:
-        """Return the records from the one numbered `start` on."""
+        """Return the records from number `start` on."""
         return self._array[start * self._record_bytes : self._count * self._record_bytes].tobytes()
 
     def strings_from(self, start: int) -> list[bytes]:
-        """Return the records from the one numbered `start` on, a string each."""
+        """Return the records from number `start` on, as one string each."""
         return in_strings(self.bytes_from(start), self._record_bytes)
 
     def _check(self) -> None:
         assert 0 <= self._count * self._record_bytes <= len(self._array), "records lie in the array"
         if self._record_bytes == KEY_BYTES:
             keys = self.ascending().keys
-            assert bool(np.all(keys[:-1] < keys[1:])), "a key of a set is fresh once"
+            assert bool(np.all(keys[:-1] < keys[1:])), "the keys of a set are distinct"
 
 
 def _mapped(size: int) -> npt.NDArray[np.uint8]:
-    """Return an array of zeros, which take memory page by page as they are written over."""
+    """Return an array of zeros that takes memory page by page, as it is written."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     return np.frombuffer(mmap.mmap(-1, size, flags=private), dtype=np.uint8)
 
 
 _NOTHING = np.empty(0, dtype=np.uint8)
 
-EMPTY_FRESH = Fresh(_NOTHING, KEY_BYTES, 0)
+EMPTY_MEMTABLE = Memtable(_NOTHING, KEY_BYTES, 0)
 
 
 def in_strings(data: bytes, record_bytes: int = KEY_BYTES) -> list[bytes]:
-    """Cut records into strings of one record each."""
+    """Split records into strings of one record each."""
     return [data[at : at + record_bytes] for at in range(0, len(data), record_bytes)]

@@ -1,7 +1,7 @@
 """Pages that change at known rates, with ETag and Last-Modified.
 
-News n of a host changes about once in `period_ms_of(n)`: time is cut into periods, and in each of them there is one
-change, at a moment drawn for it. So the version at any time follows from the time alone.
+News n of a host changes about once in `period_ms_of(n)`. Time is divided into periods, each with one change at a
+randomly drawn moment, so the version at any time follows from the time alone.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from email.utils import formatdate, parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.simweb.basics.mixing import mix
+from bigcrawl.simweb.basics.hashing import mix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# From seconds, to be met in a test, to a month.
+# From seconds, short enough for a test, to a month.
 _PERIODS_S: Final = (5, 20, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)
 
 
 def period_ms_of(number: int) -> int:
-    """The mean time between two changes of news `number`."""
+    """Return the mean time between two changes of news `number`."""
     return _PERIODS_S[number % len(_PERIODS_S)] * 1000
 
 
 def changed_ms_of(seed: int, host: int, number: int, at_ms: int) -> int:
-    """When the version that holds at `at_ms` came about; a whole second, as HTTP dates are."""
+    """Return when the version of `at_ms` was made; a whole second, like HTTP dates."""
     period = period_ms_of(number)
     window = at_ms // period
     changed = _change_in(seed, host, number, window)
@@ -38,17 +38,17 @@ def _change_in(seed: int, host: int, number: int, window: int) -> int:
 
 
 def validators(changed_ms: int) -> tuple[tuple[str, str], ...]:
-    """The headers that name a version."""
+    """Return the headers that identify a version."""
     return ("ETag", etag_of(changed_ms)), ("Last-Modified", formatdate(changed_ms // 1000, usegmt=True))
 
 
 def etag_of(changed_ms: int) -> str:
-    """The entity tag of a version; weak on every other one, which changes nothing for a GET."""
+    """Return the entity tag of a version; weak for every other one, which makes no difference for a GET."""
     return f'W/"{changed_ms // 1000:x}"' if changed_ms // 1000 % 2 else f'"{changed_ms // 1000:x}"'
 
 
 def is_unchanged(conditions: Mapping[str, str], changed_ms: int) -> bool:
-    """Whether a conditional request is to be answered by 304. If-None-Match goes first, RFC 9110 §13.2.2."""
+    """Whether to answer a conditional request with 304. If-None-Match takes precedence, RFC 9110 §13.2.2."""
     tags = conditions.get("If-None-Match")
     if tags is not None:
         known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}

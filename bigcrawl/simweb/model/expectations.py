@@ -1,4 +1,4 @@
-"""What a right crawler may meet at each resource, and what it surely finds there."""
+"""What a right crawler may see at each resource, and what it certainly finds there."""
 
 from __future__ import annotations
 
@@ -11,79 +11,79 @@ from bigcrawl.simweb.exhibits.table import row_of
 from bigcrawl.simweb.model.answers import status_of
 from bigcrawl.simweb.model.expected import Expected
 from bigcrawl.simweb.model.names import FARM_HOST
-from bigcrawl.simweb.model.weather import Weather, weather_of
+from bigcrawl.simweb.model.outages import Outage, outage_of
 
 if TYPE_CHECKING:
     from bigcrawl.simweb.model.names import Names
-    from bigcrawl.simweb.model.robots import Robots
+    from bigcrawl.simweb.model.robots import RobotsFile
     from bigcrawl.simweb.model.robots_kinds import RobotsFiles
 
 
-class Outlook(NamedTuple):
-    """What may be met at a resource, and whether all right crawlers find what it leads to."""
+class Expectation(NamedTuple):
+    """What may be seen at a resource, and whether all right crawlers find what it leads to."""
 
     expected: Expected
     is_certain: bool
 
 
-class Outlooks:
-    """The outlook of every resource of a web, from what it is and from what its host is.
+class Expectations:
+    """Computes the expectation for every resource of a web, from the resource and its host.
 
     `may_differ` says whether two right crawlers may find different things in this web.
     """
 
     def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: Names) -> None:
         self.may_differ = bool(features)
-        self._has_weather = Feature.OUTAGES in features
+        self._has_outages = Feature.OUTAGES in features
         self._has_sitemaps = Feature.SITEMAPS in features
         self._robots = robots
         self._names = names
 
-    def weather(self, host: int) -> Weather | None:
-        """The weather of a host; None: it is always there."""
-        return weather_of(host) if self._has_weather and host < FARM_HOST else None
+    def outage(self, host: int) -> Outage | None:
+        """Return the outages of a host; None if it is always there."""
+        return outage_of(host) if self._has_outages and host < FARM_HOST else None
 
     def resolves(self, host: int) -> bool:
         """Whether the host can be found."""
         return self._names.resolves(host)
 
     def names_sitemap(self, host: int) -> bool:
-        """Whether the host's robots.txt has a line for its sitemap."""
+        """Whether the host's robots.txt names its sitemap."""
         robots = self.robots(host)
         return self._has_sitemaps and robots.text is not None and robots.names_sitemap
 
     def is_calm(self, host: int) -> bool:
         """Whether the host can be found and is always there."""
-        return self.weather(host) is None and self._names.resolves(host)
+        return self.outage(host) is None and self._names.resolves(host)
 
-    def robots(self, host: int) -> Robots:
-        """The robots.txt of a host; the farms have none."""
+    def robots(self, host: int) -> RobotsFile:
+        """Return the robots.txt of a host. Farms have none."""
         return self._robots.rows[0] if host >= FARM_HOST else self._robots.of(host)
 
     def closes(self, resource: Resource) -> bool:
-        """Whether robots.txt, or that there is no way to get it, forbids the resource."""
-        weather = self.weather(resource.host)
-        if weather is not None and weather.is_lasting and weather.robots_too:
+        """Whether robots.txt, or its being unreachable, forbids the resource."""
+        outage = self.outage(resource.host)
+        if outage is not None and outage.is_lasting and outage.robots_too:
             return True
         return self.robots(resource.host).closes(resource)
 
-    def of(self, resource: Resource) -> Outlook:
-        """The outlook of one resource."""
-        outlook = _kind_outlook(resource)
-        weather = self.weather(resource.host)
-        if weather is None and self.robots(resource.host).is_sure:
-            return outlook
-        expected = outlook.expected
+    def of(self, resource: Resource) -> Expectation:
+        """Return the expectation for one resource."""
+        expectation = _kind_expectation(resource)
+        outage = self.outage(resource.host)
+        if outage is None and self.robots(resource.host).is_sure:
+            return expectation
+        expected = expectation.expected
         statuses, whole = expected.statuses, expected.whole
-        if weather is not None:
-            statuses = frozenset({weather.status}) if weather.is_lasting else statuses | {weather.status}
-            whole = whole and not weather.robots_too
-        undecided = not self.robots(resource.host).is_sure or (weather is not None and weather.robots_too)
-        return Outlook(
+        if outage is not None:
+            statuses = frozenset({outage.status}) if outage.is_lasting else statuses | {outage.status}
+            whole = whole and not outage.robots_too
+        undecided = not self.robots(resource.host).is_sure or (outage is not None and outage.robots_too)
+        return Expectation(
             Expected(
                 statuses=statuses if whole else statuses | {ABORTED},
                 required=expected.required and not undecided,
-                retriable=expected.retriable or weather is not None,
+                retriable=expected.retriable or outage is not None,
                 whole=whole,
                 endless=expected.endless,
             ),
@@ -92,23 +92,23 @@ class Outlooks:
 
 
 _USUAL: Final = {
-    status: Outlook(Expected(frozenset({status}), retriable=status >= 500), is_certain=True)
+    status: Expectation(Expected(frozenset({status}), retriable=status >= 500), is_certain=True)
     for status in (200, 301, 302, 404, 500, 503)
 }
-_NEWS: Final = Outlook(Expected(frozenset({200, 304})), is_certain=True)
-_ENDLESS: Final = Outlook(Expected(frozenset({200}), required=False, endless=True), is_certain=False)
+_NEWS: Final = Expectation(Expected(frozenset({200, 304})), is_certain=True)
+_ENDLESS: Final = Expectation(Expected(frozenset({200}), required=False, endless=True), is_certain=False)
 
 
-def _kind_outlook(resource: Resource) -> Outlook:
+def _kind_expectation(resource: Resource) -> Expectation:
     if resource.kind is Kind.EXHIBIT:
         row = row_of(resource)
         expected = Expected(row.statuses, retriable=row.is_retriable, whole=row.is_whole)
-        return Outlook(expected, row.is_certain)
+        return Expectation(expected, row.is_certain)
     if resource.kind is Kind.NEWS:
         return _NEWS
     return _ENDLESS if resource.kind in ENDLESS_KINDS else _USUAL[status_of(resource)]
 
 
 def usual_status(expected: Expected) -> int:
-    """The one of the statuses that a crawler has in the end: 200 where it is possible."""
+    """Return the status that a crawler ends up with: 200 if possible."""
     return 200 if 200 in expected.statuses else min(expected.statuses)

@@ -1,4 +1,4 @@
-"""What may be offered to a DRUM: a batch whose columns fit together."""
+"""Checks that the columns of a batch offered to a DRUM fit together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from bigcrawl.drum.aux_file import COLUMN_BYTES_MAX, Aux
 from bigcrawl.drum.bucket import CHECK, CHECK_UPDATE, UPDATE
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.intake import Tuples
 from bigcrawl.drum.sections import MIXED
+from bigcrawl.drum.spill import Tuples
 from bigcrawl.exceptions import ContractError
 
 if TYPE_CHECKING:
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.bucket import OpArray
     from bigcrawl.drum.format import KeyArray, ValueArray
-    from bigcrawl.drum.intake import Layout
+    from bigcrawl.drum.spill import TupleLayout
 
 _AUX_BYTES_MAX = COLUMN_BYTES_MAX // 2
 _OPERATIONS = frozenset({CHECK, UPDATE, CHECK_UPDATE})
 
 
-def columns_of(
-    layout: Layout,
+def checked_columns(
+    layout: TupleLayout,
     batch_max: int,
     keys: KeyArray,
     ops: int | OpArray,
     values: ValueArray | None,
     aux: Sequence[str] | Sequence[bytes] | Aux | None,
 ) -> tuple[Tuples, Aux]:
-    """Return the columns of a batch as `Drum.offer` describes them, checked: nothing later can refuse it.
+    """Return the columns of a batch as `Drum.offer` describes them. They are checked, so that nothing fails later.
 
     Raises:
-        ContractError: they do not fit together, or are too many or too large.
+        ContractError: the columns do not fit together, or are too many or too large.
     """
     if len(keys) > batch_max:
         raise ContractError(f"{len(keys)} tuples in one offer; at most {batch_max}, or raise memory_bytes")

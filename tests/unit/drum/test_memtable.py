@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bigcrawl.drum.bucket import EMPTY_BUCKET, Bucket, Kind
 from bigcrawl.drum.files import DiskFiles
 from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.drum.fresh import EMPTY_FRESH, FRESH_KEYS_MAX, Fresh, in_strings
+from bigcrawl.drum.memtable import EMPTY_MEMTABLE, MEMTABLE_KEYS_MAX, Memtable, in_strings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def keys_of(*numbers: int) -> KeyArray:
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=5), max_size=6))
 def test_batches_follow_each_other_in_order(batches: list[list[int]]) -> None:
     """Keys are held as they came, each value keeps its own, and bytes read back equal."""
-    made = [EMPTY_FRESH]
+    made = [EMPTY_MEMTABLE]
     for batch in batches:
         made.append(made[-1].with_added(keys_of(*batch)))
     flat = [key for batch in batches for key in batch]
@@ -38,24 +38,24 @@ def test_batches_follow_each_other_in_order(batches: list[list[int]]) -> None:
         kept = len(before)
         assert np.frombuffer(after.bytes_from(kept), dtype=KEY_TYPE).tolist() == flat[kept : len(after)]
     assert made[-1].ascending().keys.tolist() == sorted(flat)
-    again = Fresh.from_bytes(made[-1].bytes_from(0))
+    again = Memtable.from_bytes(made[-1].bytes_from(0))
     assert again == made[-1]
     assert hash(again) == hash(made[-1])
 
 
 def test_equal_is_who_holds_the_same_keys_in_the_same_order() -> None:
     """Whether arrays are shared or not does not matter; length and order do."""
-    some = EMPTY_FRESH.with_added(keys_of(3, 1))
-    assert some == Fresh.from_bytes(keys_of(3, 1).tobytes())
-    assert some != Fresh.from_bytes(keys_of(1, 3).tobytes())
+    some = EMPTY_MEMTABLE.with_added(keys_of(3, 1))
+    assert some == Memtable.from_bytes(keys_of(3, 1).tobytes())
+    assert some != Memtable.from_bytes(keys_of(1, 3).tobytes())
     assert some != some.with_added(keys_of(2))
     assert not some.begins_with(some.with_added(keys_of(2)))
-    assert not Fresh.from_bytes(keys_of(3, 2, 1).tobytes()).begins_with(some)
+    assert not Memtable.from_bytes(keys_of(3, 2, 1).tobytes()).begins_with(some)
 
 
 def test_what_was_added_and_dropped_is_overwritten() -> None:
     """The value before stays as it was, and the one made last holds what it was given."""
-    before = EMPTY_FRESH.with_added(keys_of(5))
+    before = EMPTY_MEMTABLE.with_added(keys_of(5))
     before.with_added(keys_of(6, 7))
     after = before.with_added(keys_of(8))
     assert before.ascending().keys.tolist() == [5]
@@ -64,9 +64,9 @@ def test_what_was_added_and_dropped_is_overwritten() -> None:
 
 def test_more_keys_than_the_array_holds_get_a_larger_one() -> None:
     """Nothing is cut, and the smaller value stays."""
-    full = EMPTY_FRESH.with_added(np.arange(FRESH_KEYS_MAX, dtype=KEY_TYPE))
+    full = EMPTY_MEMTABLE.with_added(np.arange(MEMTABLE_KEYS_MAX, dtype=KEY_TYPE))
     more = full.with_added(keys_of(2**64 - 1))
-    assert (len(full), len(more)) == (FRESH_KEYS_MAX, FRESH_KEYS_MAX + 1)
+    assert (len(full), len(more)) == (MEMTABLE_KEYS_MAX, MEMTABLE_KEYS_MAX + 1)
     assert more.begins_with(full)
 
 
@@ -82,7 +82,7 @@ VALUE = np.dtype([("turn", "<u4"), ("used", "u1")])
 @given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), max_size=5), max_size=6))
 def test_the_last_record_of_a_key_counts(batches: list[list[tuple[int, int]]]) -> None:
     """Records with values are a log: read back equal, in order, and the newest of each key is its value."""
-    made = EMPTY_FRESH
+    made = EMPTY_MEMTABLE
     log: list[tuple[int, int]] = []
     for batch in batches:
         before = made
@@ -95,23 +95,23 @@ def test_the_last_record_of_a_key_counts(batches: list[list[tuple[int, int]]]) -
     assert newest is not None
     assert dict(zip(keys.tolist(), newest["turn"].tolist(), strict=True)) == dict(log)
     assert keys.tolist() == sorted(dict(log))
-    assert Fresh.from_strings(made.strings_from(0)) == made
-    assert Fresh.from_bytes(made.bytes_from(0), 13) == made
+    assert Memtable.from_strings(made.strings_from(0)) == made
+    assert Memtable.from_bytes(made.bytes_from(0), 13) == made
 
 
 def test_a_record_is_the_key_and_then_its_value() -> None:
     """Little-endian both, without gaps, as a manifest keeps them."""
-    made = EMPTY_FRESH.with_added(keys_of(2), np.array([(3, 4)], dtype=VALUE))
+    made = EMPTY_MEMTABLE.with_added(keys_of(2), np.array([(3, 4)], dtype=VALUE))
     assert made.strings_from(0) == [bytes([2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4])]
-    assert made != EMPTY_FRESH.with_added(keys_of(2))
+    assert made != EMPTY_MEMTABLE.with_added(keys_of(2))
 
 
 def test_keys_that_are_forgotten_leave_the_others_as_they_came() -> None:
     """Order and values stay; where nothing goes it is the same value."""
-    made = EMPTY_FRESH.with_added(keys_of(9, 1, 5, 1), np.array([(1, 1), (2, 2), (3, 3), (4, 4)], dtype=VALUE))
+    made = EMPTY_MEMTABLE.with_added(keys_of(9, 1, 5, 1), np.array([(1, 1), (2, 2), (3, 3), (4, 4)], dtype=VALUE))
     assert made.without(keys_of(1, 7)).strings_from(0) == [made.strings_from(0)[0], made.strings_from(0)[2]]
     assert made.without(keys_of(7)) is made
-    assert made.without(keys_of(1, 5, 9)) == EMPTY_FRESH
+    assert made.without(keys_of(1, 5, 9)) == EMPTY_MEMTABLE
 
 
 def test_small_batches_cost_no_memory(tmp_path: Path) -> None:

@@ -1,0 +1,10 @@
+-- now_ms: the time of the crawls, ms since the epoch.
+-- given: as the caller was told it; 0 asks this server's clock.
+local function now_ms(given)
+  local now = tonumber(given)
+  if now == 0 then
+    local time = redis.call('TIME')
+    now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  end
+  return now
+end

@@ -1,0 +1,108 @@
+"""The Lua scripts as typed functions: each returns a `Call` that `client.RedisClient.run` executes.
+
+One function per file in `lua/`, of the same name; arguments in the order of the script's header, which is
+the contract. Nothing else calls the scripts. A test compares headers, calls and files. How a call gets to Redis is told
+in script_texts.py.
+
+Callers import this package; no caller needs to know which file has a function:
+
+    call            what all calls have in common
+    ownership       whose a partition is, and how it stands
+    reconciliation  what Redis and an owner hold as taken, compared
+    inbox           what goes into a partition's inbox
+    back_queues     URLs that wait in Redis
+    exchange        URLs that are taken, and those that have ended
+    suspects        URLs that may have been the death of their nodes
+    hosts           a partition's hosts and their records
+    gates           when a fetch may start
+    crawl           what nodes of a crawl, and crawls on a server, share
+"""
+
+from __future__ import annotations
+
+from bigcrawl.redisdb.scripts.back_queues import admit_urls, drop_urls
+from bigcrawl.redisdb.scripts.call import Call, Identity, Value
+from bigcrawl.redisdb.scripts.crawl import Company, beat_node, claim_start, meet_crawls, tell_time
+from bigcrawl.redisdb.scripts.exchange import (
+    ANSWERS,
+    NO_NEWS,
+    Ended,
+    Exchanged,
+    HostNews,
+    TakenUrl,
+    answers,
+    exchange_urls,
+    fails,
+    moved,
+)
+from bigcrawl.redisdb.scripts.gates import Starts, grant_starts, hold_host, leave_host, pass_gates
+from bigcrawl.redisdb.scripts.hosts import RETIRED_MS, awaken_host, borrow_host, put_robots, retire_hosts, return_host
+from bigcrawl.redisdb.scripts.inbox import (
+    advance_inbox,
+    append_batch,
+    note_rewind,
+    park_urls,
+    set_aside_urls,
+    trim_partition,
+)
+from bigcrawl.redisdb.scripts.ownership import (
+    Claim,
+    PartitionView,
+    Refusal,
+    claim_partition,
+    look_partition,
+    release_partition,
+)
+from bigcrawl.redisdb.scripts.reconciliation import Reconciled, reconcile_partition
+from bigcrawl.redisdb.scripts.suspects import bury_url, try_suspect, unbury_urls
+
+__all__ = [
+    "ANSWERS",
+    "NO_NEWS",
+    "RETIRED_MS",
+    "Call",
+    "Claim",
+    "Company",
+    "Ended",
+    "Exchanged",
+    "HostNews",
+    "Identity",
+    "PartitionView",
+    "Reconciled",
+    "Refusal",
+    "Starts",
+    "TakenUrl",
+    "Value",
+    "admit_urls",
+    "advance_inbox",
+    "answers",
+    "append_batch",
+    "awaken_host",
+    "beat_node",
+    "borrow_host",
+    "bury_url",
+    "claim_partition",
+    "claim_start",
+    "drop_urls",
+    "exchange_urls",
+    "fails",
+    "grant_starts",
+    "hold_host",
+    "leave_host",
+    "look_partition",
+    "meet_crawls",
+    "moved",
+    "note_rewind",
+    "park_urls",
+    "pass_gates",
+    "put_robots",
+    "reconcile_partition",
+    "release_partition",
+    "retire_hosts",
+    "return_host",
+    "set_aside_urls",
+    "tell_time",
+    "trim_partition",
+    "try_suspect",
+    "unbury_urls",
+]

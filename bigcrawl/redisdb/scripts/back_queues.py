@@ -1,0 +1,53 @@
+"""URLs that wait in Redis, host by host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import RewoundError
+from bigcrawl.redisdb.scripts.call import Call, owned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts.call import Identity
+
+
+def admit_urls(
+    keys: PartitionKeys,
+    who: Identity,
+    number: int,
+    packed_keys: bytes,
+    connections: int,
+    urls: Sequence[tuple[str, int, bytes]],
+    now_ms: int = 0,
+) -> Call[bool]:
+    """Admit batch `number` of (host, order, member); False when it was admitted before."""
+    flat = tuple(value for url in urls for value in url)
+
+    def parse(reply: int) -> bool:
+        if reply == -2:
+            raise RewoundError(f"partition {keys.partition}: Redis lacks an admit batch before {number}")
+        return bool(reply)
+
+    return Call(
+        "admit_urls",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
+        (now_ms, who.node, who.epoch, number, packed_keys, connections, *flat),
+        owned(keys, parse),
+    )
+
+
+def drop_urls(
+    keys: PartitionKeys, who: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
+) -> Call[int]:
+    """End URLs that wait in a host's back queue; how many were there. `urls` are (member, outcome) of each."""
+    flat = [value for row in urls for value in row]
+    return Call(
+        "drop_urls",
+        (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
+        (who.node, who.epoch, who.generation, host, counter, *flat),
+        owned(keys, int),
+        keys.partition,
+    )

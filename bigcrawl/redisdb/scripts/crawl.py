@@ -1,0 +1,75 @@
+"""What all nodes of a crawl share, and what the crawls on a server share: time, nodes, start requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bigcrawl.redisdb.keys import CLOCK, CRAWLS
+from bigcrawl.redisdb.scripts.call import Call
+
+if TYPE_CHECKING:
+    from bigcrawl.redisdb.keys import CrawlKeys
+
+
+def tell_time(
+    estimate_ms: int, step_ms: int, node: str, *, correct: bool = False, now_ms: int = 0
+) -> Call[tuple[int, int]]:
+    """Ask for the time of the crawls: it, and by how many ms the server's clock turned out to have been set."""
+
+    def parse(reply: list[int]) -> tuple[int, int]:
+        return int(reply[0]), int(reply[1])
+
+    return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node, int(correct)), parse)
+
+
+class Company(NamedTuple):
+    """Which other crawls live on a Redis.
+
+    Attributes:
+        has_others: there are some.
+        all_hold: each of their nodes holds the hosts that it fetches.
+        longest_ms: the longest delay of a host that any of them keeps by its settings.
+    """
+
+    has_others: bool
+    all_hold: bool
+    longest_ms: int
+
+
+def meet_crawls(
+    node: str, crawl: str, lease_ms: int, delay_ms: int, *, holds: bool = True, leave: bool = False, now_ms: int = 0
+) -> Call[Company]:
+    """Say that a node of a crawl lives, or leaves; which company it has."""
+
+    def parse(reply: list[int]) -> Company:
+        return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
+
+    args = (now_ms, node, crawl, lease_ms, int(holds), delay_ms, 0 if leave else 1)
+    return Call("meet_crawls", (CRAWLS,), args, parse)
+
+
+def beat_node(
+    keys: CrawlKeys, node: str, report: str, lease_ms: int, *, leave: bool = False, now_ms: int = 0
+) -> Call[dict[str, str]]:
+    """Say that the node lives; the reports of all that do."""
+
+    def parse(reply: list[Any]) -> dict[str, str]:
+        names = [value.decode() for value in reply[1:]]
+        return dict(zip(names[::2], names[1::2], strict=True))
+
+    return Call("beat_node", (keys.nodes, keys.beats), (now_ms, node, report, lease_ms, 0 if leave else 1), parse)
+
+
+def claim_start(
+    keys: CrawlKeys,
+    node: str,
+    start_digest: str,
+    lease_ms: int,
+    *,
+    done: bool = False,
+    undone: bool = False,
+    now_ms: int = 0,
+) -> Call[int]:
+    """Claim or renew, finish, or give up the start requests: 1 this node's, 0 another's or nobody's, 2 done."""
+    wish = 2 if done else 3 if undone else 1
+    return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, wish), int)

@@ -1,0 +1,146 @@
+"""Whose a partition is, and how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.redisdb.scripts.call import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts.call import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A won partition: its new epoch, the generation that the claim began, and what Redis knows of it."""
+
+    epoch: int
+    admitted: int
+    inbox_id: str
+    returned: int
+    committed: bool
+    generation: int = field(default=0, compare=False)
+    deaths: Mapping[int, bytes] = field(default_factory=dict)  # of suspects, by sequence number
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A partition that is somebody else's for `left_ms` more; at 0 it goes to who tells what that had in process."""
+
+    left_ms: int
+    node: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """How a partition stands at `now_ms`, server time."""
+
+    now_ms: int
+    owned: bool
+    node: str
+    epoch: int
+    lease_left_ms: int
+    hosts_ready: int
+    hosts_waiting: int
+    hosts_busy: int
+    next_due_ms: int
+    taken: int
+    inbox_id: str
+    fields: dict[bytes, bytes]  # of its state, as they came: an owner looks every second, for a few of them
+    hosts_snoozed: int = 0  # for a minute or more
+    hosts_retired: int = 0
+
+    @property
+    def state(self) -> dict[str, str]:
+        """All fields of the partition's state."""
+        return {
+            name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in self.fields.items()
+        }
+
+    @property
+    def folded(self) -> str:
+        """The last inbox entry that a committed step has merged; "0-0" before the first."""
+        return self.fields.get(b"folded", b"0-0").decode()
+
+    def count(self, field: str) -> int:
+        """A counter of the partition's state; 0 when it was never raised."""
+        return int(self.fields.get(field.encode(), 0))
+
+
+def claim_partition(
+    keys: PartitionKeys,
+    *,
+    node: str,
+    token: str,
+    lease_ms: int,
+    epoch_min: int,
+    dead_token: str,
+    deadline_ms: int,
+    delay_ms: int,
+    generation: int,
+    now_ms: int = 0,
+    told_of: str = "*",
+    in_process: str = "*",
+) -> Call[Claim | Refusal]:
+    """Become the owner, or learn who is."""
+
+    def parse(reply: list[Any]) -> Claim | Refusal:
+        if reply[0] == 0:
+            return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
+        deaths = dict(zip(map(int, reply[6][::2]), reply[6][1::2], strict=True))
+        epoch, admitted, returned = int(reply[1]), int(reply[2]), int(reply[4])
+        return Claim(epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths)
+
+    return Call(
+        "claim_partition",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox, keys.host, keys.deaths),
+        (
+            *(now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms, generation),
+            *(told_of, in_process),
+        ),
+        parse,
+    )
+
+
+def look_partition(
+    keys: PartitionKeys, who: Identity | None = None, lease_ms: int = 0, now_ms: int = 0
+) -> Call[PartitionView]:
+    """See how the partition stands; its owner renews its lease by looking."""
+
+    def parse(reply: list[Any]) -> PartitionView:
+        epoch, lease_left, ready, waiting, busy, next_due, taken = (int(value) for value in reply[3:10])
+        return PartitionView(
+            now_ms=int(reply[0]),
+            owned=bool(reply[1]),
+            node=reply[2].decode(),
+            epoch=epoch,
+            lease_left_ms=lease_left,
+            hosts_ready=ready,
+            hosts_waiting=waiting,
+            hosts_busy=busy,
+            next_due_ms=next_due,
+            taken=taken,
+            inbox_id=reply[10].decode(),
+            fields=dict(zip(reply[11][::2], reply[11][1::2], strict=True)),
+            hosts_snoozed=int(reply[12]),
+            hosts_retired=int(reply[13]),
+        )
+
+    node, epoch = (who.node, who.epoch) if who else ("", 0)
+    return Call(
+        "look_partition",
+        (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed),
+        (now_ms, node, epoch, lease_ms),
+        parse,
+    )
+
+
+def release_partition(keys: PartitionKeys, who: Identity) -> Call[int]:
+    """Give the partition up; 1 released, 0 not ours, -1 URLs are still taken, -3 it was compared meanwhile."""
+    args = (who.node, who.epoch, who.generation)
+    return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition)
