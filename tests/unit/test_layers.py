@@ -22,8 +22,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
-            *("clock", "config", "contact", "default_settings", "exceptions", "given", "items"),
-            *("private_files", "setting_values", "signals", "stats"),
+            *("clock", "config", "contact", "default_settings", "exceptions", "given"),
+            *("private_files", "setting_values", "stats"),
         }
     ),
     frozenset({"directives", "drum", "markup", "redisdb", "simweb", "url", "warc"}),
@@ -49,7 +49,7 @@ STRANGERS = LAYERS[1] | LAYERS[2]
 
 # Where Scrapy is spoken to. Everything else runs, and is tested, without it.
 SCRAPY_ADAPTERS = (
-    "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "items.py", "middlewares/", "pipelines/",
+    "addon.py", "commands/", "downloads/", "exceptions.py", "extensions/", "middlewares/", "pipelines/",
     "project_settings.py", "scheduler/adapter/", "scheduler/dupefilter.py", "scheduler/scheduler.py", "settings.py",
     "spiders/", "stats_buffer.py",
 )  # fmt: skip
