@@ -90,7 +90,7 @@ class BudgetConfig:
 
 @dataclass(frozen=True, slots=True)
 class PolitenessConfig:
-    """Delays, limits, doors, and who knocks.
+    """Delays, limits, which addresses are open, and who asks.
 
     The two delays `_min_ms` are what budgets may scale the others down to: never above those, and the same where
     nothing is scaled. `contact` and `mail` are empty where there is none.

@@ -39,7 +39,7 @@ from bigcrawl.extensions.tally import Tally
 from bigcrawl.politeness import addresses
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, is_crawling
-from bigcrawl.scheduler.gates.doors import UNIDENTIFIED
+from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
 
 if TYPE_CHECKING:
     from typing import Self

@@ -376,7 +376,7 @@ class Scheduler(BaseScheduler):
                 tries_left -= 1
                 await asyncio.sleep(0.05)
 
-        node.robots.tell_sitemaps = tell_and_flush
+        node.robots.tell_sitemaps_to(tell_and_flush)
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""

@@ -6,20 +6,19 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, Verdict, decide, write_record
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.gates import robots as robots_module
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.delays import Paces
-from bigcrawl.scheduler.gates.doors import Doors
+from bigcrawl.scheduler.gates import robots_rules as rules_module
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.gates.robots import ALONE_MAX, ENTRY_BYTES, Robots
+from bigcrawl.scheduler.gates.robots import ALONE_MAX, STALE_MS, Robots
+from bigcrawl.scheduler.gates.robots_rules import ENTRY_BYTES
+from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
 from bigcrawl.scheduler.records.passage import MISSED
+from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
-from tests.unit.scheduler.world import World, resolve
+from tests.unit.scheduler.world import World
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,10 +40,13 @@ async def crawl(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> A
         await made.close()
 
 
-def rules_of(w: World) -> Robots:
+def gates_of(w: World) -> Gates:
+    return Gates(w.config, w.client, w.clock)
+
+
+def rules_of(w: World, **options: Any) -> Robots:
     """The rules of one more node of the crawl."""
-    doors = Doors(w.config.politeness, "node", w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
-    return Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
+    return gates_of(w).robots(w.web, **options)
 
 
 def test_rules_are_fetched_once_for_all_nodes(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -100,7 +102,7 @@ def test_rules_on_disk_hold_no_longer_than_those_in_redis(tmp_path: Path, crawl_
         async with crawl(tmp_path, crawl_name, redis_url) as w:
             held = url_of(HOST)
             await w.client.commands([("PING",)])
-            old_ms = w.client.now_ms() - robots_module.STALE_MS
+            old_ms = w.client.now_ms() - STALE_MS
             for age_ms, is_last_copy in ((-1_000, False), (60_000, True)):
                 robots = rules_of(w)
                 await robots._shelf.put(held.partition, held.authority, write_record(decided().rules, old_ms + age_ms))
@@ -187,7 +189,6 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url, server_delay=0.01) as w:
             w.web.answers[FILE] = Fetched(301, location="/rules.txt")
-            robots = rules_of(w)
             asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
             until: list[int] = []
             waits = [30, MISSED, 20, 0, 0]
@@ -199,8 +200,7 @@ def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
                     w.clock.advance(until_ms - w.clock.monotonic_ms() + 1)
                 return waits.pop(0)
 
-            robots.start = start
-            await robots.fetch(url_of(HOST))
+            await rules_of(w, try_start=start).fetch(url_of(HOST))
             gaps = (("192.0.2.1", 10),)
             assert asked == [(0, gaps)] * 4 + [(1, gaps)]
             assert until[0] == until[1] < until[2] == until[3], "a missed start is asked for again"
@@ -217,8 +217,8 @@ def test_authority_that_alone_is_out_of_reach_is_closed_for_growing_times(
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
             w.web.answers[FILE] = Fetched(None)
-            robots = rules_of(w)
-            robots.host_fails = lambda host: False
+            failing: set[str] = set()
+            robots = rules_of(w, host_fails=failing.__contains__)
             for _ in range(ALONE_MAX):
                 await robots.fetch(url_of(HOST))
                 assert robots.known(f"http://{HOST}") is None
@@ -231,7 +231,7 @@ def test_authority_that_alone_is_out_of_reach_is_closed_for_growing_times(
                 assert not known.rules.is_allowed(f"http://{HOST}/")
                 waits.append(known.expires_ms - w.clock.monotonic_ms())
             assert waits[0] < waits[1] < waits[2]
-            robots.host_fails = lambda host: True
+            failing.add(HOST)
             await robots.fetch(url_of(HOST))
             assert robots.known(f"http://{HOST}") is None
 
@@ -326,7 +326,7 @@ def test_memory_of_kept_rules_is_bounded(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few files of the greatest length must not take what thousands of usual ones may."""
-    monkeypatch.setattr(robots_module, "RULES_BYTES_MAX", 200_000)
+    monkeypatch.setattr(rules_module, "RULES_BYTES_MAX", 200_000)
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
@@ -338,8 +338,9 @@ def test_memory_of_kept_rules_is_bounded(
                 await robots.fetch(url_of(f"{host}.example"))
                 await robots.fetch(url_of(f"{host}.example"))
             assert [robots.known(f"http://{host}.example") is not None for host in "abcd"] == [False, False, True, True]
-            one = robots_module._size_of(robots._rules["http://d.example"].rules) + ENTRY_BYTES
-            assert robots._size == 2 * one
+            last = robots.known("http://d.example")
+            assert last is not None
+            assert robots._rules._size == 2 * (rules_module._size_of(last.rules) + ENTRY_BYTES)
 
     asyncio.run(scenario())
 
@@ -356,7 +357,7 @@ def test_rules_that_many_sites_have_are_kept_once(tmp_path: Path, crawl_name: st
             known = [robots.known(f"http://{host}.example") for host in "abcd"]
             assert len({id(each.rules) for each in known if each}) == 1
             assert known[0] is not None
-            assert robots._size == 4 * ENTRY_BYTES + robots_module._size_of(known[0].rules)
+            assert robots._rules._size == 4 * ENTRY_BYTES + rules_module._size_of(known[0].rules)
 
     asyncio.run(scenario())
 
@@ -406,8 +407,7 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
                 lent.append(await w.client.command("HEXISTS", record, "lent"))
                 return await fetch(url)
 
-            robots = rules_of(w)
-            robots._fetch = watched
+            robots = gates_of(w).robots(watched)
             await robots.fetch(url_of(HOST))
             assert w.web.asked == [FILE, target]
             assert lent == [0, 1]
@@ -429,13 +429,10 @@ def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
             w.web.answers |= {FILE: Fetched(301, location="http://gone.no.example/r")}
-            robots = rules_of(w)
-
-            async def closed(host: str, due_ms: int, url: str) -> None:
-                raise Closed(reason="unresolved")
-
-            robots._wait_at_doors = closed  # type: ignore[method-assign]
-            fetched = await robots._fetch_borrowed("http://gone.no.example/r")
+            gates = gates_of(w)
+            starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
+            fetched = await gates.redirects(w.web, starts).fetch(FILE, HOST)
+            assert w.web.asked == [FILE]
             assert fetched == Fetched(None)
             record = PartitionKeys(crawl_name, 0).host + "gone.no.example"
             assert await w.client.command("HEXISTS", record, "lent") == 0
@@ -478,7 +475,7 @@ def test_kept_rules_are_bounded(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cache of parsed rules does not grow with the hosts of the web; those used last stay."""
-    monkeypatch.setattr(robots_module, "RULES_BYTES_MAX", 3 * ENTRY_BYTES - 1)
+    monkeypatch.setattr(rules_module, "RULES_BYTES_MAX", 3 * ENTRY_BYTES - 1)
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
@@ -513,7 +510,7 @@ def test_sitemaps_are_told_before_the_rules_are_kept(tmp_path: Path, crawl_name:
                 assert robots.known(f"http://{HOST}") is None
                 told.append((robots_url, urls))
 
-            robots.tell_sitemaps = tell
+            robots.tell_sitemaps_to(tell)
             w.web.answers[FILE] = Fetched(200, named)
             await robots.fetch(url_of(HOST))
             w.web.answers[f"http://{ELSEWHERE}/robots.txt"] = Fetched(200, RULES)
