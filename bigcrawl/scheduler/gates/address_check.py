@@ -113,7 +113,7 @@ class AddressCheck:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
-        if wait_ms := await self._lookups.wait_ms(host):
+        if wait_ms := await self._lookups.take_turn(host):
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
     async def _looked_up(self, host: str) -> list[str]:

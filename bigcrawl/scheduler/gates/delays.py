@@ -64,8 +64,8 @@ class Paces:
             policy.host_delay_ms, policy.host_delay_min_ms, self._budgets.get(host, self._base), self._base
         )
 
-    def server_delay_ms(self, address: str, host: str) -> int:
-        """The gap before a fetch from a host on a server, which is met there by this call."""
+    def meet(self, address: str, host: str) -> int:
+        """Note that a host was met on a server; return the gap before a fetch from it there, in ms."""
         policy = self._policy
         if policy.server_delay_min_ms >= policy.server_delay_ms:
             return policy.server_delay_ms

@@ -63,7 +63,7 @@ class Passages:
     def lines(self, address: str, host: str, url: str) -> Lines:
         """The gates before a fetch of a URL: those of its spaces, and its server's, if its address is not empty."""
         spaces = self.spaces.of(host, url) if self.spaces.are_kept else ()
-        gap_ms = self._paces.server_delay_ms(server_of(address), host) if address else 0
+        gap_ms = self._paces.meet(server_of(address), host) if address else 0
         return Lines(Line(self._keys.space, spaces), of_server(address, gap_ms))
 
     async def passage(self, lines: Lines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:

@@ -108,11 +108,15 @@ class SpeedControl:
     # --- starts
 
     def may_start(self, now_ms: int) -> bool:
-        """Whether a page may start; robots.txt fetches that wait go first. Wakes the engine when one may later."""
-        if self._permits.may_start(now_ms) and not self._waiters:
-            return True
-        self._set_alarm(now_ms)
-        return False
+        """Whether a page may start; robots.txt fetches that wait go first."""
+        return self._permits.may_start(now_ms) and not self._waiters
+
+    def wake_later(self, now_ms: int) -> None:
+        """Wake the engine when the next fetch may start, as far as permits are there."""
+        wait_ms = self._permits.wait_ms(now_ms)
+        if self._alarm is None and wait_ms is not None:
+            delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
+            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
 
     def note_start(self) -> None:
         """A page starts."""
@@ -160,19 +164,13 @@ class SpeedControl:
                 self._permits.use()
                 waiter.set_result(None)
         if self._waiters:
-            self._set_alarm(now_ms)
+            self.wake_later(now_ms)
 
     def _release_waiters(self) -> None:
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
                 waiter.set_result(None)
-
-    def _set_alarm(self, now_ms: int) -> None:
-        wait_ms = self._permits.wait_ms(now_ms)
-        if self._alarm is None and wait_ms is not None:
-            delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
-            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None

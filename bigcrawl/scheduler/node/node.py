@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.crawl_record import CrawlRecord
     from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.url.key import Keys, PldKey
 
@@ -140,7 +141,8 @@ class Node:
         self.same_content, self.wildcards = self._make_trap_signs(dns)
         self.outbox = self._make_outbox()
         self._paces = Paces(config, self.pld_of)
-        self.handout = Handout(config, clock, self.outbox, self._paces)
+        self.speed = SpeedControl(config, client, clock, self._wake_engine)
+        self.handout = Handout(config, clock, self.outbox, self._paces, self.speed, self._ask_again)
         self.membership = Membership(config, self.node_id, self.handout.in_process)
         self.starts = StartRequests(config, client, self.membership, self.node_id, self._heartbeat)
         self._reputation = Reputation(config, client, self.pld_of, self.pld_key)
@@ -150,7 +152,6 @@ class Node:
         self._aside = self._make_aside()
         self._shared_hosts = SharedHosts(config, self.node_id, client, clock, self._paces, self.handout.held)
         self._addresses, self._passages = self._make_address_check(), self._make_passages()
-        self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
         self._control = self._make_control()
         self.robots = self._make_robots(fetch)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
@@ -165,7 +166,6 @@ class Node:
             self._aside,
             self._shared_hosts,
         )
-        self.handout.ask_again = self._gatekeeper.offer
         self._exchange = self._make_exchange()
         self._trials = Trials(client, self.ownership, self.handout)
         self._last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
@@ -229,7 +229,7 @@ class Node:
         return Passages(self.node_id, self._client, self._clock, self._paces, spaces, config.crawl.name)
 
     def _make_robots(self, fetch: Fetch) -> Robots:
-        starts = RobotsStarts(self._addresses, self._passages, self._clock, self.handout.start_aside)
+        starts = RobotsStarts(self._addresses, self._passages, self._clock, self.handout.start_gaps.try_start_until)
         redirects = RobotsRedirects(
             self.config,
             self._client,
@@ -679,6 +679,9 @@ class Node:
         """The blacklist is another one: so may be what is waited for."""
         for mine in self.ownership.owned.values():
             mine.snoozes_seen = -1
+
+    def _ask_again(self, held: HeldUrl) -> None:
+        self._gatekeeper.offer(held)
 
     def _wake_engine(self) -> None:
         if self._tasks:  # while the node joins, the engine is not open yet

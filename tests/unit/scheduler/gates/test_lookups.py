@@ -44,7 +44,7 @@ def passed(tmp_path: Path, pld: str, budgets: Budgets, count: int = 50, policy: 
     lookups = Lookups(config, ManualClock(), budgets.pld_of, budgets.budget_of)
 
     async def scenario() -> int:
-        return [await lookups.wait_ms(f"{number}.{pld}") for number in range(count)].count(0)
+        return [await lookups.take_turn(f"{number}.{pld}") for number in range(count)].count(0)
 
     return asyncio.run(scenario())
 
