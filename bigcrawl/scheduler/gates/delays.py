@@ -50,6 +50,10 @@ class Paces:
         """Whether hosts rest for different times."""
         return self.are_scaled or len(self.delays) > 0
 
+    def set_by_hand(self, delays: DelayBook) -> None:
+        """Obey these delays from now on."""
+        self.delays = delays
+
     def note(self, budgets: Mapping[str, int]) -> None:
         """Remember the budgets of hosts: those of their PLDs, URLs a turn."""
         for host, budget in budgets.items():

@@ -41,14 +41,13 @@ class SpeedControl:
 
     Attributes:
         limits: whether there is a limit now; without one nothing else here needs to be asked.
-        wake: called when a fetch may start.
     """
 
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
-        """Read the settings' plan.
+        """Read the settings' plan; `wake` is called when a fetch may start.
 
         Raises:
-            ConfigError: it is none, or there is no such time zone.
+            ConfigError: the plan cannot be read, or there is no such time zone.
         """
         self._keys = CrawlKeys(config.crawl.name)
         self._zone = config.pace.time_zone
@@ -64,7 +63,7 @@ class SpeedControl:
         self._asked_ms = 0
         self.plan: SpeedPlan = self._of_settings
         self.limits = False
-        self.wake = wake
+        self._wake = wake
         self._follow_plan()
 
     def __repr__(self) -> str:
@@ -82,7 +81,10 @@ class SpeedControl:
         self._ahead_ms = now_ms - self._clock.monotonic_ms()
 
     def note_said(self, text: bytes | None) -> None:
-        """Learn what Redis holds in the place of the settings' plan; None: nothing. One that is none is left out."""
+        """Adopt the plan stored in Redis, which overrides the settings'.
+
+        None means that none is stored; a plan that cannot be read is ignored.
+        """
         if text != self._said:
             self._said = text
             try:
@@ -103,7 +105,7 @@ class SpeedControl:
         logger.info("speed: %(speed)s", {"speed": speed})
         if not self.limits:
             self._release_waiters()
-            self.wake()
+            self._wake()
 
     # --- starts
 
@@ -175,7 +177,7 @@ class SpeedControl:
     def _ring(self) -> None:
         self._alarm = None
         self._serve_waiters()
-        self.wake()
+        self._wake()
 
     # --- permits
 
@@ -225,4 +227,4 @@ class SpeedControl:
         now_ms = self._clock.monotonic_ms()
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()
-        self.wake()
+        self._wake()
