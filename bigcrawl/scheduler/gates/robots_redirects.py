@@ -74,8 +74,8 @@ class RobotsRedirects:
         for hop in range(REDIRECTS_MAX + 1):
             fetched = await self._fetch(url)
             self.fetched += 1
-            target = join(url, fetched.location) if fetched.location else None
-            if fetched.status is None or not 300 <= fetched.status < 400 or target is None or hop == REDIRECTS_MAX:
+            target = _target_of(fetched, url)
+            if target is None or hop == REDIRECTS_MAX:
                 break
             url = target
             if host_of(url) != host:
@@ -100,8 +100,8 @@ class RobotsRedirects:
         """Follow redirects over other hosts, each borrowed for its fetch."""
         for _ in range(hops + 1):
             fetched = await self._fetch_borrowed(url)
-            target = join(url, fetched.location) if fetched.location else None
-            if fetched.status is None or not 300 <= fetched.status < 400 or target is None:
+            target = _target_of(fetched, url)
+            if target is None:
                 break
             url = target
         return fetched
@@ -142,3 +142,9 @@ class RobotsRedirects:
                 return True
             await asyncio.sleep(min(wait_ms, BORROW_WAIT_MS_MAX) / 1000)
         return False
+
+
+def _target_of(fetched: Fetched, url: str) -> str | None:
+    """Where a redirect leads; None if it is none, or leads to nothing that can be fetched."""
+    is_redirect = fetched.status is not None and 300 <= fetched.status < 400
+    return join(url, fetched.location) if is_redirect and fetched.location else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,11 @@ from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls
-from tests.unit.scheduler.world import resolve
+from tests.unit.scheduler.world import World, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.gates.fetched import Fetch
     from bigcrawl.scheduler.records.passage import Space
+
+
+RULES = b"User-agent: *\nDisallow: /x\n"
+HOST, ELSEWHERE = "a.example", "b.example"
+FILE = f"http://{HOST}/robots.txt"
 
 
 class Gates:
@@ -79,3 +86,23 @@ class Gates:
 
 async def _budget_of(host: str) -> int:
     return 1
+
+
+@asynccontextmanager
+async def obeying(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
+    """A world whose crawl asks for robots.txt."""
+    made = World(tmp_path, name, redis_url, {"robots": "obey", **settings})
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def gates_of(w: World) -> Gates:
+    """Of one more node of the crawl."""
+    return Gates(w.config, w.client, w.clock)
+
+
+def rules_of(w: World, **options: Any) -> Robots:
+    """The rules of one more node of the crawl."""
+    return gates_of(w).robots(w.web, **options)
