@@ -161,7 +161,7 @@ class Engine:
         self._on_end = on_end
         self._in_flight: deque[HeldUrl] = deque()
         self._wake = asyncio.Event()
-        node.handout.wake_engine = self._wake.set
+        node.handout.connect_engine(wake=self._wake.set)
 
     async def run(self, pages: int) -> int:
         """End so many pages, oldest first, half of what is in flight at a time; return how many ended."""

@@ -38,7 +38,7 @@ from bigcrawl.downloads.transfers import Transfers
 from bigcrawl.politeness import addresses
 from bigcrawl.scheduler.adapter.fetch_errors import FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.adapter.registry import frontier_of, is_crawling
-from bigcrawl.scheduler.gates.doors import UNIDENTIFIED
+from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
 from bigcrawl.stats_buffer import StatsBuffer
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ step is over, which is also what a crash leaves.
      7 host queue    `partition.admission`, `owned_partition`    back queue: a zset a host, in Redis
      8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
      9 taken         `node.exchange`, `records.held`             taken: in Redis, and held by the node
-    10 allowed?      `gatekeeper`, `gates.robots`, `gates.doors` as before, or back in 7, or ended
+    10 allowed?      `gates.gatekeeper` and whom it asks         as before, or back in 7, or ended
     11 fetched       `handout.handout`, `scheduler`, Scrapy      as before
     12 released      } one call, `exchange_urls`,                host in 8 with its next fetch time
     13 parsed        } when Scrapy is done                       links in 3, page in a WARC file
@@ -79,9 +79,10 @@ a host gives one URL and becomes busy. From now on the URL is twice: as taken in
 *Taken to handed out (9 to 11).* `gates.gatekeeper` asks whether the URL may be fetched, and when: its docstring has
 the questions in their order, most often answered from memory. While its authority's robots rules are not known,
 robots.txt is fetched in the URL's place and the URL returns to its queue, so that the fetch is as polite as any
-(`gates.robots`). `gates.doors` has the address and the gates, `gates.shared_hosts` the hosts that other crawls fetch
-too. A URL that passes waits in the buffer of `handout.handout` for Scrapy's engine, which fetches it as any request. A
-URL that must wait longer than a second goes back; none that waits holds a fetch slot.
+(`gates.robots`). `gates.address_check` finds the address, `gates.passages` asks the gates, `gates.shared_hosts` holds
+the hosts that other crawls fetch too. A URL that passes waits in the buffer of `handout.handout` for Scrapy's engine,
+which fetches it as any request. A URL that must wait longer than a second goes back; none that waits holds a fetch
+slot.
 
 *Fetched to released and acknowledged (11 to 14).* Scrapy has no hook that says that a request is finished; the pump
 looks which requests have left the engine, item pipelines included (`adapter.engine_probe`). Such a URL ends: with a

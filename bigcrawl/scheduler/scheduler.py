@@ -230,11 +230,9 @@ class Scheduler(BaseScheduler):
             on_fatal=self.fail,
             revive=self._embedded.ensure_running if self._embedded else None,
         )
-        node.handout.held.storage = storage_of(self._crawler)
-        node.handout.wake_engine = node.handout.suspects.wake_engine = self._probe.wake
-        node.handout.crowd.on_change = self._note_limit
+        node.handout.held.store_pages_in(storage_of(self._crawler))
+        node.handout.connect_engine(wake=self._probe.wake, break_off=self._break_off, on_limit=self._note_limit)
         self._note_limit(node.handout.crowd.limit)
-        node.handout.break_off = self._break_off
         return node
 
     async def _start_embedded(self) -> str:
@@ -376,7 +374,7 @@ class Scheduler(BaseScheduler):
                 tries_left -= 1
                 await asyncio.sleep(0.05)
 
-        node.robots.tell_sitemaps = tell_and_flush
+        node.robots.tell_sitemaps_to(tell_and_flush)
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""

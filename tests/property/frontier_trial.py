@@ -137,7 +137,7 @@ class Trial(World):
             self.nodes.remove(node)
             return None
         self.under_way[node] = []
-        node.handout.break_off = lambda: self.break_off(node)
+        node.handout.connect_engine(break_off=lambda: self.break_off(node))
         return node
 
     async def kill(self, node: Node) -> None:

@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
-            *("clock", "config", "contact", "default_settings", "exceptions", "given"),
+            *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given"),
             *("private_files", "setting_values", "stats"),
         }
     ),

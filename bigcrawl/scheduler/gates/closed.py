@@ -6,7 +6,7 @@ WAIT_MS_MAX = 1_000  # who must wait for longer, for a start, a turn or a name, 
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
-    """The door stays shut: for good (`reason`), for `retry_ms`, or for as long as the blacklist says (`is_aside`).
+    """It may not pass: for good (`reason`), for `retry_ms`, or for as long as the blacklist says (`is_aside`).
 
     With both a reason and `is_aside`, a seed waits for other settings, told what is `about` its address, and any other
     URL ends. `failure` is what of the host has failed, if any.

@@ -8,9 +8,9 @@ default. What robots.txt asks for is never scaled. Delays set by hand stand abov
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from bigcrawl.bounded import BoundedDict
 from bigcrawl.politeness.throttle_policy import scaled_delay_ms
 from bigcrawl.scheduler.rules.delay_rules import DelayBook
 
@@ -33,13 +33,14 @@ class Paces:
         self._pld_of = pld_of
         self._policy = config.politeness
         self._base = max(1, config.budget.base)
-        self._budgets: OrderedDict[str, int] = OrderedDict()
-        self._met: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
+        self._budgets: BoundedDict[str, int] = BoundedDict(HOSTS_KEPT)
+        self._met: BoundedDict[str, BoundedDict[str, int]] = BoundedDict(SERVERS_KEPT)
         self.delays = DelayBook({}, str)  # set by hand
         self.are_scaled = (
             self._policy.host_delay_min_ms < self._policy.host_delay_ms
             or self._policy.server_delay_min_ms < self._policy.server_delay_ms
         )
+        self.servers_have_gaps = self._policy.server_delay_ms > 0
 
     def __repr__(self) -> str:
         return f"<Paces hosts={len(self._budgets)} servers={len(self._met)}>"
@@ -49,10 +50,14 @@ class Paces:
         """Whether hosts rest for different times."""
         return self.are_scaled or len(self.delays) > 0
 
+    def set_by_hand(self, delays: DelayBook) -> None:
+        """Obey these delays from now on."""
+        self.delays = delays
+
     def note(self, budgets: Mapping[str, int]) -> None:
         """Remember the budgets of hosts: those of their PLDs, URLs a turn."""
         for host, budget in budgets.items():
-            _keep(self._budgets, host, budget, HOSTS_KEPT)
+            self._budgets.remember(host, budget)
 
     def host_delay_ms(self, host: str) -> int:
         """The least time that a host rests; its robots.txt may ask for more."""
@@ -63,22 +68,15 @@ class Paces:
             policy.host_delay_ms, policy.host_delay_min_ms, self._budgets.get(host, self._base), self._base
         )
 
-    def server_delay_ms(self, address: str, host: str) -> int:
-        """The gap before a fetch from a host on a server, which is met there by this call."""
+    def meet(self, address: str, host: str) -> int:
+        """Note that a host was met on a server; return the gap before a fetch from it there, in ms."""
         policy = self._policy
         if policy.server_delay_min_ms >= policy.server_delay_ms:
             return policy.server_delay_ms
-        met = self._met.setdefault(address, OrderedDict())
-        self._met.move_to_end(address)
-        if len(self._met) > SERVERS_KEPT:
-            self._met.popitem(last=False)
-        _keep(met, self._pld_of(host), self._budgets.get(host, self._base), PLDS_OF_A_SERVER)
+        met = self._met.get(address)
+        if met is None:
+            met = BoundedDict(PLDS_OF_A_SERVER)
+        self._met.remember(address, met)
+        met.remember(self._pld_of(host), self._budgets.get(host, self._base))
         mean = sum(met.values()) / len(met)
         return scaled_delay_ms(policy.server_delay_ms, policy.server_delay_min_ms, mean, self._base)
-
-
-def _keep(kept: OrderedDict[str, int], name: str, value: int, most: int) -> None:
-    kept[name] = value
-    kept.move_to_end(name)
-    if len(kept) > most:
-        kept.popitem(last=False)

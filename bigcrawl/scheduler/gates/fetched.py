@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
@@ -27,3 +29,10 @@ class Fetch(Protocol):
     """
 
     async def __call__(self, url: str) -> Fetched: ...
+
+
+def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:
+    """How long an answer asks to be left alone, `longest_ms` at most; 0 when it does not."""
+    if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
+        return 0
+    return retry_after_ms(fetched.retry_after, fetched.date, now_ms, longest_ms)

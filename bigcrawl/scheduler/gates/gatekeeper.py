@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.gates.doors import Doors
-    from bigcrawl.scheduler.gates.robots import KnownRules, Robots
+    from bigcrawl.scheduler.gates.address_check import AddressCheck
+    from bigcrawl.scheduler.gates.passages import Passages
+    from bigcrawl.scheduler.gates.robots import Robots
+    from bigcrawl.scheduler.gates.robots_rules import KnownRules
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.gates.ways_out import Outlet, SetsAside, Sweeps
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -43,19 +45,22 @@ class Gatekeeper:
     def __init__(
         self,
         robots: Robots,
-        doors: Doors,
+        addresses: AddressCheck,
+        passages: Passages,
         clock: Clock,
         outlet: Outlet,
         sweeper: Sweeps,
-        before_robots: Callable[[], Awaitable[None]] | None = None,
-        aside: SetsAside | None = None,
-        shared_hosts: SharedHosts | None = None,
+        before_robots: Callable[[], Awaitable[None]],
+        aside: SetsAside,
+        shared_hosts: SharedHosts,
     ) -> None:
+        """Take what is asked, and the ways out; `before_robots` waits until a robots.txt may be fetched."""
         self._aside = aside
         self._shared_hosts = shared_hosts
         self._robots = robots
-        self._before_robots = before_robots or _at_once
-        self._doors = doors
+        self._before_robots = before_robots
+        self._addresses = addresses
+        self._passages = passages
         self._clock = clock
         self._outlet = outlet
         self._sweeper = sweeper
@@ -79,18 +84,17 @@ class Gatekeeper:
             self._outlet.give_back(held, 10 * STORE_RETRY_MS)
 
     def _offer(self, held: HeldUrl) -> None:
-        if self._aside is not None and len(self._aside.blacklist) and self._aside.covers(held):
+        if len(self._aside.blacklist) and self._aside.covers(held):
             self._aside.put(held)
             return
         known = self._robots.known(held.authority)
         if known is None:
             self._spawn(self._decide, held)
             return
-        if self._is_forbidden(held, known):
+        if self._end_if_forbidden(held, known):
             return
         try:
-            is_shared = self._shared_hosts is not None and self._shared_hosts.are_kept
-            address = None if is_shared else self._doors.known_address(held.host)
+            address = self._known_address(held.host)
         except Closed as closed:
             self._turn_away(held, closed)
             return
@@ -99,6 +103,14 @@ class Gatekeeper:
             return
         held.address = address
         self._pace(held)
+
+    def _known_address(self, host: str) -> str | None:
+        """The host's address if nobody needs to be asked before its fetch; None otherwise. Raises as `known`."""
+        if self._shared_hosts.are_kept or self._passages.spaces.are_kept:
+            return None
+        if self._passages.servers_have_gates and not self._addresses.proxy_resolves(host):
+            return None
+        return self._addresses.known(host)
 
     async def close(self) -> None:
         """Give up what is under way; those URLs stay taken until the node returns them."""
@@ -121,12 +133,12 @@ class Gatekeeper:
                 self._outlet.fail(held, held.unanswered)
             else:
                 self._outlet.give_back(held, rest_ms, "robots")
-        elif not self._is_forbidden(held, known):
-            held.address = await self._doors.address(held.host)
+        elif not self._end_if_forbidden(held, known):
+            held.address = await self._addresses.find(held.host)
             await self._hold_host(held)
-            lines, grant = self._doors.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
+            lines, grant = self._passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
             held.gaps = lines.gaps
-            passage = await self._doors.passage(lines, held.due_ms, grant, held.passage)
+            passage = await self._passages.passage(lines, held.due_ms, grant, held.passage)
             held.passage = passage._replace(of_host=held.passage.of_host)
             held.due_ms = held.passage.at_ms
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
@@ -134,11 +146,12 @@ class Gatekeeper:
 
     async def _hold_host(self, held: HeldUrl) -> None:
         """Where other crawls may fetch the host too, have it when it is due, and not before."""
-        if self._shared_hosts is not None and self._shared_hosts.are_kept:
+        if self._shared_hosts.are_kept:
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             await self._shared_hosts.hold(held)
 
-    def _is_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
+    def _end_if_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
+        """End a URL that the rules forbid, and sweep its host; whether it has ended."""
         if known.rules.is_allowed(held.url):
             held.crawl_delay_ms = known.rules.crawl_delay_ms
             return False
@@ -158,11 +171,11 @@ class Gatekeeper:
         waits = closed.is_aside and (not closed.reason or is_seed(held.fields.body))
         if waits and closed.reason:
             self._tell_closed(held, closed)
-        if waits and self._aside is not None:
+        if waits:
             self._aside.put(held)
         elif closed.reason:
             self._end_all(held, closed.reason)
-        elif closed.failure and held.has_errback:  # a look-up is all that fails at the doors
+        elif closed.failure and held.has_errback:  # only look-ups fail here
             self._outlet.fail(held, "error:dns")
         else:
             held.said = closed.failure
@@ -213,7 +226,3 @@ class Gatekeeper:
         if held.stage is Stage.ROBOTS:
             delay_ms = max(delay_ms, self._robots.rest_ms(held.authority))
         self._outlet.give_back(held, delay_ms)
-
-
-async def _at_once() -> None:
-    """No robots.txt has to wait for the crawl's speed."""

@@ -41,15 +41,15 @@ class Lookups:
     def __repr__(self) -> str:
         return f"<Lookups {self._pace!r}>"
 
-    async def wait_ms(self, host: str) -> int:
-        """How long a host that is not known must wait to be looked up; 0: not at all, and it is counted."""
+    async def take_turn(self, host: str) -> int:
+        """Count a look-up of a host if its PLD may have one now, and return 0; else for how many ms it must wait."""
         pld = self._pld_of(host)
-        wait_ms = await self._turn_ms(pld, host)
+        wait_ms = await self._take_turn(pld, host)
         if not wait_ms and self._wildcards is not None:
             self._wildcards.note(pld)
         return wait_ms
 
-    async def _turn_ms(self, pld: str, host: str) -> int:
+    async def _take_turn(self, pld: str, host: str) -> int:
         if self._pace is None:
             return 0
         share = self._pace.free_share(pld, self._clock.monotonic_ms())

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from bigcrawl.config import DnsConfig
 
 
-def local_names(config: DnsConfig) -> Callable[[str], bool] | None:
-    """Return what tells whether this node resolves a host's name; None: it resolves all."""
+def local_names(config: DnsConfig) -> Callable[[str], bool]:
+    """Return what tells whether this node resolves a host's name."""
     if config.is_proxys:
         return _none
     is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()
-    return _bypasses if is_set else None
+    return _bypasses if is_set else _all
+
+
+def _all(host: str) -> bool:
+    return True
 
 
 def _none(host: str) -> bool:

@@ -71,7 +71,7 @@ class SharedHosts:
         self._paces = paces
         self._calls: Gathered[scripts.Call[int], int] = Gathered(client.run_each)
         self._urls = urls
-        urls.leave_host = self._note_end
+        urls.tell_left_hosts_to(self._note_end)
         self._holds: dict[str, _Hold] = {}
         self._left: list[tuple[str, _Hold]] = []  # not told yet
         self._longest_ms = 0

@@ -41,14 +41,13 @@ class SpeedControl:
 
     Attributes:
         limits: whether there is a limit now; without one nothing else here needs to be asked.
-        wake: called when a fetch may start.
     """
 
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
-        """Read the settings' plan.
+        """Read the settings' plan; `wake` is called when a fetch may start.
 
         Raises:
-            ConfigError: it is none, or there is no such time zone.
+            ConfigError: the plan cannot be read, or there is no such time zone.
         """
         self._keys = CrawlKeys(config.crawl.name)
         self._zone = config.pace.time_zone
@@ -64,7 +63,7 @@ class SpeedControl:
         self._asked_ms = 0
         self.plan: SpeedPlan = self._of_settings
         self.limits = False
-        self.wake = wake
+        self._wake = wake
         self._follow_plan()
 
     def __repr__(self) -> str:
@@ -82,7 +81,10 @@ class SpeedControl:
         self._ahead_ms = now_ms - self._clock.monotonic_ms()
 
     def note_said(self, text: bytes | None) -> None:
-        """Learn what Redis holds in the place of the settings' plan; None: nothing. One that is none is left out."""
+        """Adopt the plan stored in Redis, which overrides the settings'.
+
+        None means that none is stored; a plan that cannot be read is ignored.
+        """
         if text != self._said:
             self._said = text
             try:
@@ -103,16 +105,20 @@ class SpeedControl:
         logger.info("speed: %(speed)s", {"speed": speed})
         if not self.limits:
             self._release_waiters()
-            self.wake()
+            self._wake()
 
     # --- starts
 
     def may_start(self, now_ms: int) -> bool:
-        """Whether a page may start; robots.txt fetches that wait go first. Wakes the engine when one may later."""
-        if self._permits.may_start(now_ms) and not self._waiters:
-            return True
-        self._set_alarm(now_ms)
-        return False
+        """Whether a page may start; robots.txt fetches that wait go first."""
+        return self._permits.may_start(now_ms) and not self._waiters
+
+    def wake_later(self, now_ms: int) -> None:
+        """Wake the engine when the next fetch may start, as far as permits are there."""
+        wait_ms = self._permits.wait_ms(now_ms)
+        if self._alarm is None and wait_ms is not None:
+            delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
+            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
 
     def note_start(self) -> None:
         """A page starts."""
@@ -160,7 +166,7 @@ class SpeedControl:
                 self._permits.use()
                 waiter.set_result(None)
         if self._waiters:
-            self._set_alarm(now_ms)
+            self.wake_later(now_ms)
 
     def _release_waiters(self) -> None:
         while self._waiters:
@@ -168,16 +174,10 @@ class SpeedControl:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _set_alarm(self, now_ms: int) -> None:
-        wait_ms = self._permits.wait_ms(now_ms)
-        if self._alarm is None and wait_ms is not None:
-            delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
-            self._alarm = asyncio.get_running_loop().call_later(delay_s, self._ring)
-
     def _ring(self) -> None:
         self._alarm = None
         self._serve_waiters()
-        self.wake()
+        self._wake()
 
     # --- permits
 
@@ -227,4 +227,4 @@ class SpeedControl:
         now_ms = self._clock.monotonic_ms()
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()
-        self.wake()
+        self._wake()

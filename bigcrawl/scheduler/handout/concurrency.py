@@ -27,17 +27,17 @@ class Crowd:
 
     Attributes:
         fetches_max: pages that may be fetched at a time now.
-        on_change: called when the limit is another one, with the limit.
     """
 
-    def __init__(self, pace: PaceConfig, clock: Clock) -> None:
+    def __init__(self, pace: PaceConfig, clock: Clock, on_change: Callable[[int], None]) -> None:
+        """Begin with the settings' limits; `on_change` is called when the limit is another one, with the limit."""
         self._clock = clock
         self._most = pace.fetches_max
         self._is_fixed = pace.fetches_min >= pace.fetches_max
         self._limit = FetchLimit(pace.fetches_min, pace.fetches_max, clock.monotonic_ms())
         self._was_crowded = False
         self.fetches_max = SCRAPYS if self._is_fixed else self.limit
-        self.on_change: Callable[[int], None] = _nothing
+        self._on_change = on_change
 
     def __repr__(self) -> str:
         return f"<Crowd fetches_max={self.fetches_max} {self._limit!r}>"
@@ -78,7 +78,7 @@ class Crowd:
         since_ms = [held.fetching_since_ms for held in started if held.fetching_since_ms >= 0]
         hanging = sum(since < now_ms - self._limit.hanging_ms for since in since_ms)
         if self._limit.look(now_ms, len(since_ms) - hanging):
-            self.on_change(self.limit)
+            self._on_change(self.limit)
             self._say()
         before, self.fetches_max = self.fetches_max, min(self._most, self.limit + hanging)
         return self.fetches_max > before
@@ -89,7 +89,3 @@ class Crowd:
             self._was_crowded = self.is_crowded
             word = "answers take long over all hosts" if self.is_crowded else "the crowd is over"
             logger.info("%(word)s: %(limit)s", {"word": word, "limit": self})
-
-
-def _nothing(limit: int) -> None:
-    """Nobody wants to know."""

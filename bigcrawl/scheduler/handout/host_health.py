@@ -11,24 +11,29 @@ after the other, which is no failure of the host, make it rest longer and longer
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bigcrawl.politeness.backoff_policy import DOUBTFUL, FAILURES
+from bigcrawl.bounded import BoundedDict
+from bigcrawl.politeness.backoff_policy import DOUBTFUL, FAILURES, NO_WORD, backoff
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
+from bigcrawl.redisdb.scripts import ANSWERS, answers, fails, moved
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.politeness.backoff_policy import BackoffPolicy
+    from bigcrawl.redisdb.scripts import HostNews
     from bigcrawl.scheduler.records.held import HeldUrl
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 HOSTS_REMEMBERED: Final = 100_000  # of each kind; some 10 MB each
 PAGES_MAX: Final = 3
 PAGES_REMEMBERED: Final = 10  # of a host, bad ones in a row
 REST_FIRST_MS: Final = 1_000  # after one bad page more in a row; twice as long with each further one
 REST_LONGEST_MS: Final = 60_000
+BROKEN: Final = ("status:5", "error:")  # what outcomes of pages that failed begin with
 
 
 class BadPages(NamedTuple):
@@ -44,10 +49,13 @@ NONE_BAD: Final = BadPages(frozenset(), 0)
 class HostHealth:
     """Hosts that answer, and those of them of which a page failed last; hosts that fail."""
 
-    def __init__(self) -> None:
-        self._answered: OrderedDict[str, None] = OrderedDict()  # and have not failed since
-        self._bad: OrderedDict[str, BadPages] = OrderedDict()
-        self._failing: OrderedDict[str, int] = OrderedDict()  # host -> key of the URL that failed last
+    def __init__(self, backoff: BackoffPolicy, dice: Callable[[], float]) -> None:
+        """Let hosts back off by a policy, with jitter from `dice`, which is below 1."""
+        self._backoff = backoff
+        self._dice = dice
+        self._answered: BoundedDict[str, None] = BoundedDict(HOSTS_REMEMBERED)  # and have not failed since
+        self._bad: BoundedDict[str, BadPages] = BoundedDict(HOSTS_REMEMBERED)
+        self._failing: BoundedDict[str, int] = BoundedDict(HOSTS_REMEMBERED)  # host -> key of the URL that failed last
 
     def __repr__(self) -> str:
         return f"<HostHealth answered={len(self._answered)} bad={len(self._bad)} failing={len(self._failing)}>"
@@ -67,7 +75,7 @@ class HostHealth:
     def note_answer(self, host: str) -> None:
         """A page was fetched, or robots.txt answered. Cost: 0.1 us."""
         if host not in self._answered:
-            remember(self._answered, host, None)
+            self._answered.remember(host, None)
         if self._bad:
             self._bad.pop(host, None)
         if self._failing:
@@ -96,22 +104,47 @@ class HostHealth:
             del self._answered[host]
             logger.info("%(host)s fails, by %(why)s: its URLs wait for it", {"host": host, "why": said})
         self._bad.pop(host, None)
-        remember(self._failing, host, held.fields.key)
+        self._failing.remember(host, held.fields.key)
         return True
 
-    def rest_ms(self, host: str, jitter: float) -> int:
+    def rest_ms(self, host: str) -> int:
         """How long a host rests at least for its bad pages; 0 for `PAGES_MAX` of them, which any host may have."""
+        if not self._bad:
+            return 0
         more = self.bad_pages(host) - PAGES_MAX
-        return retry_backoff_ms(more, jitter, first_ms=REST_FIRST_MS, longest_ms=REST_LONGEST_MS) if more > 0 else 0
+        if more <= 0:
+            return 0
+        return retry_backoff_ms(more, self._dice(), first_ms=REST_FIRST_MS, longest_ms=REST_LONGEST_MS)
+
+    def retire_after(self, failures_max: int) -> None:
+        """Let so many failures in a row retire a host from now on, 0: none."""
+        if failures_max != self._backoff.failures_max:
+            self._backoff = replace(self._backoff, failures_max=failures_max)
+
+    # --- what Redis is told of a host at a URL's end, to be counted there
+
+    def news_of_fetch(self, held: HeldUrl) -> HostNews:
+        """What a fetched URL tells of its host; it is remembered here too."""
+        outcome = held.outcome
+        if outcome in FAILURES:
+            return self.news_of(held, outcome)
+        if outcome.startswith(BROKEN) and outcome not in NO_WORD:
+            self.note_broken(held)
+            return answers(held.next_order)
+        if outcome.startswith("status:"):
+            self.note_answer(held.host)
+            return answers(held.next_order)
+        return moved(held.next_order)
+
+    def news_of(self, held: HeldUrl, said: str) -> HostNews:
+        """The same of what was `said` of the host: `ANSWERS`, or why it failed."""
+        if said == ANSWERS:
+            self.note_answer(held.host)
+            return answers()
+        if not self.note_failure(held, said):
+            return moved(held.next_order)
+        return fails(said, backoff(self._backoff, self._dice(), held.retry_after_ms), held.next_order)
 
     def _note_bad(self, host: str, bad: BadPages, page: int | str, silent: int) -> None:
         pages = bad.pages | {page} if len(bad.pages) < PAGES_REMEMBERED else bad.pages
-        remember(self._bad, host, BadPages(pages, silent))
-
-
-def remember(hosts: OrderedDict[str, T], host: str, what: T) -> None:
-    """Keep what is known of a host, and forget the host of which nothing was heard for longest."""
-    hosts[host] = what
-    hosts.move_to_end(host)
-    if len(hosts) > HOSTS_REMEMBERED:
-        hosts.popitem(last=False)
+        self._bad.remember(host, BadPages(pages, silent))

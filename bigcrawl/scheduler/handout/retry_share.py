@@ -35,8 +35,8 @@ class FailingShare:
         """How late URLs are taken, in the mean of some dozens; 0 when none was for a second: then nothing is late."""
         return self._late_ms if now_ms - self._counted_ms < NEWS_MS else 0.0
 
-    def rest_ms(self, late_ms: int, now_ms: int, *, fails: bool) -> int:
-        """How long a URL that was just taken must rest before it is tried; 0: it may be tried now.
+    def count_taken(self, late_ms: int, now_ms: int, *, fails: bool) -> int:
+        """Count a URL that was just taken; return for how many ms it must rest, 0 if it may be tried now.
 
         Args:
             late_ms: how long after its host was due it was taken.

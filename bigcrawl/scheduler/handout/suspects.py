@@ -32,7 +32,8 @@ FEW = 8  # URLs in process, of whatever kind, while suspects are
 class Suspects:
     """The suspects that a node holds."""
 
-    def __init__(self, in_process: InProcess, clock: Clock, deaths_max: int) -> None:
+    def __init__(self, in_process: InProcess, clock: Clock, deaths_max: int, wake: Callable[[], None]) -> None:
+        """Count by `in_process`; `wake` is called when one more may be started."""
         self._in_process = in_process
         self._clock = clock
         self._deaths_max = deaths_max
@@ -44,7 +45,7 @@ class Suspects:
         self._waiting_since_ms = 0  # monotonic
         self.proven: list[HeldUrl] = []  # to become dead letters
         self.cleared: list[HeldUrl] = []  # ended; Redis may forget that they were suspects
-        self.wake_engine: Callable[[], None] = lambda: None
+        self._wake = wake
 
     def __repr__(self) -> str:
         return f"<Suspects waiting={self.waiting} tried={len(self._tried)}>"
@@ -97,7 +98,7 @@ class Suspects:
         self._tried.pop(held, None)
         if self._lone is held:
             self._lone = None
-        self.wake_engine()
+        self._wake()
 
     # --- for `trials`
 
@@ -113,7 +114,7 @@ class Suspects:
         if held in self._alone and held.stage is Stage.BUFFERED:
             self._alone.remove(held)
             self._told.append(held)
-            self.wake_engine()
+            self._wake()
 
     def overdue(self, patience_ms: int) -> list[HeldUrl]:
         """Those that wait, when they have made others wait for so long."""

@@ -128,7 +128,7 @@ class Control:
         for fault in faults:
             logger.warning("%(fault)s; it is left out", {"fault": fault})
         self._heard_delays = heard
-        self._paces.delays = DelayBook(rules, self._pld_of)
+        self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
     async def _read_blacklist(self) -> bool:
         """Go by the blacklist as it is now: at once with what is held, and with the queues at the next look."""

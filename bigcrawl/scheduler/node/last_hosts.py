@@ -72,7 +72,7 @@ class LastHosts:
         elif self._since_ms is None:
             self._since_ms = now_ms
         is_end = self._since_ms is not None and now_ms - self._since_ms >= SURE_MS
-        self._handout.retire_after(self._last if is_end else self._usual)
+        self._handout.health.retire_after(self._last if is_end else self._usual)
         if is_end:
             await self._retire()
 

@@ -44,13 +44,16 @@ from bigcrawl.scheduler.crawl.crawl_record import open_record
 from bigcrawl.scheduler.crawl.membership import Membership
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
 from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey, survey
+from bigcrawl.scheduler.gates.address_check import AddressCheck
 from bigcrawl.scheduler.gates.delays import Paces
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
-from bigcrawl.scheduler.gates.doors import Doors
 from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
 from bigcrawl.scheduler.gates.lookups import Lookups
+from bigcrawl.scheduler.gates.passages import Passages
 from bigcrawl.scheduler.gates.proxies import local_names
 from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
+from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.gates.speed import SpeedControl
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.crawl_record import CrawlRecord
     from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.records.held import HeldUrl
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
     from bigcrawl.url.key import Keys, PldKey
 
@@ -137,7 +141,8 @@ class Node:
         self.same_content, self.wildcards = self._make_trap_signs(dns)
         self.outbox = self._make_outbox()
         self._paces = Paces(config, self.pld_of)
-        self.handout = Handout(config, clock, self.outbox, self._paces)
+        self.speed = SpeedControl(config, client, clock, self._wake_engine)
+        self.handout = Handout(config, clock, self.outbox, self._paces, self.speed, self._ask_again)
         self.membership = Membership(config, self.node_id, self.handout.in_process)
         self.starts = StartRequests(config, client, self.membership, self.node_id, self._heartbeat)
         self._reputation = Reputation(config, client, self.pld_of, self.pld_key)
@@ -146,14 +151,14 @@ class Node:
         self._answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
         self._aside = self._make_aside()
         self._shared_hosts = SharedHosts(config, self.node_id, client, clock, self._paces, self.handout.held)
-        self._doors = self._make_doors()
-        self.speed = self.handout.speed = SpeedControl(config, client, clock, self._wake_engine)
+        self._addresses, self._passages = self._make_address_check(), self._make_passages()
         self._control = self._make_control()
         self.robots = self._make_robots(fetch)
         self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
         self._gatekeeper = Gatekeeper(
             self.robots,
-            self._doors,
+            self._addresses,
+            self._passages,
             clock,
             self.handout,
             self.sweeper,
@@ -161,7 +166,6 @@ class Node:
             self._aside,
             self._shared_hosts,
         )
-        self.handout.ask_again = self._gatekeeper.offer
         self._exchange = self._make_exchange()
         self._trials = Trials(client, self.ownership, self.handout)
         self._last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
@@ -214,36 +218,28 @@ class Node:
             self._paces,
         )
 
-    def _make_doors(self) -> Doors:
+    def _make_address_check(self) -> AddressCheck:
         config = self.config
-        return Doors(
-            config.politeness,
-            self.node_id,
-            self._client,
-            self._dns,
-            self._clock,
-            self._paces,
-            Spaces(config.pace, self._paces, self.pld_of),
-            config.crawl.name,
-            lookups=Lookups(config, self._clock, self.pld_of, self._budget_of, self.wildcards),
-            resolves_here=local_names(config.dns),
-            aside=self._aside,
-            on_unidentified=self._on_fatal,
-        )
+        lookups = Lookups(config, self._clock, self.pld_of, self._budget_of, self.wildcards)
+        return AddressCheck(config.politeness, self._dns, lookups, self._aside, local_names(config.dns), self._on_fatal)
+
+    def _make_passages(self) -> Passages:
+        config = self.config
+        spaces = Spaces(config.pace, self._paces, self.pld_of)
+        return Passages(self.node_id, self._client, self._clock, self._paces, spaces, config.crawl.name)
 
     def _make_robots(self, fetch: Fetch) -> Robots:
-        robots = Robots(
+        starts = RobotsStarts(self._addresses, self._passages, self._clock, self.handout.start_gaps.try_start_until)
+        redirects = RobotsRedirects(
             self.config,
             self._client,
-            self._doors,
             self._clock,
+            starts,
             self.speed.paced(fetch),
             self.partition_of_host,
             self._shared_hosts,
         )
-        robots.host_fails = self.handout.health.fails
-        robots.start = self.handout.start_aside
-        return robots
+        return Robots(self.config, self._client, self._clock, starts, redirects, self.handout.health.fails)
 
     def _make_aside(self) -> Aside:
         connections = self.config.politeness.host_connections
@@ -683,6 +679,9 @@ class Node:
         """The blacklist is another one: so may be what is waited for."""
         for mine in self.ownership.owned.values():
             mine.snoozes_seen = -1
+
+    def _ask_again(self, held: HeldUrl) -> None:
+        self._gatekeeper.offer(held)
 
     def _wake_engine(self) -> None:
         if self._tasks:  # while the node joins, the engine is not open yet

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Aside:
-    """The blacklist as this node's doors ask it, and the URLs that are on their way back.
+    """The blacklist as this node's gates ask it, and the URLs that are on their way back.
 
     Attributes:
         blacklist: the one in force; false while it is empty, so that a page costs one look.

@@ -33,28 +33,32 @@ HEARD_MAX = 512
 
 @dataclass(slots=True)
 class HeldUrls:
-    """The table of held URLs, by (partition, seq).
+    """The table of held URLs, by (partition, seq)."""
 
-    Attributes:
-        storage: where their pages are stored; None if they are not.
-    """
-
-    storage: PageStorage | None = None
+    _storage: PageStorage | None = None
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
     _heard: int = 0  # how many of `_ended` Redis has confirmed
     _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
-    leave_host: Callable[[HeldUrl, int | None], None] | None = None
-    """Called when a URL ends or leaves otherwise and its host's gate is shared with other crawls.
-
-    The second argument is the host's rest in ms. None means that the fetch may continue and its end will not be known.
-    """
+    _tell_left: Callable[[HeldUrl, int | None], None] | None = None
 
     def __len__(self) -> int:
         return len(self._held)
 
     def __iter__(self) -> Iterator[HeldUrl]:
         return iter(list(self._held.values()))
+
+    def store_pages_in(self, storage: PageStorage | None) -> None:
+        """Acknowledge URLs once their pages are safe in this storage; None if pages are not stored."""
+        self._storage = storage
+
+    def tell_left_hosts_to(self, tell: Callable[[HeldUrl, int | None], None]) -> None:
+        """Have `tell` called when a URL ends or leaves otherwise and its host's gate is shared with other crawls.
+
+        The second argument is the host's rest in ms. None means that the fetch may continue and its end will not be
+        known.
+        """
+        self._tell_left = tell
 
     @property
     def unacknowledged(self) -> int:
@@ -65,7 +69,7 @@ class HeldUrls:
         """Whether about `count` ended URLs have safe pages and can be acknowledged."""
         if self.unacknowledged < count:
             return False
-        return self.storage is None or self._ended[count - 1].pages <= self.storage.safe_pages
+        return self._storage is None or self._ended[count - 1].pages <= self._storage.safe_pages
 
     def add(self, held: HeldUrl) -> None:
         self._held[held.partition, held.seq] = held
@@ -89,13 +93,13 @@ class HeldUrls:
                 self._leave_host(held, end.delay_ms)
             held.stage = Stage.ENDED
             held.end, held.offered = end, offered
-            held.pages = self.storage.pages if self.storage else 0
+            held.pages = self._storage.pages if self._storage else 0
             self._ended.append(held)
 
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
         """Return the ended URLs whose links and pages are safe, oldest first. They stay until `forget`."""
         ready = []
-        safe_pages = self.storage.safe_pages if self.storage else 0
+        safe_pages = self._storage.safe_pages if self._storage else 0
         for held in self._ended:
             if held.offered > flushed or held.pages > safe_pages:
                 break
@@ -132,8 +136,8 @@ class HeldUrls:
         return True
 
     def _leave_host(self, held: HeldUrl, rest_ms: int | None) -> None:
-        if self.leave_host is not None:
-            self.leave_host(held, rest_ms)
+        if self._tell_left is not None:
+            self._tell_left(held, rest_ms)
         held.passage = held.passage._replace(of_host=ANY_TIME)
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:

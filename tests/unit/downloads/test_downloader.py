@@ -13,17 +13,15 @@ from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from bigcrawl.clock import ManualClock
 from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
-from bigcrawl.scheduler.handout.handout import Handout
-from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
+from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
-from tests.unit.scheduler.world import QUIET, make_config
+from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -191,9 +189,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
 
     async def scenario() -> None:
         async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
-            clock = ManualClock()
-            handout = Handout(make_config(tmp_path, "crawl"), clock, Outbox("node", "crawl", 10, clock))
-            handout.lease_ends_ms = FOR_EVER_MS
+            handout = Desk(tmp_path).handout
             crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
             if kept:
                 await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
@@ -223,9 +219,7 @@ def test_answer_that_was_slept_through_says_nothing_of_the_host(tmp_path: Path, 
 
     async def scenario() -> None:
         async with serving(answers_after(0.2)) as server, crawling(tmp_path) as crawl:
-            clock = ManualClock()
-            handout = Handout(make_config(tmp_path, "crawl"), clock, Outbox("node", "crawl", 10, clock))
-            handout.lease_ends_ms = FOR_EVER_MS
+            handout = Desk(tmp_path).handout
             crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
             request, held = crawl.hand_out(server.url("/"))
             work = asyncio.ensure_future(crawl.fetch(request))

@@ -37,7 +37,7 @@ class Frontier:
         self.answers = answers
         self.asked = asyncio.Event()
         self.last_survey: Survey | None = Survey(4, counts=Counter({"status:200": 7, "appended_urls": 9}))
-        self.crowd = Crowd(self.config.pace, ManualClock())
+        self.crowd = Crowd(self.config.pace, ManualClock(), lambda limit: None)
         self.node = SimpleNamespace(pages_before=3, survey=self.survey, handout=SimpleNamespace(crowd=self.crowd))
 
     async def survey(self) -> Survey:

@@ -27,7 +27,7 @@ def test_nothing_is_scaled_by_default(tmp_path: Path) -> None:
     made.note({"a.example": 10_000})
     assert not made.are_scaled
     assert made.host_delay_ms("a.example") == 4_000
-    assert made.server_delay_ms(ADDRESS, "a.example") == 2_000
+    assert made.meet(ADDRESS, "a.example") == 2_000
 
 
 @pytest.mark.parametrize(("budget", "delay_ms"), [(0, 4_000), (10, 4_000), (20, 2_000), (80, 500), (10_000, 500)])
@@ -45,10 +45,10 @@ def test_server_has_the_gap_of_the_mean_of_its_hosts(tmp_path: Path) -> None:
     """A host of a large budget among small ones does not speak for its server alone."""
     made = paces(tmp_path, server_delay_min=0.1)
     made.note({"large.example": 30})
-    assert made.server_delay_ms(ADDRESS, "small.example") == 2_000
-    assert made.server_delay_ms(ADDRESS, "large.example") == 1_000
-    assert made.server_delay_ms("192.0.2.2", "large.example") == 667
-    assert made.server_delay_ms(ADDRESS, "small.example") == 1_000
+    assert made.meet(ADDRESS, "small.example") == 2_000
+    assert made.meet(ADDRESS, "large.example") == 1_000
+    assert made.meet("192.0.2.2", "large.example") == 667
+    assert made.meet(ADDRESS, "small.example") == 1_000
 
 
 def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +60,9 @@ def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
         made.note({f"h{i}.example": 20})
     assert [made.host_delay_ms(f"h{i}.example") for i in range(4)] == [4_000, 2_000, 2_000, 2_000]
     for i in range(5):
-        made.server_delay_ms(f"192.0.2.{i}", "h3.example")
+        made.meet(f"192.0.2.{i}", "h3.example")
     for i in range(2 * PLDS_OF_A_SERVER):
-        made.server_delay_ms(ADDRESS, f"other{i}.example")
+        made.meet(ADDRESS, f"other{i}.example")
     assert len(made._met) == 2
     assert len(made._met[ADDRESS]) == PLDS_OF_A_SERVER
 
@@ -75,5 +75,5 @@ def test_a_pld_counts_once_for_its_server(tmp_path: Path) -> None:
     )
     made.note({f"h{number}.large.example": 30 for number in range(10)} | {"small.test": 10})
     for number in range(10):
-        made.server_delay_ms(ADDRESS, f"h{number}.large.example")
-    assert made.server_delay_ms(ADDRESS, "small.test") == 1_000
+        made.meet(ADDRESS, f"h{number}.large.example")
+    assert made.meet(ADDRESS, "small.test") == 1_000

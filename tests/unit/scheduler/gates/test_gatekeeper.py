@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.scheduler.gates.delays import Paces
-from bigcrawl.scheduler.gates.doors import Doors
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.gates.gatekeeper import STORE_RETRY_MS, Gatekeeper
-from bigcrawl.scheduler.gates.robots import Robots
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
 from bigcrawl.scheduler.records.member import Member
-from tests.unit.scheduler.world import World, resolve
+from tests.unit.scheduler.gates.parts import Gates
+from tests.unit.scheduler.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 
@@ -54,14 +51,24 @@ def url_of(host: str, path: str = "/", seq: int = 1, due_ms: int = 0) -> HeldUrl
 class Gate:
     """A gatekeeper with the parts it asks."""
 
-    def __init__(self, w: World) -> None:
+    def __init__(self, w: World, resolves_here: Callable[[str], bool]) -> None:
         self.world = w
         self.answers = Answers()
-        doors = Doors(w.config.politeness, "node", w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
-        self.robots = Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
+        parts = Gates(w.config, w.client, w.clock, resolves_here=resolves_here)
+        self.robots = parts.robots(w.web)
         nothing_owned: Any = SimpleNamespace(owned={})
         self.sweeper = Sweeper(w.client, nothing_owned, self.robots, w.clock)
-        self.keeper = Gatekeeper(self.robots, doors, w.clock, self.answers, self.sweeper)
+        self.keeper = Gatekeeper(
+            self.robots,
+            parts.addresses,
+            parts.passages,
+            w.clock,
+            self.answers,
+            self.sweeper,
+            _at_once,
+            parts.aside,
+            parts.shared_hosts,
+        )
 
     async def ask(self, *urls: HeldUrl) -> list[tuple[Any, ...]]:
         """Offer URLs; return the answers when all are there."""
@@ -73,10 +80,20 @@ class Gate:
         return self.answers.said[before:]
 
 
+async def _at_once() -> None:
+    """No robots.txt has to wait for the crawl's speed."""
+
+
 @asynccontextmanager
-async def gate(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> AsyncIterator[Gate]:
+async def gate(
+    tmp_path: Path,
+    crawl: str,
+    redis_url: str,
+    resolves_here: Callable[[str], bool] = lambda host: True,
+    **settings: Any,
+) -> AsyncIterator[Gate]:
     w = World(tmp_path, crawl, redis_url, {"robots": "obey", **settings})
-    made = Gate(w)
+    made = Gate(w, resolves_here)
     try:
         yield made
     finally:
@@ -161,6 +178,34 @@ def test_errback_hears_of_a_host_that_has_failed(tmp_path: Path, crawl_name: str
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("settings", "is_proxys", "is_at_once"),
+    [
+        ({}, False, True),
+        ({"server_delay": 0.01}, False, False),
+        ({"pld_delay": 0.01}, False, False),
+        ({"server_delay": 0.01}, True, True),
+        ({"pld_delay": 0.01}, True, False),
+    ],
+)
+def test_url_that_needs_no_answer_waits_for_none(
+    tmp_path: Path, crawl_name: str, redis_url: str, settings: dict[str, Any], is_proxys: bool, is_at_once: bool
+) -> None:
+    """A host that is known, or a proxy's, passes at once where there is no gate; a gate must be asked each time."""
+    settings = {"robots": "ignore-i-own-these-hosts", "contact": "me@uni-somewhere.de", **settings}
+
+    async def scenario() -> None:
+        async with gate(tmp_path, crawl_name, redis_url, lambda host: not is_proxys, **settings) as g:
+            assert await g.ask(url_of("a.example")) == [("admit", 1)]
+            g.world.clock.advance(1_000)
+            g.keeper.offer(url_of("a.example", seq=2))
+            assert (("admit", 2) in g.answers.said) is is_at_once
+            await asyncio.gather(*g.keeper._tasks)
+            assert g.answers.said[-1] == ("admit", 2)
+
+    asyncio.run(scenario())
+
+
 def test_url_is_paced_until_it_is_due(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """A URL taken ahead of its time is admitted when it is due, not before, and holds up nobody else."""
 
@@ -233,7 +278,7 @@ def test_broken_rules_stop_neither_the_node_nor_the_other_urls(
                 def broken(held: HeldUrl, known: object) -> bool:
                     raise ZeroDivisionError
 
-                g.keeper._is_forbidden = broken  # type: ignore[method-assign]
+                g.keeper._end_if_forbidden = broken  # type: ignore[method-assign]
             else:
                 g.world.web.answers["http://a.example/robots.txt"] = ZeroDivisionError()
             [answer] = await g.ask(url_of("a.example"))

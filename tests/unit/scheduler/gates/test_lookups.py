@@ -10,11 +10,11 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.scheduler.gates import doors as doors_module
+from bigcrawl.scheduler.gates import address_check
+from bigcrawl.scheduler.gates.address_check import LOOKUP_WAIT_MS_MAX
 from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.delays import Paces
-from bigcrawl.scheduler.gates.doors import LOOKUP_WAIT_MS_MAX, Doors
 from bigcrawl.scheduler.gates.lookups import Lookups
+from tests.unit.scheduler.gates.parts import Gates
 from tests.unit.scheduler.world import connected, make_config, queued, resolve, world
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def passed(tmp_path: Path, pld: str, budgets: Budgets, count: int = 50, policy: 
     lookups = Lookups(config, ManualClock(), budgets.pld_of, budgets.budget_of)
 
     async def scenario() -> int:
-        return [await lookups.wait_ms(f"{number}.{pld}") for number in range(count)].count(0)
+        return [await lookups.take_turn(f"{number}.{pld}") for number in range(count)].count(0)
 
     return asyncio.run(scenario())
 
@@ -79,27 +79,27 @@ def test_host_that_is_known_needs_no_turn(tmp_path: Path, redis_url: str) -> Non
             config = make_config(tmp_path, "crawl", dns_pld_names=1)
             lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
             dns = DnsCache(resolve, clock)
-            doors = Doors(config.politeness, "node", client, dns, clock, Paces(config), lookups=lookups)
+            addresses = Gates(config, client, clock, dns, lookups).addresses
             for _ in range(3):
-                assert await doors.address("a.farm") == "192.0.2.1"
-                assert await doors.address("192.0.2.7") == "192.0.2.7"
+                assert await addresses.find("a.farm") == "192.0.2.1"
+                assert await addresses.find("192.0.2.7") == "192.0.2.7"
             waits = []
             for number in range(20):
                 with pytest.raises(Closed) as closed:
-                    await doors.address(f"{number}.farm")
+                    await addresses.find(f"{number}.farm")
                 assert not closed.value.reason
                 waits.append(closed.value.retry_ms)
             assert waits[0] == pytest.approx(60_000, abs=2)
             assert waits[-1] == LOOKUP_WAIT_MS_MAX
             clock.advance(waits[0])
-            assert await doors.address("0.farm") == "192.0.2.1"
+            assert await addresses.find("0.farm") == "192.0.2.1"
 
     asyncio.run(scenario())
 
 
 def test_slow_name_takes_one_turn(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL that comes back while its name is still asked for does not use up another look-up of its PLD."""
-    monkeypatch.setattr(doors_module, "WAIT_MS_MAX", 5)
+    monkeypatch.setattr(address_check, "WAIT_MS_MAX", 5)
 
     async def scenario() -> None:
         async with connected(redis_url) as client:
@@ -112,15 +112,15 @@ def test_slow_name_takes_one_turn(tmp_path: Path, redis_url: str, monkeypatch: p
             config = make_config(tmp_path, "crawl", dns_pld_names=2)
             lookups = Lookups(config, clock, budgets.pld_of, budgets.budget_of)
             dns = DnsCache(slow, clock)
-            doors = Doors(config.politeness, "node", client, dns, clock, Paces(config), lookups=lookups)
+            addresses = Gates(config, client, clock, dns, lookups).addresses
             for _ in range(4):
                 with pytest.raises(Closed, match="for 2000 ms"):
-                    await doors.address("slow.farm")
+                    await addresses.find("slow.farm")
                 clock.advance(10)
             answered.set()
-            assert await doors.address("other.farm") == "192.0.2.1"
+            assert await addresses.find("other.farm") == "192.0.2.1"
             with pytest.raises(Closed, match=r"for \d{5} ms"):
-                await doors.address("third.farm")
+                await addresses.find("third.farm")
 
     asyncio.run(scenario())
 

@@ -1,57 +1,28 @@
-"""How rules are come by: once for all nodes, in a taken URL's place, and politely over redirects."""
+"""How rules are come by: once for all nodes, and in a taken URL's place."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, Verdict, decide, write_record
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.gates import robots as robots_module
-from bigcrawl.scheduler.gates.closed import Closed
-from bigcrawl.scheduler.gates.delays import Paces
-from bigcrawl.scheduler.gates.doors import Doors
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.gates.robots import ALONE_MAX, ENTRY_BYTES, Robots
-from bigcrawl.scheduler.records.passage import MISSED
+from bigcrawl.scheduler.gates.robots import ALONE_MAX, STALE_MS
+from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
-from tests.unit.scheduler.world import World, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
-
-    import pytest
-
-RULES = b"User-agent: *\nDisallow: /x\n"
-HOST, ELSEWHERE = "a.example", "b.example"
-FILE = f"http://{HOST}/robots.txt"
-
-
-@asynccontextmanager
-async def crawl(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
-    made = World(tmp_path, name, redis_url, {"robots": "obey", **settings})
-    try:
-        yield made
-    finally:
-        await made.close()
-
-
-def rules_of(w: World) -> Robots:
-    """The rules of one more node of the crawl."""
-    doors = Doors(w.config.politeness, "node", w.client, DnsCache(resolve, w.clock), w.clock, Paces(w.config))
-    return Robots(w.config, w.client, doors, w.clock, w.web, lambda host: 0)
 
 
 def test_rules_are_fetched_once_for_all_nodes(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """What one node fetched is in the host record: the next node uses it and asks nobody."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             w.web.answers[FILE] = Fetched(200, RULES)
             first, second = rules_of(w), rules_of(w)
             held = url_of(HOST)
@@ -70,7 +41,7 @@ def test_rules_that_redis_had_no_room_for_are_on_disk(tmp_path: Path, crawl_name
     """They are found by the same node and by the next one, and the site is not asked again."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, robots_bytes=1 << 20, partitions=4096) as w:
+        async with obeying(tmp_path, crawl_name, redis_url, robots_bytes=1 << 20, partitions=4096) as w:
             first = rules_of(w)
             hosts = [f"h{number}.example" for number in range(20)]
             for host in hosts:
@@ -97,10 +68,10 @@ def test_rules_on_disk_hold_no_longer_than_those_in_redis(tmp_path: Path, crawl_
     """A copy of last week is none that a server's error may bring back."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             held = url_of(HOST)
             await w.client.commands([("PING",)])
-            old_ms = w.client.now_ms() - robots_module.STALE_MS
+            old_ms = w.client.now_ms() - STALE_MS
             for age_ms, is_last_copy in ((-1_000, False), (60_000, True)):
                 robots = rules_of(w)
                 await robots._shelf.put(held.partition, held.authority, write_record(decided().rules, old_ms + age_ms))
@@ -119,7 +90,7 @@ def test_rules_expire_after_a_day(tmp_path: Path, crawl_name: str, redis_url: st
     """Known rules are used for 24 hours and no longer."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             await robots.fetch(url_of(HOST))
             w.clock.advance(24 * 3_600_000 - 1)
@@ -136,7 +107,7 @@ def test_unreachable_robots_fails_its_host_for_as_long_as_it_takes(
     """No answer and 5xx: the host has failed, its URL waits and is never given up; then an answer ends that."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             for answer in (Fetched(503), Fetched(None), Fetched(429), Fetched(500), Fetched(None), Fetched(502)):
                 w.web.answers[FILE] = answer
@@ -157,7 +128,7 @@ def test_retry_after_of_a_robots_file_is_its_hosts(tmp_path: Path, crawl_name: s
     """A 429 or 503 that asks for time gets it, up to the cap, and no other answer; a lent host rests as long."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, retry_after_max=60) as w:
+        async with obeying(tmp_path, crawl_name, redis_url, retry_after_max=60) as w:
             robots = rules_of(w)
             for answer, asked_ms in (
                 (Fetched(503, retry_after="7"), 7_000),
@@ -179,46 +150,16 @@ def test_retry_after_of_a_robots_file_is_its_hosts(tmp_path: Path, crawl_name: s
     asyncio.run(scenario())
 
 
-def test_robots_starts_keep_the_gap_of_their_server_after_late_ones(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
-    """Redis granted a time, but the start before it was late: this one waits; so does what a redirect leads to."""
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, server_delay=0.01) as w:
-            w.web.answers[FILE] = Fetched(301, location="/rules.txt")
-            robots = rules_of(w)
-            asked: list[tuple[int, tuple[tuple[str, int], ...]]] = []
-            until: list[int] = []
-            waits = [30, MISSED, 20, 0, 0]
-
-            def start(gaps: tuple[tuple[str, int], ...], until_ms: int) -> int:
-                asked.append((len(w.web.asked), gaps))
-                until.append(until_ms)
-                if waits[0] == MISSED:
-                    w.clock.advance(until_ms - w.clock.monotonic_ms() + 1)
-                return waits.pop(0)
-
-            robots.start = start
-            await robots.fetch(url_of(HOST))
-            gaps = (("192.0.2.1", 10),)
-            assert asked == [(0, gaps)] * 4 + [(1, gaps)]
-            assert until[0] == until[1] < until[2] == until[3], "a missed start is asked for again"
-            assert len(w.web.asked) == 2
-
-    asyncio.run(scenario())
-
-
 def test_authority_that_alone_is_out_of_reach_is_closed_for_growing_times(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
     """Its host answers between its tries: after a few the authority is closed, until the whole host fails."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             w.web.answers[FILE] = Fetched(None)
-            robots = rules_of(w)
-            robots.host_fails = lambda host: False
+            failing: set[str] = set()
+            robots = rules_of(w, host_fails=failing.__contains__)
             for _ in range(ALONE_MAX):
                 await robots.fetch(url_of(HOST))
                 assert robots.known(f"http://{HOST}") is None
@@ -231,7 +172,7 @@ def test_authority_that_alone_is_out_of_reach_is_closed_for_growing_times(
                 assert not known.rules.is_allowed(f"http://{HOST}/")
                 waits.append(known.expires_ms - w.clock.monotonic_ms())
             assert waits[0] < waits[1] < waits[2]
-            robots.host_fails = lambda host: True
+            failing.add(HOST)
             await robots.fetch(url_of(HOST))
             assert robots.known(f"http://{HOST}") is None
 
@@ -242,7 +183,7 @@ def test_last_good_copy_holds_while_the_server_errs(tmp_path: Path, crawl_name: 
     """A day later robots.txt is out of reach: what it said still holds, on every node, and is asked for again soon."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             w.web.answers[FILE] = Fetched(200, RULES)
             await robots.fetch(url_of(HOST))
@@ -278,7 +219,7 @@ def test_copy_of_an_earlier_run_holds_while_the_server_errs(tmp_path: Path, craw
     """A node that never saw the rules finds them in the host record, past their time, when the server errs."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, robots_kept_min=0) as w:
+        async with obeying(tmp_path, crawl_name, redis_url, robots_kept_min=0) as w:
             w.web.answers[FILE] = Fetched(200, RULES, cache_control="max-age=0")
             await rules_of(w).fetch(url_of(HOST))
             w.web.answers[FILE] = Fetched(503)
@@ -297,7 +238,7 @@ def test_cache_control_shortens_the_day_down_to_the_least(tmp_path: Path, crawl_
     """max-age counts, less what a cache has kept it for; never more than a day, never less than the operator says."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, robots_kept_min=60) as w:
+        async with obeying(tmp_path, crawl_name, redis_url, robots_kept_min=60) as w:
             robots = rules_of(w)
             for cache_control, age, kept_s in (
                 ("", "", 86_400),
@@ -322,50 +263,11 @@ def test_cache_control_shortens_the_day_down_to_the_least(tmp_path: Path, crawl_
     asyncio.run(scenario())
 
 
-def test_memory_of_kept_rules_is_bounded(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A few files of the greatest length must not take what thousands of usual ones may."""
-    monkeypatch.setattr(robots_module, "RULES_BYTES_MAX", 200_000)
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
-            robots = rules_of(w)
-            for host in "abcd":
-                w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(
-                    200, b"User-agent: *\n" + b"".join(b"Disallow: /%b%d\n" % (host.encode(), n) for n in range(300))
-                )
-                await robots.fetch(url_of(f"{host}.example"))
-                await robots.fetch(url_of(f"{host}.example"))
-            assert [robots.known(f"http://{host}.example") is not None for host in "abcd"] == [False, False, True, True]
-            one = robots_module._size_of(robots._rules["http://d.example"].rules) + ENTRY_BYTES
-            assert robots._size == 2 * one
-
-    asyncio.run(scenario())
-
-
-def test_rules_that_many_sites_have_are_kept_once(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """What came with a site's software takes no more room for a thousand sites than for one."""
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
-            robots = rules_of(w)
-            for host in "abcd":
-                w.web.answers[f"http://{host}.example/robots.txt"] = Fetched(200, RULES)
-                await robots.fetch(url_of(f"{host}.example"))
-            known = [robots.known(f"http://{host}.example") for host in "abcd"]
-            assert len({id(each.rules) for each in known if each}) == 1
-            assert known[0] is not None
-            assert robots._size == 4 * ENTRY_BYTES + robots_module._size_of(known[0].rules)
-
-    asyncio.run(scenario())
-
-
 def test_damaged_record_is_fetched_again(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """Rules in Redis that cannot be read are as good as none."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             keys = PartitionKeys(crawl_name, 0)
             await w.client.run([scripts.put_robots(keys, HOST, f"robots:http://{HOST}", b"junk", 60_000, 100)])
             assert await rules_of(w).stored(url_of(HOST)) is None
@@ -377,7 +279,7 @@ def test_same_file_is_not_fetched_twice_at_a_time(tmp_path: Path, crawl_name: st
     """With several connections a host, one URL fetches robots.txt and the others go back for the delay."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, host_delay=3, host_connections=4) as w:
+        async with obeying(tmp_path, crawl_name, redis_url, host_delay=3, host_connections=4) as w:
             robots = rules_of(w)
             w.web.gate = asyncio.Event()
             first = asyncio.ensure_future(robots.fetch(url_of(HOST)))
@@ -390,108 +292,14 @@ def test_same_file_is_not_fetched_twice_at_a_time(tmp_path: Path, crawl_name: st
     asyncio.run(scenario())
 
 
-def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """The host a robots.txt redirects to is lent: nobody else fetches it meanwhile, and it rests after."""
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, host_delay=30) as w:
-            target = f"http://{ELSEWHERE}/rules.txt"
-            w.web.answers |= {FILE: Fetched(301, location=target), target: Fetched(200, RULES)}
-            keys = PartitionKeys(crawl_name, 0)
-            record = keys.host + ELSEWHERE
-            lent: list[Any] = []
-            fetch = w.web
-
-            async def watched(url: str) -> Fetched:
-                lent.append(await w.client.command("HEXISTS", record, "lent"))
-                return await fetch(url)
-
-            robots = rules_of(w)
-            robots._fetch = watched
-            await robots.fetch(url_of(HOST))
-            assert w.web.asked == [FILE, target]
-            assert lent == [0, 1]
-            assert await w.client.command("HEXISTS", record, "lent") == 0
-            now_s, _ = await w.client.command("TIME")
-            assert int(await w.client.command("HGET", record, "next")) > (int(now_s) + 25) * 1_000
-            known = robots.known(f"http://{HOST}")
-            assert known is not None
-            assert not known.rules.is_allowed(f"http://{HOST}/x")
-
-    asyncio.run(scenario())
-
-
-def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
-    tmp_path: Path, crawl_name: str, redis_url: str
-) -> None:
-    """A host whose name does not resolve, say: the file cannot be had, and the lent host is given back."""
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
-            w.web.answers |= {FILE: Fetched(301, location="http://gone.no.example/r")}
-            robots = rules_of(w)
-
-            async def closed(host: str, due_ms: int, url: str) -> None:
-                raise Closed(reason="unresolved")
-
-            robots._wait_at_doors = closed  # type: ignore[method-assign]
-            fetched = await robots._fetch_borrowed("http://gone.no.example/r")
-            assert fetched == Fetched(None)
-            record = PartitionKeys(crawl_name, 0).host + "gone.no.example"
-            assert await w.client.command("HEXISTS", record, "lent") == 0
-
-    asyncio.run(scenario())
-
-
-def test_redirects_end(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """A robots.txt that redirects for ever is given up after five hops, on one host and over many."""
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
-            for i in range(20):
-                w.web.answers[f"http://{HOST}/{i}"] = Fetched(302, location=f"/{i + 1}")
-                w.web.answers[f"http://h{i}.example/r"] = Fetched(302, location=f"http://h{i + 1}.example/r")
-            w.web.answers[FILE] = Fetched(302, location="/0")
-            await rules_of(w).fetch(url_of(HOST))
-            assert len(w.web.asked) == 6
-            w.web.answers[FILE] = Fetched(302, location="http://h0.example/r")
-            w.web.asked.clear()
-            await rules_of(w).fetch(url_of(HOST))
-            assert len(w.web.asked) == 6
-
-    asyncio.run(scenario())
-
-
 def test_ignored_rules_are_never_fetched(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """An operator who owns the hosts is asked for no robots.txt."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, robots="ignore-i-own-these-hosts") as w:
+        async with obeying(tmp_path, crawl_name, redis_url, robots="ignore-i-own-these-hosts") as w:
             known = rules_of(w).known(f"http://{HOST}")
             assert known is not None
             assert known.rules.is_allowed(f"http://{HOST}/x")
-
-    asyncio.run(scenario())
-
-
-def test_kept_rules_are_bounded(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The cache of parsed rules does not grow with the hosts of the web; those used last stay."""
-    monkeypatch.setattr(robots_module, "RULES_BYTES_MAX", 3 * ENTRY_BYTES - 1)
-
-    async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
-            robots = rules_of(w)
-            for host in ("a.example", "b.example", "a.example", "c.example"):
-                if robots.known(f"http://{host}") is None:
-                    await robots.fetch(url_of(host))
-            assert [robots.known(f"http://{host}.example") is not None for host in "abc"] == [
-                True,
-                False,
-                True,
-            ]
-            assert "under_way=0" in repr(robots)
 
     asyncio.run(scenario())
 
@@ -503,7 +311,7 @@ def test_sitemaps_are_told_before_the_rules_are_kept(tmp_path: Path, crawl_name:
     )
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url) as w:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
             robots = rules_of(w)
             told: list[tuple[str, list[str]]] = []
             record = PartitionKeys(crawl_name, 0).host + HOST
@@ -513,7 +321,7 @@ def test_sitemaps_are_told_before_the_rules_are_kept(tmp_path: Path, crawl_name:
                 assert robots.known(f"http://{HOST}") is None
                 told.append((robots_url, urls))
 
-            robots.tell_sitemaps = tell
+            robots.tell_sitemaps_to(tell)
             w.web.answers[FILE] = Fetched(200, named)
             await robots.fetch(url_of(HOST))
             w.web.answers[f"http://{ELSEWHERE}/robots.txt"] = Fetched(200, RULES)
@@ -531,7 +339,7 @@ def test_rules_of_one_authority_do_not_make_anothers_younger(tmp_path: Path, cra
     """Rules in one host's record have an end each; so has a record that a long snooze keeps alive."""
 
     async def scenario() -> None:
-        async with crawl(tmp_path, crawl_name, redis_url, robots_kept_min=0) as w:
+        async with obeying(tmp_path, crawl_name, redis_url, robots_kept_min=0) as w:
             w.web.answers[FILE] = Fetched(200, RULES, cache_control="max-age=0")
             await rules_of(w).fetch(url_of(HOST))
             other = url_of(HOST)

@@ -11,7 +11,7 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.fetch_limit import FIRST, HANGING_MS, HOSTS_MIN
 from bigcrawl.scheduler.handout.concurrency import SCRAPYS, Crowd
 from tests.support.logs import of_bigcrawl
-from tests.unit.scheduler.handout.test_handout import Desk
+from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import make_config
 
@@ -84,9 +84,8 @@ def test_without_adaptation_scrapys_limit_is_the_only_one(tmp_path: Path) -> Non
 def test_crowd_is_told_at_its_beginning_and_its_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """One line each, whatever the limit does between; who wants to know hears of each limit."""
     clock = ManualClock()
-    crowd = Crowd(make_config(tmp_path, "crawl", fetches_min=2).pace, clock)
     limits: list[int] = []
-    crowd.on_change = limits.append
+    crowd = Crowd(make_config(tmp_path, "crawl", fetches_min=2).pace, clock, limits.append)
 
     def crawl(seconds: int, free_ms: int, link_ms: int) -> None:
         """Answers take a time of their own and, each fetch at a time, of the link."""

@@ -2,60 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.clock import ManualClock
-from bigcrawl.politeness.addresses import server_of
 from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, HostNews, answers, moved
-from bigcrawl.scheduler.handout.handout import ASKED_AGAIN_MAX, SLOW_WAIT_MS, Handout
-from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, unpack_member
 from bigcrawl.scheduler.records.outcomes import ABORTED
-from bigcrawl.scheduler.records.passage import MISSED, Passage, Start
+from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
-from tests.unit.scheduler.world import make_config, queued
+from tests.unit.scheduler.world import queued
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.held import HeldUrl
-
 
 BACKOFF = (10_000, 43_200_000, 250, 8)  # of a failure, by the desk's settings and dice
-
-
-class Desk:
-    """A handout with its clock, its outbox and the timers it asked for."""
-
-    def __init__(self, tmp_path: Path, **settings: Any) -> None:
-        self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, "backoff": 10, **settings})
-        self.clock = ManualClock()
-        self.outbox = Outbox("node", "crawl", 10, self.clock)
-        self.handout = Handout(config, self.clock, self.outbox, dice=lambda: 0.5)
-        self.handout.lease_ends_ms = 1 << 60
-        self.timers: list[tuple[float, Any, HeldUrl]] = []
-        self.handout.call_later = lambda delay_s, call, held: self.timers.append((delay_s, call, held))
-
-    def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
-        held = held_url(seq)
-        held.address = address
-        gap_ms = self.config.politeness.server_delay_ms
-        held.gaps = ((server_of(address), gap_ms),) if address and gap_ms else ()
-        held.due_ms = self.clock.monotonic_ms()
-        self.handout.held.add(held)
-        return held
-
-    def started(self, seq: int = 1) -> HeldUrl:
-        held = self.taken(seq)
-        self.handout.admit(held)
-        assert self.handout.pop() is held
-        return held
-
-    def ended(self, flushed: int = 0) -> list[Ended]:
-        return [held.end for held in self.handout.held.acknowledgeable(flushed) if held.end]
 
 
 @pytest.fixture
@@ -71,7 +34,7 @@ def test_urls_are_handed_out_in_the_order_they_were_admitted(desk: Desk) -> None
         nonlocal woken
         woken += 1
 
-    desk.handout.wake_engine = wake
+    desk.handout.connect_engine(wake=wake)
     urls = [desk.taken(seq) for seq in (1, 2, 3)]
     for held in urls:
         desk.handout.admit(held)
@@ -92,17 +55,6 @@ def test_forbidden_url_does_not_shorten_host_delay(desk: Desk) -> None:
     """A URL that is not fetched asks for no rest of its own; the script keeps the later of two times."""
     desk.handout.give_up(desk.taken(), "forbidden")
     assert desk.ended() == [Ended(1, 0, b"", "dropped:forbidden")]
-
-
-def test_fetched_url_rests_its_host_the_longest_of_all_delays(tmp_path: Path) -> None:
-    """The minimum, the host's Crawl-delay up to its cap, so many download times: the largest wins."""
-    desk = Desk(tmp_path, crawl_delay_max=5, download_factor=10)
-    for seq, (asked_ms, download_ms) in enumerate([(None, 0), (3_000, 0), (60_000, 0), (None, 700)], 1):
-        held = desk.started(seq)
-        held.outcome, held.download_ms = "status:200", download_ms
-        held.crawl_delay_ms = asked_ms
-        desk.handout.end_fetched(held)
-    assert [end.delay_ms for end in desk.ended()] == [1_000, 3_000, 5_000, 7_000]
 
 
 def test_end_waits_for_links_offered_before_it(desk: Desk) -> None:
@@ -187,76 +139,10 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
     assert [end.news for end in desk.ended()] == [failed, answers(), NO_NEWS]
 
 
-def fetched_in(desk: Desk, seq: int, download_ms: int, host: str) -> None:
-    held = desk.taken(seq)
-    held.host = host
-    desk.handout.admit(held)
-    assert desk.handout.pop() is held
-    held.outcome, held.download_ms = "status:200", download_ms
-    desk.handout.end_fetched(held)
-
-
-def test_slow_download_rests_its_host(desk: Desk) -> None:
-    """Ten times what is beyond ten seconds, ten minutes at most; nothing below."""
-    for seq, took_ms in enumerate([9_900, 10_000, 11_000, 30_000, 300_000], 1):
-        fetched_in(desk, seq, took_ms, "slow.example")
-    assert [end.delay_ms for end in desk.ended()] == [1_000, 1_000, 10_000, 200_000, 600_000]
-
-
-def test_slow_hosts_share_a_quarter_of_the_fetches(desk: Desk) -> None:
-    """Of 16 fetches slow hosts have 4; one more returns to its queue, others go on, and an end makes room."""
-    for seq in range(1, 7):
-        fetched_in(desk, seq, 12_000, f"slow{seq}.example")
-    urls = [desk.taken(seq) for seq in range(11, 17)]
-    for held in urls:
-        held.host = f"slow{held.seq - 10}.example"
-        desk.handout.admit(held)
-    healthy = desk.taken(20)
-    desk.handout.admit(healthy)
-    running = [desk.handout.pop() for _ in range(5)]
-    assert running == [*urls[:4], healthy]
-    assert desk.handout.pop() is None
-    assert [(end.seq, end.delay_ms, end.member) for end in desk.ended()[6:]] == [
-        (15, SLOW_WAIT_MS, b"="),
-        (16, SLOW_WAIT_MS, b"="),
-    ]
-    for held, outcome in zip(urls[:3], ["status:200", ABORTED, "error:timeout"], strict=True):
-        held.outcome = outcome
-        desk.handout.end_fetched(held)
-    desk.handout.give_up(urls[3], "undecodable")
-    again = [desk.taken(seq) for seq in range(31, 37)]
-    for held in again:
-        held.host = "slow5.example"
-        desk.handout.admit(held)
-    assert [held.seq for held in iter(desk.handout.pop, None)] == [31, 32, 33, 34]
-
-
 def test_url_the_engine_dropped_is_counted(desk: Desk) -> None:
     """A request that ended without a response or an error was ignored by somebody: counted as such."""
     desk.handout.end_fetched(desk.started())
     assert [end.counter for end in desk.ended()] == ["dropped:ignored"]
-
-
-def test_starts_that_are_not_handed_out_keep_the_same_gaps(tmp_path: Path) -> None:
-    """A robots.txt and a page of one server: whichever comes first, the other waits for the gap after it."""
-    desk = Desk(tmp_path, server_delay=0.5)
-    desk.clock.advance(1_000)
-    gap = (("192.0.2.1", 500),)
-    assert desk.handout.start_aside(gap, 1_000) == 0
-    desk.handout.admit(desk.taken(1, "192.0.2.1"))
-    desk.clock.advance(200)
-    assert desk.handout.pop() is None
-    [(delay_s, admit, held)] = desk.timers
-    assert delay_s == pytest.approx(0.3)
-    desk.clock.advance(300)
-    admit(held)
-    assert desk.handout.pop() is held
-    desk.clock.advance(100)
-    assert desk.handout.start_aside(gap, 2_000) == 400
-    desk.clock.advance(400)
-    assert desk.handout.start_aside(gap, 1_999) == desk.handout.start_aside((), 1_999) == MISSED
-    assert desk.handout.start_aside(gap, 2_000) == 0
-    assert desk.handout.start_aside((), 2_000) == 0
 
 
 def test_url_of_a_lost_partition_is_not_handed_out(desk: Desk) -> None:
@@ -300,21 +186,6 @@ def test_last_words_return_everything_and_rest_the_hosts_that_were_asked(desk: D
     assert started.stage is waiting.stage is Stage.ENDED
 
 
-def test_starts_at_one_server_keep_their_gap(tmp_path: Path) -> None:
-    """A URL whose server was just asked comes back when the gap is over; others are not held up."""
-    desk = Desk(tmp_path, server_delay=0.5)
-    desk.clock.advance(10_000)
-    first, second, other = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.1"), desk.taken(3, "192.0.2.2")
-    for held in (first, second, other):
-        desk.handout.admit(held)
-    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, other, None]
-    [(delay_s, call, held)] = desk.timers
-    assert (delay_s, held) == (0.5, second)
-    desk.clock.advance(500)
-    call(held)
-    assert desk.handout.pop() is second
-
-
 def test_url_of_a_lost_partition_ends_without_a_word(desk: Desk) -> None:
     """The engine may be done with a URL that is another node's by now."""
     held = desk.started()
@@ -336,60 +207,6 @@ def test_end_of_a_fetch_is_noted_when_it_is_seen(desk: Desk) -> None:
     assert fetched.ended_ms >= 7_000
 
 
-def test_start_that_was_missed_is_asked_for_again(tmp_path: Path) -> None:
-    """It would crowd another node's; the URL then goes before those that have missed none."""
-    desk = Desk(tmp_path, server_delay=0.5)
-    asked: list[HeldUrl] = []
-    desk.handout.ask_again = asked.append
-    punctual, late = desk.taken(1, "192.0.2.1"), desk.taken(2, "192.0.2.2")
-    desk.clock.advance(10_000)
-    punctual.passage, late.passage = (
-        Passage(of_server=Start(9_900, 10_000, 1)),
-        Passage(of_server=Start(9_899, 9_999, 1)),
-    )
-    desk.handout.admit(punctual)
-    desk.handout.admit(late)
-    assert [desk.handout.pop(), desk.handout.pop()] == [punctual, None]
-    assert asked == [late]
-    assert late.due_ms == desk.clock.monotonic_ms(), "what is asked for lies ahead"
-    desk.clock.advance(2_000)
-    other = desk.taken(3, "192.0.2.3")
-    desk.handout.admit(other)
-    late.passage = Passage(of_server=Start(12_000, 12_100, 2, misses=1))
-    desk.handout.admit(late)
-    assert [desk.handout.pop(), desk.handout.pop()] == [late, other]
-    assert asked == [late]
-
-
-def test_no_more_missed_starts_are_asked_for_than_can_be_used(tmp_path: Path) -> None:
-    """The others wait until one of those has its start, or is sent away."""
-    desk = Desk(tmp_path, server_delay=0.5)
-    asked: list[HeldUrl] = []
-    woken: list[int] = []
-    desk.handout.ask_again = asked.append
-    desk.handout.wake_engine = lambda: woken.append(len(asked))
-    desk.clock.advance(10_000)
-    urls = [desk.taken(seq, f"192.0.2.{seq}") for seq in range(1, ASKED_AGAIN_MAX + 3)]
-    for held in urls:
-        held.passage = Passage(of_server=Start(9_000, 9_100, 1))
-        desk.handout.admit(held)
-    assert desk.handout.pop() is None
-    assert asked == urls[:ASKED_AGAIN_MAX]
-    woken.clear()
-    first, second = asked[:2]
-    first.passage = Passage(of_server=Start(10_000, 10_100, 2, misses=1))
-    desk.handout.admit(first)
-    punctual = desk.taken(100, "192.0.2.200")
-    desk.handout.admit(punctual)
-    assert [desk.handout.pop(), desk.handout.pop(), desk.handout.pop()] == [first, punctual, None]
-    assert len(asked) == ASKED_AGAIN_MAX + 1
-    woken.clear()
-    desk.handout.give_back(second, 5_000)
-    assert woken == [ASKED_AGAIN_MAX + 1]
-    assert desk.handout.pop() is None
-    assert asked == urls
-
-
 def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
     """The URL goes back, its host's failures as they were; hosts that answer are never put off."""
     failed, other = desk.started(1), desk.taken(2)
@@ -398,11 +215,11 @@ def test_failing_hosts_are_put_off_while_others_wait(desk: Desk) -> None:
     other.host = "answers.example"
     again = desk.taken(3)
     for _ in range(1_000):
-        assert not desk.handout.is_put_off(other, 30_000)
-    while not desk.handout.is_put_off(again, 30_000):
+        assert not desk.handout.put_off_if_late(other, 30_000)
+    while not desk.handout.put_off_if_late(again, 30_000):
         pass
     assert again.end == Ended(3, 75_000, b"=", "put_off", 0)
-    assert not desk.handout.is_put_off(other, 30_000)
+    assert not desk.handout.put_off_if_late(other, 30_000)
     assert other.stage is Stage.WAITING
 
 
@@ -411,7 +228,7 @@ def put_off(desk: Desk, seq: int, host: str = "a.example", attempts: int = 0) ->
     held = desk.taken(seq)
     held.host, held.fields = host, held.fields._replace(attempts=attempts)
     for _ in range(500):
-        if desk.handout.is_put_off(held, 30_000):
+        if desk.handout.put_off_if_late(held, 30_000):
             return held.end
     return None
 
@@ -452,13 +269,4 @@ def test_failing_hosts_are_not_put_off_by_a_node_that_is_not_behind(desk: Desk) 
     failed, again = desk.started(1), desk.taken(2)
     failed.outcome = "error:timeout"
     desk.handout.end_fetched(failed)
-    assert not any(desk.handout.is_put_off(again, 500) for _ in range(1_000))
-
-
-def test_late_start_of_a_server_without_a_gap_is_no_matter(tmp_path: Path) -> None:
-    """Nothing has to be asked for again."""
-    desk = Desk(tmp_path, server_delay=0)
-    held = desk.taken(1, "192.0.2.1")
-    desk.clock.advance(60_000)
-    desk.handout.admit(held)
-    assert desk.handout.pop() is held
+    assert not any(desk.handout.put_off_if_late(again, 500) for _ in range(1_000))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.politeness.backoff_policy import BackoffPolicy
 from bigcrawl.redisdb.scripts import ANSWERS, moved
 from bigcrawl.scheduler.handout.host_health import (
     HOSTS_REMEMBERED,
@@ -15,7 +16,7 @@ from bigcrawl.scheduler.handout.host_health import (
     HostHealth,
 )
 from bigcrawl.scheduler.records.member import order_of
-from tests.unit.scheduler.handout.test_handout import Desk
+from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +144,7 @@ def test_503_makes_its_host_slower(fetches: Fetches) -> None:
 
 def test_hosts_that_are_remembered_are_bounded() -> None:
     """Those of which nothing was heard for longest are forgotten."""
-    health = HostHealth()
+    health = HostHealth(BackoffPolicy(1, 1, 1, 0), lambda: 0.5)
     for number in range(HOSTS_REMEMBERED + 10):
         health.note_answer(f"h{number}.example")
     assert len(health._answered) == HOSTS_REMEMBERED

@@ -25,11 +25,11 @@ class Node:
 
     def take(self, urls: int = 1) -> None:
         for _ in range(urls):
-            assert self.share.rest_ms(self.late_ms, NOW_MS, fails=False) == 0
+            assert self.share.count_taken(self.late_ms, NOW_MS, fails=False) == 0
 
     def rest_ms(self, now_ms: int = NOW_MS) -> int:
         """Of the next URL, whose host fails."""
-        return self.share.rest_ms(self.late_ms, now_ms, fails=True)
+        return self.share.count_taken(self.late_ms, now_ms, fails=True)
 
 
 def behind(late_ms: int = 30_000) -> Node:

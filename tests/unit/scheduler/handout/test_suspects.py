@@ -9,7 +9,7 @@ import pytest
 from bigcrawl.scheduler.handout.suspects import FEW
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.suspicion import Suspicion
-from tests.unit.scheduler.handout.test_handout import Desk
+from tests.unit.scheduler.handout.desk import Desk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,10 +83,10 @@ def test_last_try_is_alone(desk: CarefulDesk) -> None:
 def test_engine_is_woken_when_there_is_room_again(desk: CarefulDesk) -> None:
     """It has asked, heard that there is nothing, and would ask again in seconds."""
     woken: list[int] = []
-    desk.handout.suspects.wake_engine = lambda: woken.append(1)
+    desk.handout.connect_engine(wake=lambda: woken.append(1))
     desk.admitted(1, ONCE)
     [held] = desk.pop_all()
-    assert not woken
+    woken.clear()
     desk.handout.end_fetched(held)
     assert woken == [1]
 

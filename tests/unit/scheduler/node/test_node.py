@@ -620,7 +620,7 @@ def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
             node = await w.joined()
             given_up: list[int] = []
-            node.handout.break_off = lambda: given_up.append(node.handout.lease_ends_ms)
+            node.handout.connect_engine(break_off=lambda: given_up.append(node.handout.lease_ends_ms))
             await w.turn(node, 2)
             assert not given_up
             before = node.handout.lease_ends_ms

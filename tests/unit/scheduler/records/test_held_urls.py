@@ -40,7 +40,8 @@ def test_ended_url_waits_for_the_pages_stored_before_its_end() -> None:
     """Likewise what stores pages: those that came before it ended are safe, its own among them."""
     first, second = held_url(1), held_url(2)
     table = holding(first, second)
-    table.storage = storage = SimpleNamespace(pages=3, safe_pages=2)
+    storage = SimpleNamespace(pages=3, safe_pages=2)
+    table.store_pages_in(storage)
     table.end(first, Ended(1, 0), offered=0)
     storage.pages = 5
     table.end(second, Ended(2, 0), offered=0)

@@ -80,7 +80,7 @@ def test_what_was_said_while_the_crawl_ran_wins() -> None:
 def spaces(tmp_path: Path, **settings: Any) -> Spaces:
     config = make_config(tmp_path, "crawl", **settings)
     paces = Paces(config)
-    paces.delays = book(slow_com={"pld_delay": 2}, free_com={"pld_delay": 0})
+    paces.set_by_hand(book(slow_com={"pld_delay": 2}, free_com={"pld_delay": 0}))
     return Spaces(config.pace, paces, PLD)
 
 
@@ -118,7 +118,7 @@ def test_a_host_rests_as_its_rule_says(tmp_path: Path) -> None:
     """In the place of the host delay, shorter or longer."""
     paces = Paces(make_config(tmp_path, "crawl", host_delay=1))
     assert paces.differ is False
-    paces.delays = book(own_com={"delay": 0}, slow_com={"delay": 30})
+    paces.set_by_hand(book(own_com={"delay": 0}, slow_com={"delay": 30}))
     assert [paces.host_delay_ms(host) for host in ("own.com", "a.slow.com", "other.com")] == [0, 30_000, 1_000]
 
 

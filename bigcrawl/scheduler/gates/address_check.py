@@ -1,0 +1,153 @@
+"""Which address a host is asked at, and whether that address is open (step 10): for pages and for robots.txt alike.
+
+A name is looked up, and an address in a range that is closed is refused. Where a proxy resolves names, the address is
+empty. Public addresses are asked only by a crawl that says whose it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bigcrawl.bounded import BoundedDict
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.politeness import addresses
+from bigcrawl.politeness.addresses import AddressGuard
+from bigcrawl.politeness.dns_cache import DnsError, literal_address
+from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.config import PolitenessConfig
+    from bigcrawl.politeness.dns_cache import DnsCache
+    from bigcrawl.scheduler.gates.lookups import Lookups
+    from bigcrawl.scheduler.gates.ways_out import SetsAside
+
+
+FAILED_LOOKUPS_KEPT = 10_000
+LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
+LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
+LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
+NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
+UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL is there for the next
+UNIDENTIFIED = (
+    "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
+    "of yours, so that whoever is crawled can reach you. No public address was asked for anything"
+)
+
+
+class AddressCheck:
+    """Finds a host's address, and refuses those that may not be asked."""
+
+    def __init__(
+        self,
+        policy: PolitenessConfig,
+        dns: DnsCache,
+        lookups: Lookups,
+        aside: SetsAside,
+        resolves_here: Callable[[str], bool],
+        on_unidentified: Callable[[ConfigError], None],
+    ) -> None:
+        """Make the check.
+
+        Args:
+            policy: which addresses are open, and whose crawl it is.
+            dns: what names resolve to.
+            lookups: shares look-ups out over PLDs.
+            aside: the blacklist.
+            resolves_here: whether a host's name is resolved by this node, not by a proxy.
+            on_unidentified: told that a crawl without a contact was about to ask a public address, which it must not.
+        """
+        self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
+        self._has_contact = bool(policy.contact)
+        self._dns = dns
+        self._lookups = lookups
+        self._aside = aside
+        self._resolves_here = resolves_here
+        self._on_unidentified = on_unidentified
+        self._failed_lookups: BoundedDict[str, int] = BoundedDict(FAILED_LOOKUPS_KEPT)
+        """How many look-ups of a host in a row had failed when a URL last heard of one."""
+
+    def __repr__(self) -> str:
+        return f"<AddressCheck failed_lookups={len(self._failed_lookups)}>"
+
+    def proxy_resolves(self, host: str) -> bool:
+        """Whether a proxy resolves the host; an address needs no resolving, and is checked as ever."""
+        return not self._resolves_here(host) and literal_address(host) is None
+
+    def known(self, host: str) -> str | None:
+        """The address to connect to, empty where that is a proxy's; None if it must be looked up. No I/O.
+
+        Raises:
+            Closed: the address is refused.
+        """
+        if self.proxy_resolves(host):
+            self._identify()
+            return ""
+        found = self._dns.peek(host)
+        return self._checked(found) if found else None
+
+    async def find(self, host: str) -> str:
+        """Look up and check the host's addresses, and return the one to connect to; empty where that is a proxy's.
+
+        Raises:
+            Closed: refused, blacklisted, or there is none, or it is not yet its turn to be looked up.
+        """
+        if self._aside.blacklist.of_host(host):
+            raise Closed(is_aside=True)
+        if self.proxy_resolves(host):
+            self._identify()
+            return ""
+        await self._take_turn(host)
+        try:
+            found = await self._looked_up(host)
+        except DnsError as error:
+            raise self._after_failed_lookup(host, error) from error
+        self._failed_lookups.pop(host, None)
+        return self._checked(found)
+
+    async def _take_turn(self, host: str) -> None:
+        """See that a host that is neither known nor asked for may be looked up now."""
+        if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
+            return
+        if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
+            raise Closed(retry_ms=LOOKUP_RETRY_MS)
+        if wait_ms := await self._lookups.take_turn(host):
+            raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
+
+    async def _looked_up(self, host: str) -> list[str]:
+        """The host's addresses, waited for only a while: a question goes on without the URL that asked it.
+
+        Else hosts whose name servers are silent would fill the node, ten seconds each.
+        """
+        if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
+            raise Closed(retry_ms=LOOKUP_RETRY_MS)
+        try:
+            async with asyncio.timeout(WAIT_MS_MAX / 1000):
+                return await self._dns.lookup(host)
+        except TimeoutError:
+            raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
+
+    def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
+        """Where DNS says that there is no such name, the URL ends; where it says nothing, the host has failed, once."""
+        if error.reason in NO_SUCH_NAME:
+            return Closed(reason="unresolved")
+        is_news = self._failed_lookups.get(host, 0) != error.failures
+        self._failed_lookups.remember(host, error.failures)
+        return Closed(retry_ms=error.retry_after_ms, failure="dns" if is_news else "")
+
+    def _checked(self, found: list[str]) -> str:
+        if kind := self._guard.refusal(found):
+            raise Closed(reason="refused-address", is_aside=True, about=f"the address {', '.join(found)} is {kind}")
+        if len(self._aside.blacklist) and any(map(self._aside.refuses_address, found)):
+            raise Closed(is_aside=True)
+        if not self._has_contact and addresses.refusal(found[0]) is None:
+            self._identify()
+        return found[0]
+
+    def _identify(self) -> None:
+        """Ask no public address, or a proxy for what may be one, for a crawl that does not say whose it is."""
+        if not self._has_contact:
+            self._on_unidentified(ConfigError(UNIDENTIFIED))
+            raise Closed(retry_ms=UNIDENTIFIED_MS)

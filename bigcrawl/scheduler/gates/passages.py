@@ -1,0 +1,121 @@
+"""The gates before a fetch, and when it may start there (step 10): for pages and for robots.txt alike.
+
+A fetch passes the gates of the spaces that its host shares with others, and that of its server (`start_gates`). A host
+whose address is a proxy's has no server's gate. Whoever is sent away until its turn keeps what it was granted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bigcrawl.bounded import BoundedDict
+from bigcrawl.politeness.addresses import server_of
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
+from bigcrawl.scheduler.gates.start_gates import AHEAD_MS, Gates, Line, Lines, of_server
+from bigcrawl.scheduler.records.passage import ANY_TIME, UNASKED, Passage, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.gates.spaces import Spaces
+
+
+TURNS_KEPT = 100_000
+
+
+class Passages:
+    """Asks the gates, and keeps turns.
+
+    Attributes:
+        spaces: what hosts share.
+        servers_have_gates: whether servers have gates at all, by the settings.
+    """
+
+    def __init__(self, node: str, client: RedisClient, clock: Clock, paces: Paces, spaces: Spaces, crawl: str) -> None:
+        """Make the passages.
+
+        Args:
+            node: who asks; no other node of any crawl has the same name.
+            client: of the crawl's Redis.
+            clock: the node's.
+            paces: gaps between fetches.
+            spaces: what hosts share.
+            crawl: the crawl's name, whose spaces these are.
+        """
+        self._clock = clock
+        self._paces = paces
+        self._keys = CrawlKeys(crawl)
+        self._gates = Gates(node, client, clock)
+        self._turns: BoundedDict[str, Start] = BoundedDict(TURNS_KEPT)
+        """Who was sent away by a gate, with what it missed."""
+        self.spaces = spaces
+        self.servers_have_gates = paces.servers_have_gaps
+
+    def __repr__(self) -> str:
+        return f"<Passages turns={len(self._turns)}>"
+
+    def lines(self, address: str, host: str, url: str) -> Lines:
+        """The gates before a fetch of a URL: those of its spaces, and its server's, if its address is not empty."""
+        spaces = self.spaces.of(host, url) if self.spaces.are_kept else ()
+        gap_ms = self._paces.meet(server_of(address), host) if address else 0
+        return Lines(Line(self._keys.space, spaces), of_server(address, gap_ms))
+
+    async def passage(self, lines: Lines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
+        """Return when a fetch may start, which is soon; there may have been some waiting for it here.
+
+        Args:
+            lines: the gates.
+            due_ms: when the host may be fetched, on the monotonic clock.
+            grant: what the start is for; who is sent away comes back under the same name.
+            before: the fetch's starts before, if they were missed.
+
+        Raises:
+            Closed: with the time until its turn.
+            TransientStoreError: Redis is away.
+        """
+        name = f"{grant} in its spaces"
+        with self._kept(grant, before.of_server):
+            in_spaces = await self._start(lines.of_spaces, due_ms, name, before.of_spaces)
+        with self._kept(name, in_spaces):
+            at_server = await self._start(lines.of_server, in_spaces.at_ms, grant, before.of_server)
+        if at_server.at_ms > in_spaces.until_ms:  # that one is given up
+            with self._kept(grant, at_server):
+                in_spaces = await self._start(lines.of_spaces, at_server.at_ms, name, in_spaces)
+        return Passage(in_spaces, at_server)
+
+    @contextmanager
+    def _kept(self, grant: str, start: Start) -> Iterator[None]:
+        """Keep what was granted at other gates for when the fetch comes back."""
+        try:
+            yield
+        except Closed:
+            if start.granted_ms:
+                self._turns.remember(grant, start)
+            raise
+
+    async def _start(self, line: Line, due_ms: int, grant: str, before: Start) -> Start:
+        if not line.gates:
+            return ANY_TIME._replace(at_ms=due_ms)
+        had_turn = grant in self._turns
+        before = self._turns.get(grant, before)
+        await self._sleep_until(due_ms if had_turn else due_ms - AHEAD_MS)
+        while True:
+            start = await self._gates.ask(line, due_ms, before=before, had_turn=had_turn)
+            if isinstance(start, Start):
+                self._turns.pop(grant, None)
+                return start
+            wait_ms = start - self._clock.monotonic_ms()
+            if wait_ms > WAIT_MS_MAX:
+                self._turns.remember(grant, before)
+                raise Closed(retry_ms=wait_ms)
+            await self._sleep_until(start)
+            had_turn = True
+
+    async def _sleep_until(self, at_ms: int) -> None:
+        await asyncio.sleep(max(0, at_ms - self._clock.monotonic_ms()) / 1000)

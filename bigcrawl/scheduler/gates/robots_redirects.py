@@ -1,0 +1,150 @@
+"""Fetches of robots.txt and of what it redirects to (step 10).
+
+A redirect to another host borrows that host, so that its delay and its one connection hold for it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING
+
+from bigcrawl.politeness.robots_policy import REDIRECTS_MAX
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.gates.fetched import Fetched, asked_rest_ms
+from bigcrawl.url.canonical import host_of, join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+    from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+
+BORROW_TRIES_MAX = 30
+BORROW_WAIT_MS_MAX = 2_000
+BORROW_GATES_MS_MAX = 5_000  # it is given back when its server has no start for it so soon
+BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
+
+
+class RobotsRedirects:
+    """Fetches a robots.txt, over as many redirects as are followed.
+
+    Attributes:
+        fetched: fetches so far, each redirect's own among them.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        clock: Clock,
+        starts: RobotsStarts,
+        fetch: Fetch,
+        partition_of_host: Callable[[str], int],
+        shared_hosts: SharedHosts,
+    ) -> None:
+        self._crawl = config.crawl.name
+        self._node = config.crawl.node
+        self._policy = config.politeness
+        self._client = client
+        self._clock = clock
+        self._starts = starts
+        self._fetch = fetch
+        self._partition_of_host = partition_of_host
+        self._shared_hosts = shared_hosts
+        self.fetched = 0
+
+    def __repr__(self) -> str:
+        return f"<RobotsRedirects fetched={self.fetched}>"
+
+    async def fetch(self, url: str, host: str) -> Fetched:
+        """Fetch a URL of a host that is ours now and may be asked, and what it redirects to.
+
+        Raises:
+            Closed: this node may not fetch, or a gate of the host opens later.
+            TransientStoreError: Redis is away.
+        """
+        for hop in range(REDIRECTS_MAX + 1):
+            fetched = await self._fetch(url)
+            self.fetched += 1
+            target = _target_of(fetched, url)
+            if target is None or hop == REDIRECTS_MAX:
+                break
+            url = target
+            if host_of(url) != host:
+                return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1)
+            if not await self._wait_for_hop(host, url):
+                return Fetched(None)
+        return fetched
+
+    async def _wait_for_hop(self, host: str, url: str) -> bool:
+        """Wait until the host that is ours may be asked again; False when its server has no time for it soon."""
+        await asyncio.sleep(self._policy.host_delay_ms / 1000)
+        try:
+            await self._starts.wait(host, self._clock.monotonic_ms(), url)
+        except Closed as closed:
+            if closed.reason or closed.is_aside or closed.retry_ms > BORROW_AHEAD_MS_MAX:
+                return False
+            await asyncio.sleep(closed.retry_ms / 1000)
+            await self._starts.wait(host, self._clock.monotonic_ms(), url)
+        return True
+
+    async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
+        """Follow redirects over other hosts, each borrowed for its fetch."""
+        for _ in range(hops + 1):
+            fetched = await self._fetch_borrowed(url)
+            target = _target_of(fetched, url)
+            if target is None:
+                break
+            url = target
+        return fetched
+
+    async def _fetch_borrowed(self, url: str) -> Fetched:
+        host = host_of(url)
+        keys = partition_keys(self._crawl, self._partition_of_host(host))
+        ticket = f"{self._node}:{uuid.uuid4().hex}"  # two authorities may redirect to the same file
+        if not await self._borrow(keys, host, ticket):
+            return Fetched(None)  # busy all the time, or resting for long
+        rest_ms = self._policy.host_delay_ms
+        is_held = False
+        try:
+            async with asyncio.timeout(BORROW_GATES_MS_MAX / 1000):
+                if self._shared_hosts.are_kept:
+                    await self._shared_hosts.hold_host(host)
+                    is_held = True
+                await self._starts.wait(host, self._clock.monotonic_ms(), url)
+            self.fetched += 1
+            fetched = await self._fetch(url)
+            rest_ms = max(rest_ms, asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
+            return fetched
+        except (Closed, TimeoutError):
+            return Fetched(None)
+        finally:
+            if is_held:
+                self._shared_hosts.leave_host(host, rest_ms)
+            await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
+
+    async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
+        """Wait for the host and its start; False when it is not to be had."""
+        deadline_ms = self._policy.fetch_deadline_ms + BORROW_GATES_MS_MAX
+        call = scripts.borrow_host(keys, host, ticket, BORROW_AHEAD_MS_MAX, deadline_ms)
+        for _ in range(BORROW_TRIES_MAX):
+            [(lent, wait_ms)] = await self._client.run([call])
+            if lent:
+                await asyncio.sleep(wait_ms / 1000)
+                return True
+            await asyncio.sleep(min(wait_ms, BORROW_WAIT_MS_MAX) / 1000)
+        return False
+
+
+def _target_of(fetched: Fetched, url: str) -> str | None:
+    """Where a redirect leads; None if it is none, or leads to nothing that can be fetched."""
+    is_redirect = fetched.status is not None and 300 <= fetched.status < 400
+    return join(url, fetched.location) if is_redirect and fetched.location else None

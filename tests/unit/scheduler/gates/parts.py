@@ -1,0 +1,108 @@
+"""The parts of a node's gates, made without a node."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.politeness.dns_cache import DnsCache
+from bigcrawl.scheduler.gates.address_check import AddressCheck
+from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.gates.lookups import Lookups
+from bigcrawl.scheduler.gates.passages import Passages
+from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
+from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+from bigcrawl.scheduler.gates.spaces import Spaces
+from bigcrawl.scheduler.node.set_aside import Aside
+from bigcrawl.scheduler.records.held_urls import HeldUrls
+from tests.unit.scheduler.world import World, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.exceptions import ConfigError
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.records.passage import Space
+
+
+RULES = b"User-agent: *\nDisallow: /x\n"
+HOST, ELSEWHERE = "a.example", "b.example"
+FILE = f"http://{HOST}/robots.txt"
+
+
+class Gates:
+    """What a gatekeeper asks; hosts answer as the world has it, no other crawl is met, nothing is on the blacklist."""
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        clock: Clock,
+        dns: DnsCache | None = None,
+        lookups: Lookups | None = None,
+        resolves_here: Callable[[str], bool] = lambda host: True,
+    ) -> None:
+        self.config = config
+        self.client = client
+        self.clock = clock
+        self.unidentified: list[ConfigError] = []
+        nothing_owned: Any = SimpleNamespace(owned={})
+        urls, paces = HeldUrls(), Paces(config)
+        self.aside = Aside(client, urls, nothing_owned, 1, clock)
+        self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
+        self.addresses = AddressCheck(
+            config.politeness,
+            dns or DnsCache(resolve, clock),
+            lookups or Lookups(config, clock, str, _budget_of),
+            self.aside,
+            resolves_here,
+            self.unidentified.append,
+        )
+        spaces = Spaces(config.pace, paces, lambda host: host)
+        self.passages = Passages("node", client, clock, paces, spaces, config.crawl.name)
+
+    def robots(
+        self,
+        fetch: Fetch,
+        *,
+        host_fails: Callable[[str], bool] = lambda host: True,
+        try_start: Callable[[tuple[Space, ...], int], int] = lambda gaps, until_ms: 0,
+    ) -> Robots:
+        """The rules of one more node of the crawl."""
+        starts = RobotsStarts(self.addresses, self.passages, self.clock, try_start)
+        return Robots(self.config, self.client, self.clock, starts, self.redirects(fetch, starts), host_fails)
+
+    def redirects(self, fetch: Fetch, starts: RobotsStarts) -> RobotsRedirects:
+        """All hosts are of partition 0."""
+        return RobotsRedirects(self.config, self.client, self.clock, starts, fetch, lambda host: 0, self.shared_hosts)
+
+
+async def _budget_of(host: str) -> int:
+    return 1
+
+
+@asynccontextmanager
+async def obeying(tmp_path: Path, name: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
+    """A world whose crawl asks for robots.txt."""
+    made = World(tmp_path, name, redis_url, {"robots": "obey", **settings})
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def gates_of(w: World) -> Gates:
+    """Of one more node of the crawl."""
+    return Gates(w.config, w.client, w.clock)
+
+
+def rules_of(w: World, **options: Any) -> Robots:
+    """The rules of one more node of the crawl."""
+    return gates_of(w).robots(w.web, **options)

@@ -1,0 +1,83 @@
+"""What a robots.txt redirects to is fetched as politely, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, gates_of, obeying, rules_of
+from tests.unit.scheduler.gates.test_gatekeeper import url_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The host a robots.txt redirects to is lent: nobody else fetches it meanwhile, and it rests after."""
+
+    async def scenario() -> None:
+        async with obeying(tmp_path, crawl_name, redis_url, host_delay=30) as w:
+            target = f"http://{ELSEWHERE}/rules.txt"
+            w.web.answers |= {FILE: Fetched(301, location=target), target: Fetched(200, RULES)}
+            keys = PartitionKeys(crawl_name, 0)
+            record = keys.host + ELSEWHERE
+            lent: list[Any] = []
+            fetch = w.web
+
+            async def watched(url: str) -> Fetched:
+                lent.append(await w.client.command("HEXISTS", record, "lent"))
+                return await fetch(url)
+
+            robots = gates_of(w).robots(watched)
+            await robots.fetch(url_of(HOST))
+            assert w.web.asked == [FILE, target]
+            assert lent == [0, 1]
+            assert await w.client.command("HEXISTS", record, "lent") == 0
+            now_s, _ = await w.client.command("TIME")
+            assert int(await w.client.command("HGET", record, "next")) > (int(now_s) + 25) * 1_000
+            known = robots.known(f"http://{HOST}")
+            assert known is not None
+            assert not known.rules.is_allowed(f"http://{HOST}/x")
+
+    asyncio.run(scenario())
+
+
+def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """A host whose name does not resolve, say: the file cannot be had, and the lent host is given back."""
+
+    async def scenario() -> None:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
+            w.web.answers |= {FILE: Fetched(301, location="http://gone.no.example/r")}
+            gates = gates_of(w)
+            starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
+            fetched = await gates.redirects(w.web, starts).fetch(FILE, HOST)
+            assert w.web.asked == [FILE]
+            assert fetched == Fetched(None)
+            record = PartitionKeys(crawl_name, 0).host + "gone.no.example"
+            assert await w.client.command("HEXISTS", record, "lent") == 0
+
+    asyncio.run(scenario())
+
+
+def test_redirects_end(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A robots.txt that redirects for ever is given up after five hops, on one host and over many."""
+
+    async def scenario() -> None:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
+            for i in range(20):
+                w.web.answers[f"http://{HOST}/{i}"] = Fetched(302, location=f"/{i + 1}")
+                w.web.answers[f"http://h{i}.example/r"] = Fetched(302, location=f"http://h{i + 1}.example/r")
+            w.web.answers[FILE] = Fetched(302, location="/0")
+            await rules_of(w).fetch(url_of(HOST))
+            assert len(w.web.asked) == 6
+            w.web.answers[FILE] = Fetched(302, location="http://h0.example/r")
+            w.web.asked.clear()
+            await rules_of(w).fetch(url_of(HOST))
+            assert len(w.web.asked) == 6
+
+    asyncio.run(scenario())

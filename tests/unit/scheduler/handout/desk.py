@@ -1,0 +1,72 @@
+"""A handout that is its test's to turn."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.politeness.addresses import server_of
+from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.handout.handout import Handout
+from bigcrawl.scheduler.node.outbox import Outbox
+from tests.unit.scheduler.records.test_held_urls import held_url
+from tests.unit.scheduler.world import make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.redisdb.scripts import Ended
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+UNLIMITED: Any = SimpleNamespace(limits=False)
+"""A speed without a limit: nothing else of it is asked."""
+
+
+class Desk:
+    """A handout with its clock, its outbox and the timers it asked for."""
+
+    def __init__(self, tmp_path: Path, **settings: Any) -> None:
+        self.config = config = make_config(tmp_path, "crawl", **{"host_delay": 1, "backoff": 10, **settings})
+        self.clock = ManualClock()
+        self.outbox = Outbox("node", "crawl", 10, self.clock)
+        self.asked_again: list[HeldUrl] = []
+        self.timers: list[tuple[float, Any, HeldUrl]] = []
+        self.handout = Handout(
+            config,
+            self.clock,
+            self.outbox,
+            Paces(config),
+            UNLIMITED,
+            self.asked_again.append,
+            dice=lambda: 0.5,
+            call_later=lambda delay_s, call, held: self.timers.append((delay_s, call, held)),
+        )
+        self.handout.lease_ends_ms = 1 << 60
+
+    def taken(self, seq: int = 1, address: str = "") -> HeldUrl:
+        held = held_url(seq)
+        held.address = address
+        gap_ms = self.config.politeness.server_delay_ms
+        held.gaps = ((server_of(address), gap_ms),) if address and gap_ms else ()
+        held.due_ms = self.clock.monotonic_ms()
+        self.handout.held.add(held)
+        return held
+
+    def started(self, seq: int = 1) -> HeldUrl:
+        held = self.taken(seq)
+        self.handout.admit(held)
+        assert self.handout.pop() is held
+        return held
+
+    def ended(self, flushed: int = 0) -> list[Ended]:
+        return [held.end for held in self.handout.held.acknowledgeable(flushed) if held.end]
+
+    def fetched_in(self, seq: int, download_ms: int, host: str) -> None:
+        """A page of a host is fetched, in that time."""
+        held = self.taken(seq)
+        held.host = host
+        self.handout.admit(held)
+        assert self.handout.pop() is held
+        held.outcome, held.download_ms = "status:200", download_ms
+        self.handout.end_fetched(held)
