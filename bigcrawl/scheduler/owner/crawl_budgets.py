@@ -139,7 +139,7 @@ class Reputation:
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
         if self._config.budget.policy == NO_POLICY:
             return {}
-        counts = {mine.keys.partition: mine.disk.in_degree_counts for mine in owned}
+        counts = {each.keys.partition: each.disk.in_degree_counts for each in owned}
         return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
 
     def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:

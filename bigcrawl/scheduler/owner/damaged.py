@@ -66,7 +66,7 @@ class DamagedPartitions:
         )
         self._wait(partition)
 
-    async def sound(self, partitions: Iterable[int]) -> list[int]:
+    async def find_sound(self, partitions: Iterable[int]) -> list[int]:
         """Return those that may be claimed: not set apart, by this node or another, or sound since.
 
         Raises:

@@ -8,14 +8,20 @@ writes when it wakes lies in the directory of an epoch that is over: nobody read
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from bigcrawl.exceptions import CorruptionError, TransientStoreError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from concurrent.futures import Executor
 
     from bigcrawl.clock import Clock
+    from bigcrawl.exceptions import BigcrawlError
 
 logger = logging.getLogger(__name__)
 
@@ -67,3 +73,29 @@ class FileWork:
             logger.info("the state's disk answers again: the node goes on")
         self._said = stands_still
         return stands_still
+
+
+class FileThread:
+    """The thread, as the loop asks it to do something."""
+
+    def __init__(self, worker: Executor, file_work: FileWork) -> None:
+        self._worker = worker
+        self._file_work = file_work
+
+    def __repr__(self) -> str:
+        return f"<FileThread {self._file_work!r}>"
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do a piece of work there; raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(self._file_work.run, work))
+
+    async def run_each(self, works: Iterable[Callable[[], T]]) -> list[T | BigcrawlError]:
+        """Do one after the other; an error of files stands in its place, and the others are done all the same."""
+        return await self.run(lambda: [_result_of(work) for work in works])
+
+
+def _result_of(work: Callable[[], T]) -> T | BigcrawlError:
+    try:
+        return work()
+    except (TransientStoreError, CorruptionError) as error:
+        return error

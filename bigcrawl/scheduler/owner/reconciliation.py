@@ -20,14 +20,15 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.records.member import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bigcrawl.clock import Clock
+    from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Call, Identity, Reconciled
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -85,47 +86,42 @@ class Reconciliation:
         Raises:
             TransientStoreError: Redis did not answer for all; the client knows which are in doubt still.
         """
-        held = self._held.by_partitions(mine.keys.partition for mine in partitions)
-        works = [_Work(mine, held[mine.keys.partition], self.next_generation()) for mine in partitions]
+        held = self._held.by_partitions(owned.keys.partition for owned in partitions)
+        works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
         for work in works:
-            work.portions = _in_portions(self._rows(work.mine, work.held, has_forgotten=has_forgotten))
-        lost, failed = [], None
+            work.portions = _in_portions(self._rows(work.owned, work.held, has_forgotten=has_forgotten))
+        lost: list[OwnedPartition] = []
+        failed: BigcrawlError | None = None
         while works:
-            results = await self._client.run_each(
-                [work.next_call(self._delay_ms if has_forgotten else 0) for work in works]
-            )
-            for work, result in zip(works, results, strict=True):
-                if isinstance(result, BigcrawlError):
-                    work.portions.clear()
-                    if isinstance(result, OwnershipLostError):
-                        lost.append(work.mine)
-                    else:
-                        failed = failed or result
-                else:
-                    work.ended += result.ended
-                    if not work.portions:
-                        self._settle(work, result)
-            works = [work for work in works if work.portions]
+            calls = [work.next_call(self._delay_ms if has_forgotten else 0) for work in works]
+            replies = sort_replies(works, await self._client.run_each(calls))
+            lost += [work.owned for work in replies.lost]
+            failed = failed or replies.failed
+            for work, result in replies.done:
+                work.ended += result.ended
+                if not work.portions:
+                    self._settle(work, result)
+            works = [work for work, _ in replies.done if work.portions]
         if failed is not None:
             raise failed
         return lost
 
     def _settle(self, work: _Work, last: Reconciled) -> None:
         ended = set(work.ended)
-        self.note_ended(work.mine, [url for url in work.held if url.seq in ended])
-        work.mine.settle(work.who, last, [url.host for url in work.held if url.seq not in ended])
+        self.note_ended(work.owned, [url for url in work.held if url.seq in ended])
+        work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
 
-    def _rows(self, mine: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
+    def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
         if not has_forgotten:
             rows = [_row(url) for url in held if not url.is_told]
             return _Portion(rows, [(url.seq,) for url in held if url.is_told])
         rows = [_row(url) for url in held]
         places = [place for url in held for place in _places(url)]
-        partition = mine.keys.partition
+        partition = owned.keys.partition
         ended = self._held.ended_lately(partition)
         gone = {url.seq for url in (*held, *ended)}
         places += [place for url in self._held.lately_of(partition) if url.seq in gone for place in _places(url)]
-        places += mine.moved.merged(mine.disk.inbox_id)
+        places += owned.moved.merged(owned.disk.inbox_id)
         rests = self._held.rests(partition, self._clock.monotonic_ms())
         return _Portion(rows, [], [_row(url)[:3] for url in ended], places, rests)
 
@@ -134,7 +130,7 @@ class Reconciliation:
 class _Work:
     """One partition's comparison."""
 
-    mine: OwnedPartition
+    owned: OwnedPartition
     held: list[HeldUrl]
     generation: int
     portions: list[_Portion] = field(default_factory=list)
@@ -143,16 +139,16 @@ class _Work:
     earlier: list[tuple[int]] = field(default_factory=list)
 
     @property
-    def who(self) -> Identity:
-        return replace(self.mine.who, generation=self.generation)
+    def identity(self) -> Identity:
+        return replace(self.owned.identity, generation=self.generation)
 
     def next_call(self, delay_ms: int) -> Call[Reconciled]:
         portion = self.portions.pop(0)
         is_last = not self.portions
         self.sent += 1
         call = scripts.reconcile_partition(
-            self.mine.keys,
-            self.who,
+            self.owned.keys,
+            self.identity,
             self.sent,
             delay_ms,
             portion.held,
@@ -195,7 +191,7 @@ def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> It
         yield piece
 
 
-def _nobody_waits(mine: OwnedPartition, ended: list[HeldUrl]) -> None:
+def _nobody_waits(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
     """Until somebody tells ends."""
 
 

@@ -189,21 +189,21 @@ class Admission:
     def _withhold(self, url: QueuedUrl) -> None:
         """A blacklisted URL that was queued before it was: it waits with what is over budget."""
         self._withheld += 1
-        if not self._is_admitted_already(url):
+        if not self._skip_if_admitted(url):
             self._turns.withhold([url], reread=False)
 
     def _admit(self, url: QueuedUrl) -> None:
         if self._withholds is not None and self._withholds(url):
             self._withhold(url)
             return
-        if self._is_admitted_already(url):
+        if self._skip_if_admitted(url):
             return
         self._chosen.append(url)
         self._chosen_bytes += len(url.body)
         self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1
 
-    def _is_admitted_already(self, url: QueuedUrl) -> bool:
-        """Whether Redis has it from a batch beyond the manifest; asked once for each."""
+    def _skip_if_admitted(self, url: QueuedUrl) -> bool:
+        """If Redis has the URL from a batch beyond the manifest, note that it was skipped for that; true if so."""
         if url.key not in self._already:
             return False
         self._already[url.key] -= 1

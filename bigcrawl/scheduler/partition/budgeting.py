@@ -14,7 +14,7 @@ import numpy as np
 from bigcrawl.scheduler.budgets.allowances import COUNTED, Allowances
 from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
 from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
-from bigcrawl.scheduler.budgets.traps import NO_TRAPS, Traps, Turned, divided
+from bigcrawl.scheduler.budgets.traps import NO_TRAPS, TrapChange, Traps, divided
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Budgets(Protocol):
         ...
 
 
-class Risen(NamedTuple):
+class InDegreeRise(NamedTuple):
     """In-degrees that have changed, before and after: two arrays of one length."""
 
     before: InDegreeArray
@@ -85,13 +85,13 @@ class Budgeting:
         self._pld_of = pld_of or _itself
         self._pld_key = pld_key or PUBLIC_KEYS.of_pld
         self._traps = Traps(tables.traps, traps)
-        self.turned: tuple[Turned, ...] = ()
+        self.trap_changes: tuple[TrapChange, ...] = ()
         self._reread_left = REREAD_STARVED_MAX
 
     def __repr__(self) -> str:
         return f"<Budgeting {self._budgets!r} {self._turns!r}>"
 
-    def place_arrivals(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> Risen | None:
+    def place_arrivals(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> InDegreeRise | None:
         """Place new URLs, in the order they arrived.
 
         Args:
@@ -148,7 +148,7 @@ class Budgeting:
         self._turns.withhold([url for url, held in zip(urls, verdicts, strict=True) if held], reread=reread)
         return [url for url, held in zip(urls, verdicts, strict=True) if not held]
 
-    def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> Risen | None:
+    def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> InDegreeRise | None:
         """Place URLs by account, after in-degrees have risen: of the same PLDs mostly, so all is looked up at once."""
         table, count = self._tables.plds, len(urls)
         plds = self._pld_keys(urls)
@@ -180,7 +180,9 @@ class Budgeting:
         noted = self._traps.note(urls, plds)
         if noted is not None:
             self._tables.commit(self._tables.traps, self._tables.traps.put(noted.plds, noted.records))
-            self.turned += tuple(Turned(self._pld_of(urls[at].host), standing) for at, standing in noted.turned)
+            self.trap_changes += tuple(
+                TrapChange(self._pld_of(urls[at].host), standing) for at, standing in noted.changes
+            )
 
     def _without_traps(self, allowed: Allowances, plds: KeyArray) -> Allowances:
         """Lower the budgets of PLDs that are taken for traps; accounts and budgets of rules by hand stay."""
@@ -247,14 +249,14 @@ class Budgeting:
         return np.array([keys[url.host] for url in urls], dtype=np.uint64)
 
 
-def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, Risen | None]:
+def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, InDegreeRise | None]:
     """Return the records with the in-degrees raised of those that are named, as often as they are."""
     if not len(linked):
         return before, None
     after = before.copy()
     links = np.bincount(linked, minlength=len(before))
     after["in_degree"] = np.minimum(before["in_degree"] + links, IN_DEGREE_MAX)
-    return after, Risen(before["in_degree"][links > 0], after["in_degree"][links > 0])
+    return after, InDegreeRise(before["in_degree"][links > 0], after["in_degree"][links > 0])
 
 
 def _itself(host: str) -> str:

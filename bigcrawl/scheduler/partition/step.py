@@ -9,15 +9,21 @@ by the next one. No clock, no Redis.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
 from bigcrawl.scheduler.partition.admission import Admission
 from bigcrawl.scheduler.partition.budgeting import Budgeting
 from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.seen import check_seen, decode_entries
+from bigcrawl.scheduler.partition.tables import Tables
+from bigcrawl.scheduler.queues.front_queues import Selector
+from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
+from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.records.outcomes import (
     FETCHED,
     SAME_CONTENT,
@@ -30,20 +36,17 @@ from bigcrawl.scheduler.records.outcomes import (
 )
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-    from bigcrawl.scheduler.budgets.traps import Turned
+    from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.admission import PartitionLimits
     from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
-    from bigcrawl.scheduler.partition.tables import Tables
-    from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
-    from bigcrawl.scheduler.queues.turns import Turns
+    from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
@@ -59,6 +62,18 @@ class State:
         self.parked = parked
         self.already = already
         self.in_degrees = in_degrees
+
+    @classmethod
+    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> State:
+        """Return the state that a manifest describes, with the files of an epoch's directory."""
+        selector = Selector(manifest.credits, priority_bias)
+        return cls(
+            Tables.restore(own, manifest.tables),
+            Turns.restore(own, manifest.queues, manifest.turns, selector),
+            ParkedQueues.restore(own, manifest.parked),
+            Counter(dict(manifest.already)),
+            InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
+        )
 
     def __repr__(self) -> str:
         return f"<State {self.turns!r} {self.parked!r} {self.tables!r}>"
@@ -101,7 +116,7 @@ class Fold:
         self.new: list[QueuedUrl] = []
         self.duplicates = 0
         self.rejected = 0
-        self.turned: tuple[Turned, ...] = ()
+        self.trap_changes: tuple[TrapChange, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Fold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
@@ -121,27 +136,27 @@ class Fold:
 
     def note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
         """Keep how URLs ended; of one that ended more than once the last end."""
-        told = []
+        sound = []
         for entry in entries:
             if not entry.outcomes:
                 continue
             try:
                 check_outcomes(entry.outcomes)
-                told.append((entry.id, entry.outcomes))
+                sound.append((entry.id, entry.outcomes))
             except OutcomesFormatError:
                 self._reject(f"{entry.id}-outcomes", entry.outcomes)
-        if told:
+        if sound:
             table = self._state.tables.ends
-            keys, values = unpack_outcomes(told)
+            keys, values = unpack_outcomes(sound)
             fetched = values["code"] == FETCHED
             if fetched.any():
                 self._count_bytes(keys[fetched], values["detail"][fetched].astype(np.uint64) << np.uint64(10))
                 keys, values = keys[~fetched], values[~fetched]
             for code, note in ((SAME_CONTENT, note_same_content), (WILDCARD, note_wildcards)):
-                said = values["code"] == code
-                if said.any():
-                    self._note_traps(note, *last_of_each(keys[said], values[said]))
-                    keys, values = keys[~said], values[~said]
+                is_this = values["code"] == code
+                if is_this.any():
+                    self._note_traps(note, *last_of_each(keys[is_this], values[is_this]))
+                    keys, values = keys[~is_this], values[~is_this]
             self._state.tables.commit(table, table.put(*last_of_each(keys, values)))
 
     def _count_bytes(self, accounts: KeyArray, sizes: npt.NDArray[np.uint64]) -> None:
@@ -204,5 +219,5 @@ class Fold:
         admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, withholds)
         chosen = admission.choose(room, room if extra_room is None else extra_room)
         budgeting.reread_for(len(chosen))
-        self.turned = budgeting.turned
+        self.trap_changes = budgeting.trap_changes
         return chosen
