@@ -59,7 +59,7 @@ class Reputation:
         """Check the settings; no budgets are made before `begin`.
 
         Raises:
-            ConfigError: no such policy, or a rule that is none.
+            ConfigError: no such policy, or an invalid rule.
         """
         self._config = config
         self._client = client

@@ -1,6 +1,6 @@
 """Partitions with damaged files: set apart, so that the others go on, and taken up again when they are sound.
 
-    damage met -> said, marked in Redis, drained, released -> looked at, ever more seldom -> every byte sound: claimed
+    damage met -> logged, marked in Redis, drained, released -> read again, ever more seldom -> all sound: claimed
 
 The mark, `damaged` in the partition's state, keeps every node from opening it before all its files were read: else it
 would cost one node after the other its partition. Its URLs wait meanwhile, and the crawl is not finished.

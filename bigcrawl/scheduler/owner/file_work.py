@@ -36,7 +36,7 @@ class FileWork:
         self._patience_ms = patience_ms
         self._sign_ms: int | None = None  # its last sign of life, monotonic; None while it has nothing to do
         self._thread = 0
-        self._said = False
+        self._is_reported = False
 
     def __repr__(self) -> str:
         return f"<FileWork stands_still={self.stands_still}>"
@@ -61,17 +61,17 @@ class FileWork:
         return sign_ms is not None and self._clock.monotonic_ms() - sign_ms >= self._patience_ms
 
     def look(self) -> bool:
-        """As `stands_still`; say so once, and when it is over."""
+        """As `stands_still`; log it once, and once more when it is over."""
         stands_still = self.stands_still
-        if stands_still and not self._said:
+        if stands_still and not self._is_reported:
             logger.error(
                 "the state's disk has not answered for %(seconds)d s: this node takes nothing more, and leaves its "
                 "partitions to others until it does",
                 {"seconds": self._patience_ms // 1000},
             )
-        elif self._said and not stands_still:
+        elif self._is_reported and not stands_still:
             logger.info("the state's disk answers again: the node goes on")
-        self._said = stands_still
+        self._is_reported = stands_still
         return stands_still
 
 

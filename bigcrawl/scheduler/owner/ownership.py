@@ -152,7 +152,7 @@ class Ownership:
                 self._table.remove(owned)
 
     def set_apart_by(self, error: CorruptionError) -> bool:
-        """Set the owned partition apart whose file an error names; False when it is none's."""
+        """Set the owned partition apart whose file an error names; False if no owned partition has that file."""
         for partition, owned in self.owned.items():
             if Path(error.path).is_relative_to(self._opener.directory(partition)):
                 self._table.set_apart(owned, error)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 HOSTS_AT_ONCE = 128  # that are parked in a round, once a second: some 25,000 URLs, 0.1 s of the node
 URLS_AT_ONCE = 1_000  # of a host: one call blocks Redis some 2 us a URL
 SNOOZED_HOT_MAX, GIVEN_UP_HOT_MAX = 1, 0
-STALE_MS = 600_000  # a snoozed host is none any more when it was due so long ago: it had no URL to try
+STALE_MS = 600_000  # a host that was due so long ago is snoozed no more: it had no URL to try
 
 
 async def tend_snoozed(

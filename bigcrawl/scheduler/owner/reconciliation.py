@@ -45,7 +45,7 @@ class _Portion:
     """What one call says; see `reconcile_partition`."""
 
     held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
-    told: list[tuple[int]] = field(default_factory=list)
+    sent_ends: list[tuple[int]] = field(default_factory=list)
     ended: list[tuple[int, str, int]] = field(default_factory=list)
     places: list[tuple[str, int]] = field(default_factory=list)
     rests: dict[str, int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Reconciliation:
         held = self._held.by_partitions(owned.keys.partition for owned in partitions)
         works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
         for work in works:
-            work.portions = _in_portions(self._rows(work.owned, work.held, has_forgotten=has_forgotten))
+            work.divide(self._rows(work.owned, work.held, has_forgotten=has_forgotten))
         lost: list[OwnedPartition] = []
         failed: BigcrawlError | None = None
         while works:
@@ -98,7 +98,7 @@ class Reconciliation:
             lost += [work.owned for work in replies.lost]
             failed = failed or replies.failed
             for work, result in replies.done:
-                work.ended += result.ended
+                work.note(result)
                 if not work.portions:
                     self._settle(work, result)
             works = [work for work, _ in replies.done if work.portions]
@@ -142,6 +142,14 @@ class _Work:
     def identity(self) -> Identity:
         return replace(self.owned.identity, generation=self.generation)
 
+    def divide(self, whole: _Portion) -> None:
+        """This is what is to be said, in as many calls as it takes."""
+        self.portions = _in_portions(whole)
+
+    def note(self, reply: Reconciled) -> None:
+        """A call was carried out."""
+        self.ended += reply.ended
+
     def next_call(self, delay_ms: int) -> Call[Reconciled]:
         portion = self.portions.pop(0)
         is_last = not self.portions
@@ -153,23 +161,23 @@ class _Work:
             delay_ms,
             portion.held,
             self.earlier if is_last else (),
-            portion.told,
+            portion.sent_ends,
             portion.ended,
             portion.places,
             portion.rests,
             is_last=is_last,
         )
-        self.earlier += [*((row[0],) for row in portion.held), *portion.told]
+        self.earlier += [*((row[0],) for row in portion.held), *portion.sent_ends]
         return call
 
 
 def _in_portions(whole: _Portion) -> list[_Portion]:
     """Portions of so many bytes; what is held comes first, for a URL must never be nowhere."""
-    rows = len(whole.held) + len(whole.told) + len(whole.ended) + len(whole.places) + len(whole.rests)
+    rows = len(whole.held) + len(whole.sent_ends) + len(whole.ended) + len(whole.places) + len(whole.rests)
     if ROW_BYTES * rows + sum(len(row[3]) for row in whole.held) <= PORTION_BYTES:
         return [whole]
     portions = [_Portion(held=rows) for rows in _pieces(whole.held, lambda row: len(row[3]))]
-    portions += [_Portion(told=rows) for rows in _pieces(whole.told)]
+    portions += [_Portion(sent_ends=rows) for rows in _pieces(whole.sent_ends)]
     portions += [_Portion(ended=rows) for rows in _pieces(whole.ended)]
     portions += [_Portion(places=rows) for rows in _pieces(whole.places)]
     portions += [_Portion(rests=dict(rows)) for rows in _pieces(list(whole.rests.items()))]

@@ -58,6 +58,26 @@ class Budgets(Protocol):
         ...
 
 
+class BudgetSource(NamedTuple):
+    """What a step asks for budgets, and whom.
+
+    Attributes:
+        budgets: how many URLs of a PLD pass in a turn; None: as many as there are.
+        pld_of: a host's PLD; None: each host is its own.
+        pld_key: the key of a PLD; None: that of a crawl without a secret.
+        withholds: whether a URL stays on disk because it is blacklisted; None: none is.
+    """
+
+    budgets: Budgets | None = None
+    pld_of: PldOf | None = None
+    pld_key: PldKeyOf | None = None
+    withholds: Withholds | None = None
+
+    def answers_as(self, other: BudgetSource | None) -> bool:
+        """Whether what was withheld or over budget by `other` is so by this one too."""
+        return other is not None and self.budgets is other.budgets and self.withholds is other.withholds
+
+
 class InDegreeRise(NamedTuple):
     """In-degrees that have changed, before and after: two arrays of one length."""
 
@@ -72,18 +92,15 @@ class Budgeting:
         self,
         tables: Tables,
         turns: Turns,
-        budgets: Budgets | None,
-        pld_of: PldOf | None,
-        pld_key: PldKeyOf | None,
+        source: BudgetSource,
         traps: TrapRules = NO_TRAPS,
-        withholds: Withholds | None = None,
     ) -> None:
-        self._withholds = withholds
+        self._withholds = source.withholds
         self._tables = tables
         self._turns = turns
-        self._budgets = budgets
-        self._pld_of = pld_of or _itself
-        self._pld_key = pld_key or PUBLIC_KEYS.of_pld
+        self._budgets = source.budgets
+        self._pld_of = source.pld_of or _itself
+        self._pld_key = source.pld_key or PUBLIC_KEYS.of_pld
         self._traps = Traps(tables.traps, traps)
         self.trap_changes: tuple[TrapChange, ...] = ()
         self._reread_left = REREAD_STARVED_MAX

@@ -15,13 +15,13 @@ batch is part of the step's record; one that was committed and not told is in `p
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.scheduler.partition.admission import PartitionLimits
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, decode_admit_batch, encode_admit_batch
+from bigcrawl.scheduler.partition.budgeting import BudgetSource
 from bigcrawl.scheduler.partition.figures import Figures
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
@@ -75,15 +75,8 @@ class Partition(Figures):
     Memory is bounded by a step's inbox, one decoded block a level, and the hosts over their room.
     """
 
-    def __init__(
-        self,
-        opened: Opened,
-        limits: PartitionLimits,
-        budgets: Budgets | None = None,
-        pld_of: PldOf | None = None,
-        pld_key: PldKeyOf | None = None,
-    ) -> None:
-        """Go on from what was opened; the other arguments are those of `open`."""
+    def __init__(self, opened: Opened, limits: PartitionLimits, source: BudgetSource) -> None:
+        """Go on from what was opened."""
         self._directory = opened.directory
         self._own = opened.own
         self._log = opened.log
@@ -94,13 +87,8 @@ class Partition(Figures):
         self._files = opened.own.files
         self._limits = limits
         self._durable: Manifest | None = None
-        self._budgets = budgets
-        self._pld_of = pld_of
-        self._pld_key = pld_key
-        self._withholds: Withholds | None = None
-        # What the last step asked for budgets; nothing is asked before the first.
-        self._asked: object = self
-        self._asked_withholds: Withholds | None = None
+        self._source = source
+        self._asked: BudgetSource | None = None  # what the last step asked
         self._forgotten = 0
         self._without_text_upto = 0
         self._older_removed = False
@@ -139,7 +127,7 @@ class Partition(Figures):
         """
         files = files or DiskFiles()
         opened = open_epoch(directory, epoch, files, priority_bias=limits.priority_bias, fall_back=fall_back)
-        return cls(opened, limits, budgets, pld_of, pld_key)
+        return cls(opened, limits, BudgetSource(budgets, pld_of, pld_key))
 
     @staticmethod
     def exists(directory: Path, files: Files | None = None) -> bool:
@@ -177,11 +165,11 @@ class Partition(Figures):
 
         Set another object only when that gives other budgets: URLs that had none are then read again.
         """
-        self._budgets = budgets
+        self._source = self._source._replace(budgets=budgets)
 
     def set_withholds(self, withholds: Withholds | None) -> None:
         """Ask this, from the next step on, whether a URL is blacklisted; another object asks the queues again."""
-        self._withholds = withholds
+        self._source = self._source._replace(withholds=withholds)
 
     def step(
         self,
@@ -207,22 +195,21 @@ class Partition(Figures):
         """
         with store_errors(self._directory):
             fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
-            work, budgets = self._state.fork(), self._budgets
-            if budgets is not self._asked or self._withholds is not self._asked_withholds:
+            work, source = self._state.fork(), self._source
+            if not source.answers_as(self._asked):
                 work.turns.wake()
             fold = Fold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
-            if budgets is not None:
+            if source.budgets is not None:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
-            whose = (self._pld_of, self._pld_key)
-            chosen = fold.choose(budgets, *whose, room, hot, self._limits, away, self._withholds, extra_room)
+            chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)
             if fresh or work.differs(self._state):
                 self._commit_step(step, work, fresh[-1][0] if fresh else self.inbox_id)
-            self._asked, self._asked_withholds = budgets, self._withholds
+            self._asked = source
             if self.set_aside or step.rejected:
                 self.set_aside = self._own.count_set_aside()
             return step
@@ -313,17 +300,17 @@ class Partition(Figures):
         beyond = range(self.batch_number + 1, last + 1)
         keys = [key for number in beyond for key in batches.get(number, ())]
         missing = sum(number not in batches for number in beyond)
-        already = self._state.already + Counter(keys)
+        work = self._state.skipping(keys)
         with store_errors(self._directory):
             self._commit(
                 replace(
                     self._manifest,
                     batch_number=last,
                     admitted=self.admitted + len(keys) + missing * ADMIT_URLS_MAX,
-                    already=tuple(already.items()),
+                    already=tuple(work.already.items()),
                 )
             )
-        self._state.already = already
+        self._state = work
 
     # --- durability
 

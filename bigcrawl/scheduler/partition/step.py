@@ -36,7 +36,7 @@ from bigcrawl.scheduler.records.outcomes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     import numpy.typing as npt
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.format import KeyArray
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.admission import PartitionLimits
-    from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
+    from bigcrawl.scheduler.partition.budgeting import BudgetSource, InDegreeRise
     from bigcrawl.scheduler.partition.manifest import Manifest
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -85,6 +85,14 @@ class State:
     def fork(self) -> State:
         """Return a copy to work on; this one, flushed, stays as it is."""
         return State(self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees)
+
+    def skipping(self, keys: Iterable[int]) -> State:
+        """Return one that skips each of these keys once more, when its URL is next met at admission."""
+        return State(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
+
+    def raise_in_degrees(self, rise: InDegreeRise) -> None:
+        """Count in-degrees that have risen."""
+        self.in_degrees = self.in_degrees.moved(*rise)
 
     def flush(self) -> None:
         """Write what is pending to disk."""
@@ -200,23 +208,22 @@ class Fold:
 
     def choose(
         self,
-        budgets: Budgets | None,
-        pld_of: PldOf | None,
-        pld_key: PldKeyOf | None,
+        source: BudgetSource,
         room: int,
         hot: Mapping[str, int],
         limits: PartitionLimits,
         away: Mapping[str, int] | None = None,
-        withholds: Withholds | None = None,
         extra_room: int | None = None,
     ) -> list[QueuedUrl]:
         """Raise in-degrees, place the new URLs, and take up to `room` of all that wait; `extra_room`: None is all."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, pld_key, limits.traps, withholds)
-        risen = budgeting.place_arrivals(self.new, self._linked)
-        if risen is not None:
-            state.in_degrees = state.in_degrees.moved(*risen)
-        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, withholds)
+        budgeting = Budgeting(state.tables, state.turns, source, limits.traps)
+        rise = budgeting.place_arrivals(self.new, self._linked)
+        if rise is not None:
+            state.raise_in_degrees(rise)
+        admission = Admission(
+            state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, source.withholds
+        )
         chosen = admission.choose(room, room if extra_room is None else extra_room)
         budgeting.reread_for(len(chosen))
         self.trap_changes = budgeting.trap_changes

@@ -14,7 +14,7 @@ from bigcrawl.scheduler.budgets.allowances import Budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import Fixed
 from bigcrawl.scheduler.budgets.traps import WINDOW, Standing, TrapRules, divided, standing_text, trap_change_text
-from bigcrawl.scheduler.partition.budgeting import Budgeting
+from bigcrawl.scheduler.partition.budgeting import Budgeting, BudgetSource
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.outcomes import pack_same_content, pack_wildcard
@@ -169,7 +169,7 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
         fold(world, partition, marked(range(at * 1000, at * 1000 + WINDOW), host))
     assert divisor(partition, "hand.example") == 5, "caught all the same, and told"
     later = [url for at, host in enumerate(HOSTS) for url in plain(range(9000 + at, 9000 + at + 1), host)]
-    work = Budgeting(partition._state.tables, partition._state.turns, budgets, pld_of, pld_key, RULES)
+    work = Budgeting(partition._state.tables, partition._state.turns, BudgetSource(budgets, pld_of, pld_key), RULES)
     plds = work._pld_keys(later)
     allowed = work._without_traps(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]
