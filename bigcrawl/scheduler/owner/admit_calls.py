@@ -1,4 +1,4 @@
-"""The call that admits a batch (step 7), and the keys that go with it, by which Redis remembers it."""
+"""The call that admits a batch (step 7), with the packed keys by which Redis remembers it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def admit_call(
     keys: PartitionKeys, identity: Identity, batch: AdmitBatch, connections: int, ended: Collection[int] = ()
 ) -> scripts.Call[bool]:
-    """The call that admits a batch; of one without its text, and of what has `ended`, the number alone."""
+    """The call that admits a batch, without URLs that have `ended`. A batch without text only advances the number."""
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
         for i, url in enumerate(batch.urls if batch.has_text else ())

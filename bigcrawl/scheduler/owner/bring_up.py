@@ -1,8 +1,8 @@
-"""A partition that was just claimed: its Redis and its disk are brought to the same point (steps 6 to 8).
+"""Brings Redis and the disk of a newly claimed partition to the same point (steps 6 to 8).
 
-After a crash between commit and admission the disk is ahead of Redis: batches that are kept there are offered again,
-and Redis takes each number once. So it is with a Redis that has forgotten what it admitted of late (`durability`).
-An old copy of the files is behind Redis: what was admitted since is folded as admitted.
+The disk is ahead of Redis after a crash between commit and admission, and when Redis has forgotten what it admitted
+lately (`durability`). Then the batches that the disk keeps are offered again, and Redis takes each number once. An old
+copy of the files is behind Redis. Then what Redis has admitted since is folded as admitted.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
 class InRedis(NamedTuple):
-    """What Redis has of a partition; nothing of it is taken.
+    """The URLs that Redis has of a partition. None of them is taken.
 
     Attributes:
-        by_host: URLs of each host.
-        due_in_ms: when a host is due, from now; None: never.
+        by_host: how many URLs each host has.
+        due_in_ms: how soon a host is due; None if no URL waits.
     """
 
     by_host: dict[str, int]
@@ -49,11 +49,11 @@ class InRedis(NamedTuple):
 async def bring_up(
     client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, claim: Claim, connections: int
 ) -> InRedis:
-    """Bring Redis and disk of a newly claimed partition to the same point, and see what Redis has then.
+    """Bring Redis and disk of a newly claimed partition to the same point, and return what Redis has then.
 
     Raises:
-        OwnershipLostError: somebody has claimed it since.
-        TransientStoreError: Redis or the disk failed; to be repeated with another claim.
+        OwnershipLostError: another node has claimed it since.
+        TransientStoreError: Redis or the disk failed. Claim again to repeat it.
         CorruptionError: a batch that is to be offered again is damaged.
     """
     if claim.admitted > disk.batch_number:
@@ -67,10 +67,10 @@ async def bring_up(
 async def _offer_again(
     client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, admitted: int, connections: int
 ) -> None:
-    """The manifest is ahead of Redis, by a batch that was not told yet, or by all that Redis has forgotten.
+    """Offer the batches again that Redis has not admitted yet, or has forgotten.
 
-    What has ended since is not offered again. Where a batch is so old that its text is gone, its URLs are forgotten
-    here too, so that they are new to whoever links to them.
+    URLs that have ended since are left out. If a batch is so old that its text is gone, the disk forgets its URLs too,
+    so that they are new when a page links to them.
     """
     batches = await asyncio.to_thread(lambda: list(disk.pending_batches(admitted)))
     ended = await asyncio.to_thread(_ended_of, disk, [url for batch in batches for url in batch.urls])
@@ -84,7 +84,7 @@ async def _offer_again(
 async def _forget_lost(
     client: RedisClient, keys: PartitionKeys, identity: Identity, gone: Sequence[AdmitBatch], ended: Collection[int]
 ) -> None:
-    """Let URLs whose text is gone be as if they had never been seen, and say so."""
+    """Forget that URLs were seen whose text is gone, and log it."""
     lost = [url.key for batch in gone for url in batch.urls if url.key not in ended]
     logger.error(
         "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS; gone with it are "
@@ -97,14 +97,14 @@ async def _forget_lost(
 
 
 def _ended_of(disk: Partition, urls: Sequence[QueuedUrl]) -> set[int]:
-    """The keys of those that have ended, for all that is known; what is fetched each time is left out."""
+    """The keys of URLs that are known to have ended, without those that are fetched each time."""
     keys = np.array([url.key for url in urls if not url.flags & UNCHECKED], dtype=np.uint64)
     has_ended, _ = disk.ends(keys)
     return set(keys[has_ended].tolist())
 
 
 async def _fold_forgotten(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
-    """The manifest is behind Redis: what it admitted since must not be admitted again."""
+    """Fold what Redis has admitted beyond the manifest, so that it is not admitted again."""
     rows = pairs_of(await client.command("HGETALL", keys.batches))
     batches = {int(number): unpack_keys(packed) for number, packed in rows}
     missing = sum(number not in batches for number in range(disk.batch_number + 1, admitted + 1))
@@ -118,7 +118,7 @@ async def _fold_forgotten(client: RedisClient, keys: PartitionKeys, disk: Partit
 
 
 async def _look(client: RedisClient, keys: PartitionKeys) -> InRedis:
-    """Count the URLs of each host; a claim has put taken ones back in their queues."""
+    """Count the URLs of each host. The claim has returned taken ones to their queues."""
     ready = scores_of(await client.command("ZRANGE", keys.ready, 0, -1, "WITHSCORES"))
     counts = await client.commands([("ZCARD", keys.back + host) for host, _ in ready])
     by_host = {host: int(count) for (host, _), count in zip(ready, counts, strict=True) if count}

@@ -1,7 +1,8 @@
 """Claims: Redis gives a partition to one node for the time of a lease, which the node renews (step 4).
 
-A partition is claimed when nobody holds it, when its lease has run out, or when its last owner is known to be dead.
-Redis gives a claim once more to whoever can say what a dead owner had in process: that costs a second call.
+A node can claim a partition that nobody owns. If there was an owner before, the lease must have run out, or the owner
+must be known to be dead. Redis then refuses the first call, and grants a second one that says what the last owner had
+in process, as far as known.
 """
 
 from __future__ import annotations
@@ -32,24 +33,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLAIMED_AT_ONCE = 32  # partitions: what is claimed should be open, and its lease renewed, before long
+CLAIMED_AT_ONCE = 32  # partitions; they must be open, and their leases renewed, before long
 
 
 class Claims:
-    """Of one node.
+    """Claims partitions for one node, and names its leases.
 
     Args:
         config: of the node.
         client: of the crawl's Redis.
         membership: of the node.
         table: the partitions that are owned.
-        damaged: those that must not be opened.
-        opener: opens what was won.
-        thread: for files.
-        next_generation: the number of the generation that a claim begins.
+        damaged: partitions that must not be opened.
+        opener: opens partitions that were won.
+        thread: does the file work.
+        next_generation: returns the number of the generation that a claim begins.
 
     Attributes:
-        has_claimed: Redis may name this node.
+        has_claimed: whether Redis may name this node as an owner.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class Claims:
         self._opener = opener
         self._thread = thread
         self._next_generation = next_generation
-        self._stale: set[OwnedPartition] = set()  # Redis was restarted, and they are not claimed again yet
-        self._opening: dict[int, Identity] = {}  # claimed, and not opened yet
+        self._stale: set[OwnedPartition] = set()  # not claimed again yet since Redis was restarted
+        self._opening: dict[int, Identity] = {}  # claimed, but not opened yet
         self.has_claimed = False
 
     def __repr__(self) -> str:
@@ -80,13 +81,13 @@ class Claims:
 
     @property
     def is_reclaiming(self) -> bool:
-        """Whether Redis was restarted, and some of what is owned is not claimed again yet."""
+        """Whether Redis was restarted, and some partitions are not claimed again yet."""
         return bool(self._stale)
 
     def leases(self) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
         """The owned partitions, and the calls that look at them and renew their leases.
 
-        More calls follow, for partitions that are claimed and not open yet: opening many takes long.
+        More calls follow for partitions that are claimed but not open yet, because opening many takes long.
         """
         held = [owned for owned in self._table.by_number.values() if owned not in self._stale]
         opening = [(partition_keys(self._config.crawl.name, p), identity) for p, identity in self._opening.items()]
@@ -94,24 +95,24 @@ class Claims:
         return held, [scripts.look_partition(*names, self._config.frontier.lease_ms) for names in named]
 
     async def reclaim_all(self) -> None:
-        """After Redis was restarted: claim every owned partition again; raises as `claim`."""
+        """Claim every owned partition again after a restart of Redis. Raises what `claim` raises."""
         owned = self._table.by_number
         self._stale = set(owned.values())
         await self.claim(sorted(owned))
         self._stale = set()
 
     async def claim(self, partitions: Sequence[int]) -> None:
-        """Claim partitions, and open those that were won.
+        """Claim partitions and open those that were won.
 
         Raises:
-            TransientStoreError: Redis is away, or the disk is full; what was opened is owned.
-            ConfigError: files are not there.
+            TransientStoreError: Redis is away, or the disk is full. Partitions that were opened are owned.
+            ConfigError: the files of a partition are missing.
         """
         for start in range(0, len(partitions), CLAIMED_AT_ONCE):
             await self._open(await self._won(list(partitions[start : start + CLAIMED_AT_ONCE])))
 
     async def _won(self, partitions: list[int]) -> dict[int, Claim]:
-        """Claim them; those that were won."""
+        """Claim partitions; return those that were won."""
         self.has_claimed = True
         epochs = await self._opener.last_epochs(partitions)
         results = await self._client.run([self._call(p, epochs[p]) for p in partitions])
@@ -124,7 +125,7 @@ class Claims:
         return won | {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
 
     async def _open(self, won: dict[int, Claim]) -> None:
-        """Open won partitions one by one; what another node took over meanwhile is left to it."""
+        """Open won partitions one by one. One that another node has taken over meanwhile is left to it."""
         table, node = self._table, self._membership.node
         self._opening = {p: Identity(node, claim.epoch, claim.generation) for p, claim in won.items()}
         try:
@@ -147,7 +148,7 @@ class Claims:
     async def _leave_damaged(
         self, partition: int, identity: Identity, before: OwnedPartition | None, error: BigcrawlError
     ) -> None:
-        """A partition that was won cannot be opened: mark it, so that nobody else tries, and let it go."""
+        """Mark and release a won partition that cannot be opened, so that nobody else tries."""
         self._damaged.note(partition, error)
         if before is not None:
             self._table.lose(before)

@@ -1,4 +1,4 @@
-"""Which partitions' files are forced to the disk when: a few at a time, those that have waited longest first."""
+"""Forces the files of partitions to the disk: a few at a time, those that have waited longest first."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
 
-DURABLE_AT_ONCE = 32  # partitions forced to the disk in one go: a few fsyncs, 1 to 2 ms, each
-LOOK_MS = 100  # between two looks for them
+DURABLE_AT_ONCE = 32  # partitions in one round; each takes a few fsyncs of 1 to 2 ms
+LOOK_MS = 100  # between two looks for partitions that are due
 
 _forced_ms = attrgetter("durability.forced_ms")
 
 
 class DurableRounds:
-    """Of the partitions of one node."""
+    """Makes the durable points of one node's partitions."""
 
     def __init__(self, table: OwnedTable, thread: FileThread, clock: Clock, durable_ms: int) -> None:
-        """Force each partition's files to the disk when `durable_ms` are over since the last time, or before."""
+        """Each partition is due `durable_ms` after its last durable point at the latest."""
         self._table = table
         self._thread = thread
         self._clock = clock
         self._durable_ms = durable_ms
-        self._look_ms = 0  # when to look for the next ones, monotonic
+        self._look_ms = 0  # when to look again, on the monotonic clock
 
     def __repr__(self) -> str:
         return f"<DurableRounds of {self._table!r}>"
 
     async def run_due(self) -> None:
-        """Force to the disk what has not been for long enough, and publish what is owed.
+        """Force partitions that are due to the disk, and publish counts that Redis may not have heard.
 
         Raises:
             TransientStoreError: Redis is away, or the disk is full; nothing is lost.
@@ -55,7 +55,7 @@ class DurableRounds:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 
     async def force(self, partitions: Sequence[OwnedPartition]) -> None:
-        """Force the files of these to the disk, but for damaged ones; raises as `run_due`."""
+        """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""
         now_ms, sound = self._clock.monotonic_ms(), [owned for owned in partitions if not owned.is_damaged]
         results = await self._thread.run_each([partial(owned.make_durable, now_ms) for owned in sound])
         self._table.set_damaged_apart(sound, results)

@@ -1,8 +1,8 @@
-"""Rounds of steps (steps 4 to 8): which partitions step now, what they read, and what Redis is told of it.
+"""Rounds of steps (steps 4 to 8): which partitions step, what they read, and what is sent to Redis afterwards.
 
     due partitions -> read inboxes, one round trip -> [worker thread] fold each -> admit and publish, one round trip
 
-Whatever fails on the way, a committed step is told with a later round.
+If a round fails after a commit, the next round sends the committed batches to Redis.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STEPS_AT_ONCE = 64  # partitions whose inboxes are read in one round trip and folded in one go
-INBOX_ENTRIES_AT_ONCE = 2_048  # that bring URLs, over all partitions of a round: bounds what it holds in memory
+STEPS_AT_ONCE = 64  # partitions in one round
+INBOX_ENTRIES_AT_ONCE = 2_048  # with URLs, over all partitions of a round; bounds its memory
 INBOX_ENTRIES_EACH = 256
-INBOX_ENTRIES_AT_LEAST = 32  # of each partition that has any; an entry may bring one URL or a thousand
-OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions that only have outcomes to fold
+INBOX_ENTRIES_AT_LEAST = 32  # of a partition that has any; an entry may have one URL or a thousand
+OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions with nothing but outcomes to fold
 
 _stepped_ms = attrgetter("schedule.stepped_ms")
 
@@ -51,13 +51,13 @@ class Folding:
         clock: of the node.
         step_ms: how long keys gather while there is enough to fetch.
         table: the partitions.
-        thread: for their files.
-        hot_share: how many URLs of a host are hot.
-        crawl_budgets: what budgets follow from.
-        paces: hear of the budgets of hosts whose URLs are admitted.
-        traps: what makes a PLD taken for a trap.
-        late_ms: for how long hosts wait after they are due.
-        lateness: hears of it.
+        thread: does the file work.
+        hot_share: how many URLs of a host may be hot.
+        crawl_budgets: the budgets of PLDs.
+        paces: gets the budgets of hosts whose URLs are admitted.
+        traps: when a PLD is caught as a trap.
+        late_ms: returns how long hosts wait after they are due.
+        lateness: follows that, and limits extra URLs.
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class Folding:
         self._traps = traps
         self._late_ms = late_ms
         self._lateness = lateness
-        self._unconfirmed: set[OwnedPartition] = set()  # with an admit batch that Redis may not have
-        self._outcomes_look_ms = 0  # when to look for them, monotonic
+        self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
+        self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
 
     def __repr__(self) -> str:
         return f"<Folding of {self._table!r} unconfirmed={len(self._unconfirmed)}>"
 
     async def step_due(self, *, starved: bool, idle: bool = False) -> int:
-        """Run the steps that are due; return the URLs that were admitted.
+        """Run the steps that are due. Return how many URLs were admitted.
 
         Args:
             starved: whether the node has too little to fetch.
@@ -114,7 +114,7 @@ class Folding:
         return admitted
 
     def _due(self, now_ms: int, *, starved: bool, idle: bool) -> list[OwnedPartition]:
-        """Those that are to step, those that have waited longest first: else the last ones might never have a turn."""
+        """The partitions to step now. Those that have waited longest come first, so that each gets its turn."""
         sound = self._table.sound
         restless = [owned for owned in sound if owned.inbox.has_urls or owned.schedule.waiting]
         due = [owned for owned in restless if owned.schedule.wants_step(now_ms, self._step_ms, starved=starved)]
@@ -127,11 +127,11 @@ class Folding:
     async def _step_each(
         self, shares: dict[OwnedPartition, int], behind: Collection[OwnedPartition], now_ms: int
     ) -> int:
-        """Step partitions; those that are `behind` with their admissions merge their inboxes and admit nothing."""
+        """Step partitions. Those `behind` with earlier admissions fold their inboxes and admit nothing."""
         due = list(shares)
         inboxes = await self._read_inboxes(shares)
         folds = [self._fold_of(owned, inboxes[owned], may_admit=owned not in behind) for owned in due]
-        self._unconfirmed.update(due)  # before anything is committed: whatever fails from here on, it is told again
+        self._unconfirmed.update(due)  # before the commit, so that a batch is sent again whatever fails later
         results = await self._thread.run_each(folds)
         steps = {p: step for p, step in zip(due, results, strict=True) if not isinstance(step, BigcrawlError)}
         calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
@@ -147,7 +147,7 @@ class Folding:
         return sum(len(step.batch.urls) for step in steps.values() if step.batch)
 
     def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
-        """A step for the worker thread, with copies of what the loop goes on changing."""
+        """A step for the worker thread, with copies of what the loop may change meanwhile."""
         owned.disk.set_host_share(self._hot_share.urls)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
@@ -160,7 +160,7 @@ class Folding:
         return inboxes | {owned: owned.inbox.parse(reply) for owned, reply in zip(read, replies, strict=True)}
 
     def _budgets_of(self, steps: dict[OwnedPartition, Step]) -> dict[str, int]:
-        """The budgets of the hosts that steps have admitted URLs of; called in a worker thread."""
+        """The budgets of the hosts whose URLs were admitted. Runs in a worker thread."""
         found: dict[str, int] = {}
         for owned, step in steps.items():
             if step.batch is not None:
@@ -168,13 +168,13 @@ class Folding:
                 found |= zip(hosts, self._crawl_budgets.budgets_of(owned.disk, hosts), strict=True)
         return found
 
-    # --- what Redis may not have
+    # --- admissions that Redis may not have
 
     async def _admit_pending(self) -> RedisRefusedError | None:
-        """Offer again what was committed but not admitted because Redis went away in between.
+        """Send batches again that were committed, but not admitted because Redis went away in between.
 
         Returns:
-            The error if Redis refuses it: it may be out of memory, and inboxes must be merged all the same.
+            The error if Redis refuses them. It may be out of memory, and inboxes must be folded all the same.
         """
         behind = [p for p in self._unconfirmed if p.is_behind and not p.is_damaged and self._table.has(p)]
         self._unconfirmed = set(behind)
@@ -194,10 +194,10 @@ class Folding:
 
 
 def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
-    """How many inbox entries to read of which partition in one round.
+    """How many inbox entries to read of each partition in one round.
 
-    A step of thousands of keys costs little more than one of a few, so where much has gathered a round is of few
-    partitions with much each: else the fold would fall behind spiders that find many links.
+    A step of thousands of keys costs little more than a step of a few. So if much has gathered, a round reads much of
+    few partitions. Otherwise the fold would fall behind spiders that find many links.
     """
     shares: dict[OwnedPartition, int] = {}
     room = INBOX_ENTRIES_AT_ONCE

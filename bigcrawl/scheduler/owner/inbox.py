@@ -1,8 +1,9 @@
-"""A partition's inbox, as its owner sees it (step 4): how it is read, what waits there, and what the owner put there.
+"""A partition's inbox as its owner sees it (step 4): how to read it, what waits in it, and what the owner put there.
 
-What the owner puts there are URLs that go back from Redis to the disk, unfetched. A Redis that forgets its last seconds
-has those in their back queues again. Those that a committed step has merged meanwhile are on disk too, and are taken
-out of the queues when both sides are compared; of the others the inbox forgot as much as the queues did.
+The owner itself moves URLs from Redis back to the inbox when they are to wait on disk, unfetched. A Redis that forgets
+its last seconds has these URLs in their back queues again. If a step has folded them meanwhile, they are on disk too,
+and a comparison removes them from the back queues. Otherwise the inbox has forgotten them as well, and they wait in
+their back queues alone.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _new_tuple = tuple.__new__  # the class's own constructor is Python
 
 
 class InboxReader:
-    """Of one partition.
+    """Reads the inbox of one partition, and keeps what is known of it between two reads.
 
     Attributes:
-        has_urls: whether URLs wait, for all that is known.
-        has_others: whether entries of any kind wait; those without URLs are in no haste.
-        has_more: whether the last step did not take all that waited.
-        unfolded_urls: URLs that waited when Redis was last asked.
+        has_urls: whether URLs may be waiting.
+        has_others: whether entries of any kind may be waiting. Those without URLs are not urgent.
+        has_more: whether the last step left entries behind.
+        unfolded_urls: how many URLs were waiting when Redis was last asked.
     """
 
     def __init__(self, key: str) -> None:
@@ -41,26 +42,26 @@ class InboxReader:
         self.has_others = False
         self.has_more = False
         self.unfolded_urls = 0
-        self._miscounted = 0  # appended but never folded, when nothing waited: rejected, or forgotten by Redis
-        self._asked = 0  # entries that the step under way has asked for
-        self._read_upto = NO_INBOX_ID  # the last of those it got
+        self._miscounted = 0  # URLs that seem to wait when none does: they were rejected, or Redis has forgotten them
+        self._asked = 0  # how many entries the current step has asked for
+        self._read_upto = NO_INBOX_ID  # the last entry that it got
 
     def __repr__(self) -> str:
         return f"<InboxReader has_urls={self.has_urls} has_others={self.has_others} unfolded={self.unfolded_urls}>"
 
     def note_urls(self) -> None:
-        """URLs were sent, or may have been."""
+        """URLs were sent to the inbox, or may have been."""
         self.has_urls = True
 
     def note_others(self) -> None:
-        """Entries were sent that may bring no URLs: outcomes."""
+        """Entries without URLs, such as outcomes, were sent to the inbox."""
         self.has_others = True
 
     def note_view(self, view: PartitionView, folded: str) -> None:
-        """Learn from a look at Redis whether entries wait behind the last one folded, and whether they bring URLs."""
+        """Find out from a look at Redis whether entries wait behind the last folded one, and whether they have URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
-        # A Redis that is new has counted from zero what is appended, the disk what is folded from the crawl's start.
+        # A new Redis counts appended URLs from zero, while the disk has counted folded ones since the crawl began.
         if inbox_id <= id_order(view.folded) or unfolded < self._miscounted:
             self._miscounted = unfolded
         self.unfolded_urls = unfolded - self._miscounted
@@ -69,7 +70,7 @@ class InboxReader:
             self.has_urls = self.has_urls or unfolded != self._miscounted
 
     def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
-        """The command that reads entries behind the last one folded, oldest first."""
+        """The command that reads entries behind the last folded one, oldest first."""
         self._asked = entries_max
         return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
 
@@ -80,7 +81,7 @@ class InboxReader:
         return entries
 
     def note_step(self, folded: str, entries: int) -> None:
-        """A step is committed that was handed so many entries, and has folded them up to this one."""
+        """A step was given this many entries. It is committed, and `folded` is the last entry that it folded."""
         self.unfolded_urls = 0
         if self._asked:
             # A step stops before an entry that forgets.
@@ -90,7 +91,7 @@ class InboxReader:
 
 
 class MovedUrls:
-    """URLs that went back to the inbox in the last seconds: by when, their entry and host; 8 bytes a URL, its place."""
+    """URLs that were moved back to the inbox in the last seconds: when, in which entry, and 8 bytes for each place."""
 
     def __init__(self) -> None:
         self._moves: deque[tuple[int, str, str, array[int]]] = deque()
@@ -99,13 +100,13 @@ class MovedUrls:
         return f"<MovedUrls of {len(self._moves)} calls>"
 
     def note(self, entry_id: str, host: str, orders: Iterable[int], now_ms: int) -> None:
-        """URLs of a host, each with its order, are in this inbox entry now."""
+        """URLs of a host, given by their orders, were moved to this inbox entry."""
         self._moves.append((now_ms, entry_id, host, array("q", orders)))
         while self._moves[0][0] < now_ms - KEEP_ENDED_MS:
             self._moves.popleft()
 
     def merged(self, folded: str) -> list[tuple[str, int]]:
-        """The places, (host, order), of those whose inbox entry is merged when all are up to `folded`."""
+        """The places (host, order) of the URLs whose inbox entry is folded, if `folded` is the last folded entry."""
         upto = id_order(folded)
         return [
             (host, order) for _, entry_id, host, orders in self._moves if id_order(entry_id) <= upto for order in orders

@@ -1,4 +1,4 @@
-"""A partition that was won is opened: its directory in the new epoch, and Redis brought in line with it (step 4)."""
+"""Opens a partition that was won: its directory in the new epoch, and Redis in line with it (step 4)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Opener:
         client: of the crawl's Redis.
         clock: of the node.
         files: the file system.
-        thread: for files.
-        limits: of each partition.
-        crawl_budgets: what budgets follow from.
+        thread: does the file work.
+        limits: bounds of each partition.
+        crawl_budgets: the budgets of PLDs.
         lateness: how much of the hot set may be extra URLs.
 
     Attributes:
-        due_heap: hears when any of the partitions is due.
+        due_heap: the opened partitions by when they are due.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Opener:
         return f"<Opener below {self._crawl.crawl_dir}>"
 
     def directory(self, partition: int) -> Path:
-        """Where a partition's files are."""
+        """The directory of a partition."""
         return self._crawl.crawl_dir / f"p{partition:04d}"
 
     async def last_epochs(self, partitions: list[int]) -> dict[int, int]:
-        """The last epoch of each partition that there are files of."""
+        """The last epoch of each partition, by its files; 0 without any."""
         return await self._thread.run(lambda: {p: Partition.last_epoch(self.directory(p)) for p in partitions})
 
     async def open(
@@ -87,7 +87,7 @@ class Opener:
             partition: its number.
             claim: how it was won.
             identity: this node, in the epoch and generation that the claim began.
-            before: the same one in an earlier epoch, if this node owned it.
+            before: the same partition in an earlier epoch, if this node owned it.
 
         Raises:
             OwnershipLostError: another node has claimed it since.

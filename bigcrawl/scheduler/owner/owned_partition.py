@@ -1,10 +1,10 @@
 """One partition as its owner drives it (steps 4 to 8): inbox in, numbered admit batches out.
 
-The fold itself, `Partition`, does no Redis; this class carries bytes between it and the scripts. One step:
+The fold itself, `Partition`, does not use Redis. This class carries bytes between it and the scripts. One step:
 
     read inbox -> [worker thread] fold, choose, write manifest = commit -> admit batch -> publish counts
 
-A crash after the commit and before the admission is healed when the partition is claimed again: `bring_up`.
+After a crash between commit and admission, `bring_up` offers the batch again when the partition is claimed.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class OwnedPartition:
 
     Attributes:
         hot: its URLs in Redis.
-        away: hosts whose URLs are to leave Redis.
+        away: hosts that are snoozed or retired.
         inbox: what waits in its inbox.
-        schedule: when it is to step.
+        schedule: when it should step.
         durability: when its files are forced to the disk.
-        suspects: URLs that may have been the death of a node, by sequence number.
-        moved: URLs that went back to the inbox lately.
-        due_ms: when a host of the partition may next be taken, monotonic.
-        take_share: how many URLs to ask for: about what its due hosts have.
-        draining: it is to be released when nothing of it is held any more.
-        is_damaged: nothing more is done with its files.
-        owes_publish: Redis may not have heard the last counts.
-        admitted: the last admit batch that Redis has confirmed.
+        suspects: URLs that may have killed a node, by sequence number.
+        moved: URLs that were moved back to the inbox lately.
+        due_ms: when a host of the partition may next be taken, on the monotonic clock.
+        take_share: how many URLs to ask for, about as many as its due hosts have.
+        draining: whether to release it as soon as the node holds none of its URLs.
+        is_damaged: whether a file is damaged, so that no work is done on it.
+        owes_publish: whether Redis may not know the latest counts.
+        admitted: the number of the last admit batch that Redis has confirmed.
     """
 
     def __init__(
@@ -72,20 +72,20 @@ class OwnedPartition:
         now_ms: int = 0,
         due_ms: int = NEVER_MS,
     ) -> None:
-        """Begin with both sides at the same point.
+        """Begin when Redis and the disk are at the same point.
 
         Args:
-            keys: of its part of Redis.
+            keys: its keys in Redis.
             identity: this node, the epoch, and the generation.
             disk: the partition, opened in that epoch.
-            due_heap: hears when the partition is due.
-            hot_urls: its part of the hot set.
-            connections: that a host may have at a time.
+            due_heap: gets the partition whenever it is due at another time.
+            hot_urls: its share of the hot set.
+            connections: how many connections a host may have at a time.
             loss_ms: how much Redis may forget.
-            hot_by_host: URLs of each host that are in Redis.
+            hot_by_host: how many URLs each host has in Redis.
             suspects: see above.
-            moved: see above; those of the same partition in the epoch before.
-            now_ms: monotonic.
+            moved: see above; taken over from the same partition in the epoch before.
+            now_ms: the monotonic clock.
             due_ms: see above.
         """
         self.keys = keys
@@ -112,27 +112,27 @@ class OwnedPartition:
     def __repr__(self) -> str:
         return f"<OwnedPartition {self.keys.partition} epoch={self.identity.epoch} {self.hot!r} disk={self.disk!r}>"
 
-    # --- whose, and how long
+    # --- owning
 
     def note_wanted(self, is_wanted: bool) -> None:
-        """This node should own it, or should not: then it drains, as a damaged one does anyway."""
+        """Drain if this node should not own it, or if it is damaged."""
         self.draining = not is_wanted or self.is_damaged
 
     def drain(self) -> None:
-        """Give no more URLs: it is to be released."""
+        """Give out no more URLs, because it is about to be released."""
         self.draining = True
 
     def note_damage(self) -> None:
-        """A file of it is damaged: nothing more is done with it, and it drains."""
+        """A file is damaged. Do no more work on it, and drain."""
         self.is_damaged = self.draining = True
 
     def settle(self, identity: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
-        """Both sides are the same again; what is known of Redis is as it was then.
+        """Adopt what a comparison with Redis has found.
 
         Args:
-            identity: this node, in the generation that has begun.
-            reply: what Redis told.
-            taken: the hosts of the URLs that the node holds.
+            identity: this node, in the generation that the comparison began.
+            reply: the result of the comparison.
+            taken: the host of each URL that the node holds.
         """
         self.identity = identity
         self.hot.settle(reply, taken)
@@ -146,31 +146,31 @@ class OwnedPartition:
     # --- taking
 
     def note_due(self, due_ms: int) -> None:
-        """A host of it may be taken then, and none before; `NEVER_MS`: none at all."""
+        """The next host is due then; `NEVER_MS` if no URL waits."""
         if due_ms != self.due_ms:
             self.due_ms = due_ms
             if due_ms < NEVER_MS:
                 self._due_heap.note(self)
 
     def note_due_by(self, due_ms: int) -> None:
-        """A host of it may be taken then, or another one before."""
+        """The next host is due then at the latest."""
         if due_ms < self.due_ms:
             self.due_ms = due_ms
             self._due_heap.note(self)
 
     def note_take(self, asked: int, given: int, *, is_more_due: bool) -> None:
-        """So many URLs were asked for and given. Next time: few calls, each with several, and no room for nothing."""
+        """Adapt the share to a reply, so that calls are few, and no room is kept for URLs that do not come."""
         self.take_share = min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
     def clear_suspect(self, seq: int) -> None:
-        """The URL of this sequence number has ended, and no node died of it."""
+        """A URL has ended without killing a node."""
         self.suspects.pop(seq, None)
 
     # --- what waits
 
     @property
     def inbox_moved(self) -> bool:
-        """Whether URLs wait in the inbox, for all that is known."""
+        """Whether URLs may be waiting in the inbox."""
         return self.inbox.has_urls
 
     @property
@@ -180,11 +180,11 @@ class OwnedPartition:
 
     @property
     def unfolded_urls(self) -> int:
-        """URLs in the inbox when Redis was last asked."""
+        """URLs that were waiting in the inbox when Redis was last asked."""
         return self.inbox.unfolded_urls
 
     def has_only_failing(self, fails: Callable[[str], bool]) -> bool:
-        """Whether all that waits here are URLs of hosts that are away, or of which `fails` is true; no step may run."""
+        """Whether only URLs wait whose hosts are away, or for which `fails` returns true. No step may run meanwhile."""
         if self.inbox.has_urls or not self.hot.are_all(fails):
             return False
         return self.disk.waiting == self.disk.withheld(self.away.hot_max)
@@ -198,28 +198,28 @@ class OwnedPartition:
         self.inbox.note_others()
 
     def note_inbox(self, view: scripts.PartitionView) -> None:
-        """Learn from a look at Redis what waits in the inbox, and whether other hosts are away."""
+        """Find out from a look at Redis what waits in the inbox, and whether other hosts are away."""
         self.away.note_changes(view.count("snoozes"))
         self.inbox.note_view(view, self.disk.inbox_id)
 
     def note_away(self, hot_max: Mapping[str, int]) -> None:
-        """Learn which hosts are snoozed or retired, and how many URLs of each may be hot: none if nobody awaits it."""
+        """Adopt the hosts that are away, with the number of URLs of each that may be hot; 0 if the host is given up."""
         self.away.note(hot_max)
         self.schedule.end_stall()
         self._count_waiting()
 
     def note_parked(self, host: str, urls: int) -> None:
-        """So many URLs of the host were moved from its back queue to the inbox."""
+        """URLs of the host were moved from its back queue to the inbox."""
         self.hot.note_parked(host, urls)
         self.inbox.note_urls()
 
     def note_budgets(self) -> None:
-        """Budgets have changed: what had none may have one now. Where anything else waits, steps come by themselves."""
+        """Budgets have changed, so URLs that had none may have one. If other URLs wait, a step is due anyway."""
         if self.schedule.withheld > 0:
             self.inbox.note_urls()
 
     def limit_extra(self, divisor: int) -> None:
-        """One of so many hot URLs may be extra from now on."""
+        """Allow 1/`divisor` of the hot set to be extra URLs from now on."""
         if divisor < self.hot.extra_divisor:
             self.schedule.end_stall()
         self.hot.limit_extra(divisor)
@@ -231,16 +231,16 @@ class OwnedPartition:
     # --- stepping
 
     def inbox_command(self, entries_max: int) -> tuple[Value, ...]:
-        """The command that reads inbox entries not folded yet, oldest first."""
+        """The command that reads inbox entries that are not folded yet, oldest first."""
         return self.inbox.command(self.disk.inbox_id, entries_max)
 
     def fold(
         self, inbox: Sequence[InboxEntry], room: int, hot: Mapping[str, int], extra_room: int | None = None
     ) -> Step:
-        """Run one step on disk; called in a worker thread, with copies of what the loop goes on changing.
+        """Run one step on disk. Runs in a worker thread, with copies of what the loop may change meanwhile.
 
         Raises:
-            TransientStoreError: the disk is full; nothing was committed.
+            TransientStoreError: the disk is full. Nothing was committed.
         """
         before = self.disk.manifest_number
         step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room)
@@ -249,7 +249,7 @@ class OwnedPartition:
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
-        """The calls that tell Redis of a committed step."""
+        """The calls that send a committed step to Redis."""
         self.schedule.note_step(now_ms)
         self.inbox.note_step(self.disk.inbox_id, inbox_entries)
         if step.rejected:
@@ -267,24 +267,24 @@ class OwnedPartition:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a committed admit batch is not known to be in Redis."""
+        """Whether Redis has not confirmed a committed admit batch."""
         return self.admitted < self.disk.batch_number
 
     def pending_admissions(self) -> list[scripts.Call[bool]]:
-        """The admissions of committed batches that Redis has not confirmed."""
+        """The calls that admit the committed batches that Redis has not confirmed."""
         batches = self.disk.pending_batches(self.admitted)
         return [admit_call(self.keys, self.identity, batch, self._connections) for batch in batches]
 
     def note_admitted(self, now_ms: int) -> None:
-        """Redis has confirmed all committed batches: their hosts may be due."""
+        """Redis has confirmed all committed batches, so their hosts may be due."""
         if self.is_behind:
             self.admitted = self.disk.batch_number
             self.note_due_by(now_ms)
 
-    # --- telling and keeping
+    # --- publishing and keeping
 
     def publish(self) -> scripts.Call[int]:
-        """The call that publishes counts and trims what an earlier durable manifest made needless."""
+        """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
         state: dict[str, Value] = {
             "damaged": int(self.is_damaged),
             "folded": self.disk.inbox_id,
@@ -300,14 +300,14 @@ class OwnedPartition:
         return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)
 
     def note_publish(self, *, is_heard: bool) -> None:
-        """Counts are being published, or were: Redis has heard them, or may not have."""
+        """Counts were sent. `is_heard` says whether Redis has confirmed them."""
         self.owes_publish = not is_heard
 
     def make_durable(self, now_ms: int) -> None:
-        """Force the partition's files to the disk; called in a worker thread."""
+        """Force the partition's files to the disk. Runs in a worker thread."""
         self.durability.force(now_ms)
 
 
 def is_publish(call: scripts.Call[Any]) -> bool:
-    """Whether `OwnedPartition.publish` made the call."""
+    """Whether a call was made by `OwnedPartition.publish`."""
     return call.name == "trim_partition"

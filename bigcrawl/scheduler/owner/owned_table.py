@@ -1,4 +1,4 @@
-"""The partitions of a node, and what becomes of one that turns out to be another node's, or damaged."""
+"""The partitions that a node owns, and what it does with one that is lost or damaged."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class OwnedTable:
-    """Of one node.
+    """The partitions of one node.
 
     Attributes:
-        by_number: the partitions.
+        by_number: the partitions, by number. Only this class changes it.
     """
 
     def __init__(self, client: RedisClient, held: HeldUrls, damaged: DamagedPartitions) -> None:
@@ -39,44 +39,44 @@ class OwnedTable:
 
     @property
     def sound(self) -> list[OwnedPartition]:
-        """Those without damage."""
+        """The partitions without damage."""
         return [owned for owned in self.by_number.values() if not owned.is_damaged]
 
     def has(self, owned: OwnedPartition) -> bool:
-        """Whether it is owned still, in the epoch that it says."""
+        """Whether the partition is still owned, in the same epoch."""
         return self.by_number.get(owned.keys.partition) is owned
 
     def put(self, owned: OwnedPartition) -> None:
-        """It is owned from now on, in the place of one of an earlier epoch if there is one."""
+        """Add a partition, or replace the same one of an earlier epoch."""
         self.by_number[owned.keys.partition] = owned
 
     def remove(self, owned: OwnedPartition) -> None:
-        """It was released; nothing if it was claimed again."""
+        """Remove a partition that was released, unless it was claimed again."""
         if self.has(owned):
             del self.by_number[owned.keys.partition]
 
     def lose(self, owned: OwnedPartition) -> None:
-        """Another node owns the partition: forget everything held for it; nothing if it was claimed again."""
+        """Remove a partition that another node owns, with all that is held of it, unless it was claimed again."""
         if not self.has(owned):
             return
         partition = owned.keys.partition
         del self.by_number[partition]
         dropped = self._held.drop_partition(partition)
         if owned.draining and not dropped:
-            return  # just released, and seen so before the reply was here
+            return  # it was just released, and this was seen before the reply came
         logger.warning(
             "partition %(partition)d has another owner now; %(dropped)d URLs held of it are left to that node",
             {"partition": partition, "dropped": len(dropped)},
         )
 
     def set_apart(self, owned: OwnedPartition, error: BigcrawlError) -> None:
-        """Do nothing more with a partition whose files are damaged, and let it go when it has drained."""
+        """Stop working on a partition whose files are damaged, and release it when it has drained."""
         if not owned.is_damaged:
             owned.note_damage()
             self._damaged.note(owned.keys.partition, error)
 
     def set_damaged_apart(self, partitions: Sequence[OwnedPartition], results: Sequence[object]) -> None:
-        """Set partitions apart that turned out to be damaged; raise the first other error, if there is one."""
+        """Set apart the partitions whose result is damage. Raise the first other error, if there is one."""
         errors = [(p, error) for p, error in zip(partitions, results, strict=True) if isinstance(error, BigcrawlError)]
         for owned, error in errors:
             if is_damage(error):
@@ -86,14 +86,14 @@ class OwnedTable:
             raise failed
 
     async def run(self, asked: Sequence[tuple[OwnedPartition, scripts.Call[Any]]]) -> None:
-        """Run calls of owned partitions; a partition that turns out to be lost is dropped.
+        """Run calls of owned partitions, and remove the partitions that turn out to be lost.
 
         Raises:
-            TransientStoreError: Redis is away, or refused a call; the others were carried out.
+            TransientStoreError: Redis is away or refused a call. The other calls were carried out.
         """
         for owned, call in asked:
             if is_publish(call):
-                owned.note_publish(is_heard=False)  # until Redis says that it has heard
+                owned.note_publish(is_heard=False)  # until Redis has confirmed it
         replies = sort_replies(asked, await self._client.run_each([call for _, call in asked]))
         for (owned, call), _ in replies.done:
             if is_publish(call):

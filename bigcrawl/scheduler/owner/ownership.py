@@ -4,7 +4,7 @@ not ours -> claimed -> opened -> brought up -> stepped ... -> draining -> releas
                ^                                  |
                \________ Redis restarted _________/
 
-Claiming is in `claims`, opening in `opening` and `bring_up`, stepping in `folding`, and `durable_rounds` keeps files.
+`claims` claims them, `opening` and `bring_up` open them, `folding` steps them, `durable_rounds` keeps their files.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 
 
 class Ownership:
-    """What this node owns, and the work that owning means.
+    """The partitions of this node, and all work on them that the node's loops ask for.
 
     Args:
         config: of the node.
         client: of the crawl's Redis.
         membership: of the node.
         held: the URLs that it has taken.
-        late_ms: for how long hosts wait after they are due.
+        late_ms: returns how long hosts wait after they are due.
         clock: of the node.
         worker: one thread, for files.
         files: the file system.
-        file_work: hears of the thread's work.
-        crawl_budgets: what budgets follow from.
-        paces: hear of the budgets of hosts.
+        file_work: watches that thread.
+        crawl_budgets: the budgets of PLDs.
+        paces: gets the budgets of hosts.
 
     Attributes:
         owned: the partitions, by number.
-        due_heap: which of them to ask next.
-        hot_share: how many URLs of a host are hot.
-        damaged: those that must not be opened.
-        reconciliation: brings both sides in line.
-        file_work: as above.
+        due_heap: the partitions by when they are due.
+        hot_share: how many URLs of a host may be hot.
+        damaged: partitions that must not be opened.
+        reconciliation: brings Redis and the node in line.
+        file_work: see above.
     """
 
     def __init__(
@@ -122,10 +122,10 @@ class Ownership:
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
 
-    # --- whose is what
+    # --- claiming and releasing
 
     async def rebalance(self) -> None:
-        """Claim what this node should own and nobody holds; drain and release what it should not."""
+        """Claim free partitions that this node should own. Drain and release those that it should not."""
         wanted = self._membership.wanted()
         for partition, owned in self.owned.items():
             owned.note_wanted(partition in wanted)
@@ -134,14 +134,14 @@ class Ownership:
             await self._claims.claim(await self.damaged.find_sound(missing))
 
     async def release(self, leaving: Iterable[OwnedPartition]) -> None:
-        """Release those partitions that hold nothing taken any more."""
+        """Release those of the partitions of which the node holds no URL."""
         free = [owned for owned in leaving if not self._held.by_partition(owned.keys.partition)]
-        # A few at a time: a node that must be gone in seconds leaves what it could not release to the lease.
+        # A few at a time. A node that must exit within seconds leaves the rest to their leases.
         for start in range(0, len(free), DURABLE_AT_ONCE):
             await self._release(free[start : start + DURABLE_AT_ONCE])
 
     async def _release(self, free: list[OwnedPartition]) -> None:
-        """Release; a partition of which Redis holds URLs as taken stays: a take may be under way."""
+        """Release partitions. One with taken URLs in Redis stays, because a take may be under way."""
         await self._durable_rounds.force(free)
         calls = [call for p in free for call in (p.publish(), scripts.release_partition(p.keys, p.identity))]
         for owned in free:
@@ -152,7 +152,7 @@ class Ownership:
                 self._table.remove(owned)
 
     def set_apart_by(self, error: CorruptionError) -> bool:
-        """Set the owned partition apart whose file an error names; False if no owned partition has that file."""
+        """Set apart the owned partition whose file an error names. False if no owned partition has that file."""
         for partition, owned in self.owned.items():
             if Path(error.path).is_relative_to(self._opener.directory(partition)):
                 self._table.set_apart(owned, error)
@@ -160,43 +160,43 @@ class Ownership:
         return False
 
     def lose(self, owned: OwnedPartition) -> None:
-        """Another node owns the partition: forget everything held for it; nothing if it was claimed again."""
+        """Remove a partition that another node owns, with all that is held of it, unless it was claimed again."""
         self._table.lose(owned)
 
     # --- leases
 
     @property
     def has_claimed(self) -> bool:
-        """Whether Redis may name this node."""
+        """Whether Redis may name this node as an owner."""
         return self._claims.has_claimed
 
     @property
     def is_reclaiming(self) -> bool:
-        """Whether Redis was restarted, and some of what is owned is not claimed again yet."""
+        """Whether Redis was restarted, and some partitions are not claimed again yet."""
         return self._claims.is_reclaiming
 
     def leases(self) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
-        """The owned partitions, and the calls that look at them and renew their leases; see `Claims.leases`."""
+        """The owned partitions, and the calls that look at them and renew their leases. See `Claims.leases`."""
         return self._claims.leases()
 
-    # --- both sides in line
+    # --- comparing with Redis
 
     async def reclaim_all(self) -> None:
-        """After Redis was restarted: claim every owned partition again and bring both sides in line."""
+        """Claim every owned partition again after a restart of Redis, and bring both sides in line."""
         await self._claims.reclaim_all()
         await self._settle(set(self.owned), has_forgotten=True)
 
     async def settle_doubts(self) -> None:
-        """Bring both sides in line where a call's reply is lost; nothing may be taken or ended meanwhile.
+        """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile.
 
         Raises:
-            TransientStoreError: Redis is away; what is in doubt stays so.
+            TransientStoreError: Redis is away. The partitions stay in doubt.
         """
         await self._settle(self._client.in_doubt, has_forgotten=False)
 
     async def _settle(self, partitions: set[int], *, has_forgotten: bool) -> None:
         client = self._client
-        before, client.in_doubt = client.in_doubt, set()  # what comes into doubt meanwhile is compared next time
+        before, client.in_doubt = client.in_doubt, set()  # what comes into doubt from here on is compared next time
         try:
             doubtful = [self.owned[partition] for partition in sorted(partitions) if partition in self.owned]
             for lost in await self.reconciliation.run(doubtful, has_forgotten=has_forgotten):
@@ -208,18 +208,18 @@ class Ownership:
     # --- steps and budgets
 
     async def step_due(self, *, starved: bool, idle: bool = False) -> int:
-        """Run the steps that are due; see `Folding.step_due`."""
+        """Run the steps that are due. See `Folding.step_due`."""
         return await self._folding.step_due(starved=starved, idle=idle)
 
     async def make_durable_due(self) -> None:
-        """Force to the disk what has not been for long enough; see `DurableRounds.run_due`."""
+        """Force partitions that are due to the disk. See `DurableRounds.run_due`."""
         await self._durable_rounds.run_due()
 
     async def refresh_budgets(self) -> None:
-        """Tell the crawl what the owned partitions count, and let them have the budgets that follow from all counts.
+        """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.
 
         Raises:
-            TransientStoreError: Redis is away; budgets stay as they are.
+            TransientStoreError: Redis is away. Budgets stay as they are.
         """
         if await self._crawl_budgets.refresh(self.owned.values()):
             for owned in self.owned.values():
@@ -228,7 +228,7 @@ class Ownership:
                 owned.note_budgets()
 
     async def budget_of(self, partition: int, host: str) -> int:
-        """The budget of a host's PLD, URLs a turn; the least there is where the partition is another node's.
+        """The budget of a host's PLD in URLs a turn. The least budget if another node owns the partition.
 
         Raises:
             TransientStoreError, CorruptionError: the partition cannot be read.

@@ -1,12 +1,12 @@
-"""Hosts that are snoozed for a minute or more, or retired: what of theirs is in Redis goes back to the disk (step 8).
+"""Moves URLs of hosts that are away, snoozed for a minute or more or retired, from Redis back to the disk (step 8).
 
     back queue -> [one script] -> the partition's own inbox -> a step, which parks it behind its host
 
-`exchange_urls` decides which hosts these are, and moves the counter `snoozes` on; the owner reads them then. It
-leaves a snoozed host one URL in Redis, the next try, and a retired or blacklisted one none, and admits no more until
-the host has answered. Next tries are counted apart, so that neither fills the hot set, however many there are. The
-inbox is the way because it is exactly once already: a script that moves URLs from one place to the other needs no
-number, and a step that merges them commits with the rest.
+`exchange_urls` decides which hosts these are, and increments the counter `snoozes`. The owner then reads the hosts. It
+leaves one URL of a snoozed host in Redis, the next try, and none of a retired or blacklisted host. It admits no more of
+their URLs until the host has answered. Next tries are counted apart, so that they never fill the hot set. URLs go back
+through the inbox because that already works exactly once: a script moves them in one step, and a fold commits them with
+everything else that it read.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.rules.blacklist import Blacklist
 
-HOSTS_AT_ONCE = 128  # that are parked in a round, once a second: some 25,000 URLs, 0.1 s of the node
-URLS_AT_ONCE = 1_000  # of a host: one call blocks Redis some 2 us a URL
+HOSTS_AT_ONCE = 128  # parked in a round, once a second: about 25,000 URLs, 0.1 s of the node
+URLS_AT_ONCE = 1_000  # of a host in one call, which blocks Redis about 2 us a URL
 SNOOZED_HOT_MAX, GIVEN_UP_HOT_MAX = 1, 0
-STALE_MS = 600_000  # a host that was due so long ago is snoozed no more: it had no URL to try
+STALE_MS = 600_000  # a host that was due so long ago had no URL to try, and is not snoozed any more
 
 
 async def tend_snoozed(
     client: RedisClient, partitions: Sequence[OwnedPartition], now_ms: int, blacklist: Blacklist = NOTHING
 ) -> None:
-    """See which hosts of the partitions are away, and take what is too much of theirs out of Redis; no step may run.
+    """Find out which hosts are away, and move their surplus URLs out of Redis. No step may run meanwhile.
 
     Args:
         client: of the crawl's Redis.
         partitions: of this node.
         now_ms: on the monotonic clock.
-        blacklist: hosts that nobody waits for while they are away.
+        blacklist: its hosts are given up while they are away.
 
     Raises:
-        TransientStoreError: Redis is away; nothing is lost.
+        TransientStoreError: Redis is away. Nothing is lost.
     """
     changed = [partition for partition in partitions if partition.away.wants_look(now_ms)]
     if changed:
@@ -72,15 +72,15 @@ async def _read(client: RedisClient, partitions: Sequence[OwnedPartition], now_m
     rows = await client.commands([("ZRANGE", owned.keys.snoozed, 0, -1, "WITHSCORES") for owned in partitions])
     for owned, row in zip(partitions, rows, strict=True):
         owned.note_away({host: _hot_max(host, score, blacklist) for host, score in scores_of(row)})
-    # By hand, what is withheld is said to wait: the right counts must stand there before it is not looked at again.
-    # A partition that is another node's now is seen by its next look.
+    # `awaken` counts withheld URLs as waiting. Publish the right counts before these changes are dealt with.
+    # A partition that another node owns now is found out by its next look.
     sort_replies(partitions, await client.run_each([owned.publish() for owned in partitions])).raise_failure()
     for owned, read in zip(partitions, changes, strict=True):
         owned.away.note_look(read, now_ms)
 
 
 class _Move(NamedTuple):
-    """URLs of a host that are to go, as they are in Redis and as the inbox takes them."""
+    """URLs of a host that are moved, as they are in Redis and as the inbox takes them."""
 
     owned: OwnedPartition
     identity: Identity
@@ -114,20 +114,20 @@ async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str
 
 
 def _rest_of(owned: OwnedPartition, host: str) -> tuple[Value, ...]:
-    """The command that reads what a host has in Redis beyond what it may have."""
+    """The command that reads the surplus URLs of a host."""
     hot_max = owned.away.hot_max[host]
     return ("ZRANGE", owned.keys.back + host, hot_max, hot_max + URLS_AT_ONCE - 1)
 
 
 def _movable(owned: OwnedPartition, members: Sequence[bytes]) -> Sequence[bytes]:
-    """Those that may go; on disk nobody would know any more which of them are suspects."""
+    """The URLs that may be moved: not suspects, because the disk does not know which URLs are suspects."""
     if not owned.suspects:
         return members
     return [member for member in members if int(member.partition(b":")[0]) not in owned.suspects]
 
 
 def _queued(host: str, member: bytes) -> QueuedUrl:
-    """The URL of a member, as the inbox takes it: it was seen before, and is queued all the same."""
+    """The URL of a member as the inbox takes it, marked so that it is queued although it was seen before."""
     try:
         fields = unpack_member(member)
         return QueuedUrl(fields.key, host, fields.priority, fields.flags | UNCHECKED, fields.body)

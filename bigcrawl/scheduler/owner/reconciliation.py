@@ -1,17 +1,19 @@
 """Brings Redis and this node in line after a doubt: what is taken, what has ended, how much is hot (steps 7 to 14).
 
-A doubt is a call of a partition's owner whose reply is lost: it was carried out, or not, or will be. The client notes
-whose call it was, and before the node takes anything more, each of these partitions is compared, in one call:
+A partition is in doubt when the reply to a call of its owner is lost. The call may have been carried out, may not have
+been, or may still be. The client records the partition. Before the node takes anything more, it compares each of these
+partitions with Redis, in one call:
 
-- What Redis holds as taken is made what the node holds. Nobody has begun to fetch the others, and so no host waits.
-- An end that was told was carried out if its URL is taken no more, and is not told again.
-- The *generation* rises. From then on Redis refuses what the node sent before, however late it arrives. A call of the
-  node's own that was under way is refused too, and made again.
-- What the node counts of Redis is told anew, as it is at that moment. The reply to a call of an earlier generation
-  changes no count any more: it was carried out before, and is counted, or refused.
+- Redis makes its taken URLs those that the node holds. Nobody has begun to fetch the others, so no host has to wait.
+- An end that was sent was carried out if Redis no longer has its URL as taken. It is not sent again.
+- A new *generation* begins. Redis refuses whatever the node sent in an earlier one, however late it arrives. That
+  includes calls that are under way, which the node makes again.
+- The node counts anew what is in Redis, as it is at that moment. A reply of an earlier generation changes no count any
+  more. Its call was carried out before and is counted, or it was refused.
 
-After a Redis that forgot its last seconds, every partition was claimed again. Then URLs that ended or were moved to
-disk lately may be queued again and are taken out, and every host rests its delay, for its last fetch may be forgotten.
+When Redis has forgotten its last seconds, every partition is claimed again before the comparison. URLs that have ended
+or were moved to disk lately may then be queued again, and are removed. Every host rests for its delay, because its last
+fetch may be forgotten.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ ROW_BYTES = 64  # of a row, about, but for the URL's member
 
 @dataclass(slots=True)
 class _Portion:
-    """What one call says; see `reconcile_partition`."""
+    """The arguments of one call, see `reconcile_partition`."""
 
     held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
     sent_ends: list[tuple[int]] = field(default_factory=list)
@@ -52,7 +54,7 @@ class _Portion:
 
 
 class Reconciliation:
-    """Of the partitions of a node; it counts the node's generations, which claims begin as well.
+    """Compares the partitions of a node with Redis. It numbers the node's generations, which claims begin as well.
 
     Args:
         client: of the crawl's Redis.
@@ -73,18 +75,18 @@ class Reconciliation:
         return f"<Reconciliation held={len(self._held)}>"
 
     def next_generation(self) -> int:
-        """A number above all that this node has given away."""
+        """The number of a new generation, above all earlier ones."""
         return next(self._generations)
 
     async def run(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
-        """Compare partitions; those that turn out to be another node's.
+        """Compare partitions. Return those that another node owns now.
 
         Args:
             partitions: of this node. Nothing may be taken or ended meanwhile.
             has_forgotten: whether Redis lost its last seconds.
 
         Raises:
-            TransientStoreError: Redis did not answer for all; the client knows which are in doubt still.
+            TransientStoreError: Redis did not answer for all. The client knows which ones are still in doubt.
         """
         held = self._held.by_partitions(owned.keys.partition for owned in partitions)
         works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
@@ -143,11 +145,11 @@ class _Work:
         return replace(self.owned.identity, generation=self.generation)
 
     def divide(self, whole: _Portion) -> None:
-        """This is what is to be said, in as many calls as it takes."""
+        """Divide what is to be sent into as many calls as it takes."""
         self.portions = _in_portions(whole)
 
     def note(self, reply: Reconciled) -> None:
-        """A call was carried out."""
+        """Keep which ends were carried out."""
         self.ended += reply.ended
 
     def next_call(self, delay_ms: int) -> Call[Reconciled]:
@@ -172,7 +174,7 @@ class _Work:
 
 
 def _in_portions(whole: _Portion) -> list[_Portion]:
-    """Portions of so many bytes; what is held comes first, for a URL must never be nowhere."""
+    """Divide by size. Held URLs come first, because a URL must never be nowhere."""
     rows = len(whole.held) + len(whole.sent_ends) + len(whole.ended) + len(whole.places) + len(whole.rests)
     if ROW_BYTES * rows + sum(len(row[3]) for row in whole.held) <= PORTION_BYTES:
         return [whole]
@@ -185,7 +187,7 @@ def _in_portions(whole: _Portion) -> list[_Portion]:
 
 
 def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> Iterator[list[T]]:
-    """The rows in pieces of so many bytes; one that is larger goes alone."""
+    """Divide rows into pieces of at most `PORTION_BYTES`. A larger row goes alone."""
     piece: list[T] = []
     size = 0
     for row in rows:
@@ -212,6 +214,6 @@ def _order(url: HeldUrl) -> int:
 
 
 def _places(url: HeldUrl) -> list[tuple[str, int]]:
-    """Where it may stand in its host's queue: before it was taken, and as its end told."""
+    """Where the URL may be in its host's queue: its place before it was taken, and the one that its end gave it."""
     orders = [_order(url)] if url.next_order is None else [_order(url), url.next_order]
     return [(url.host, order) for order in orders]
