@@ -1,4 +1,4 @@
-"""What can be asked of an open partition; nothing here changes it."""
+"""The figures and look-ups of an open partition. Nothing here changes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Figures:
-    """A partition's figures and look-ups: of the committed manifest, the durable one, and the state they describe."""
+    """What can be asked of a partition: of its committed manifest, its durable one, and the state they describe."""
 
     _directory: Path
     _own: EpochDirectory
@@ -41,11 +41,11 @@ class Figures:
             f"seen={self.seen} waiting={self.waiting} batch={self.batch_number}>"
         )
 
-    # --- what is committed
+    # --- committed
 
     @property
     def epoch(self) -> int:
-        """The epoch it was opened in."""
+        """The epoch in which the partition was opened."""
         return self._own.epoch
 
     @property
@@ -60,39 +60,39 @@ class Figures:
 
     @property
     def folded_urls(self) -> int:
-        """URLs ever read from the inbox."""
+        """How many URLs were ever read from the inbox."""
         return self._manifest.folded_urls
 
     @property
     def duplicates(self) -> int:
-        """URLs ever dropped because they had been seen."""
+        """How many URLs were ever dropped because they had been seen."""
         return self._manifest.duplicates
 
     @property
     def rejected(self) -> int:
-        """Inbox entries ever set aside because they could not be decoded."""
+        """How many inbox entries were ever set aside because they could not be decoded."""
         return self._manifest.rejected
 
     @property
     def batch_number(self) -> int:
-        """The last committed admit batch; 0 before the first."""
+        """The number of the last committed admit batch; 0 before the first."""
         return self._manifest.batch_number
 
     @property
     def admitted(self) -> int:
-        """URLs ever admitted, which is the sequence number the next one gets."""
+        """How many URLs were ever admitted. The next one gets this sequence number."""
         return self._manifest.admitted
 
-    # --- what is durable
+    # --- durable
 
     @property
     def durable_inbox_id(self) -> str:
-        """The last entry folded by a manifest this owner made durable: the inbox may be trimmed to it."""
+        """The last inbox entry folded by a manifest that this owner made durable. The inbox may be trimmed up to it."""
         return self._durable.inbox_id if self._durable else NO_INBOX_ID
 
     @property
     def durable_batch_number(self) -> int:
-        """The last admit batch of a manifest this owner made durable."""
+        """The last admit batch of a manifest that this owner made durable."""
         return self._durable.batch_number if self._durable else 0
 
     @property
@@ -100,77 +100,77 @@ class Figures:
         """Whether `make_durable` has anything to do."""
         return self._durable is not self._manifest
 
-    # --- what waits
+    # --- waiting
 
     @property
     def waiting(self) -> int:
-        """URLs queued and not admitted: in turns, over budget, and parked."""
+        """How many URLs are queued and not admitted: in turns, over budget, or parked."""
         return len(self._state)
 
     @property
     def waiting_by_level(self) -> tuple[int, ...]:
-        """URLs in each front queue, lowest level first; ordinary and extra ones together."""
+        """How many URLs each priority level has in the front queues, lowest level first, extra ones included."""
         counts = self._state.turns.front.counts()
         return tuple(sum(counts[level::LEVELS]) for level in range(LEVELS))
 
     @property
     def has_only_extra(self) -> bool:
-        """Whether all in the front queues is beyond its PLD's budget in this turn; not when they are empty."""
+        """Whether all URLs in the front queues are beyond their PLD's budget in this turn. False if there are none."""
         return self._state.turns.front.has_only_extra
 
     @property
     def turn(self) -> TurnState:
-        """Where the turns stand."""
+        """The state of the turns."""
         return self._state.turns.state
 
     @property
     def waiting_by_turn(self) -> dict[int, int]:
-        """URLs in the current turn, which are those in the front queues, and in each later one that has any."""
+        """How many URLs each turn has that has any. Those of the current turn are in the front queues."""
         return self._state.turns.by_turn
 
     @property
     def over_budget(self) -> int:
-        """URLs for which no turn of the window has room."""
+        """How many URLs found no room in any turn of the window."""
         return len(self._state.turns.over)
 
     @property
     def is_withheld(self) -> bool:
-        """Whether all that waits is over budget, and stays so until there are other budgets."""
+        """Whether all waiting URLs are over budget, and stay so until budgets change."""
         return bool(self.over_budget) and self.withheld() == self.waiting
 
-    def withheld(self, retired: Iterable[str] = ()) -> int:
-        """URLs that stay on disk until there are other budgets, or until one of the retired hosts comes back.
+    def withheld(self, away: Iterable[str] = ()) -> int:
+        """How many URLs stay on disk until budgets change, or until one of the hosts that are `away` comes back.
 
-        Those over budget are among them when they are all else that waits, and a re-read has passed none.
+        URLs over budget only count if no others wait, and if the last re-read found no room for any of them.
         """
-        parked = sum(map(self._state.parked.urls_of, retired))
+        parked = sum(map(self._state.parked.urls_of, away))
         is_vain = self.waiting == parked + self.over_budget and self.turn.is_resting
         return parked + (self.over_budget if is_vain else 0)
 
     @property
     def parked(self) -> int:
-        """URLs parked behind a full host."""
+        """How many URLs are parked behind a full host."""
         return len(self._state.parked)
 
     @property
     def parked_hosts(self) -> int:
-        """Hosts with parked URLs."""
+        """How many hosts have parked URLs."""
         return self._state.parked.host_count
 
-    # --- what is known of URLs and PLDs
+    # --- known of URLs and PLDs
 
     @property
     def seen(self) -> int:
-        """Distinct keys ever folded."""
+        """How many distinct keys were ever folded."""
         return len(self._state.tables.seen)
 
     @property
     def in_degree_counts(self) -> InDegreeCounts:
-        """How many PLDs of the partition have which in-degree."""
+        """How many PLDs of the partition have each in-degree."""
         return self._state.in_degrees
 
     def ends(self, keys: KeyArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
-        """Return which URLs have ended, given their keys, and how: values of `outcomes.VALUE`.
+        """Return which URLs have ended, and how, as values of `outcomes.VALUE`. URLs are given by their keys.
 
         Raises:
             TransientStoreError: the disk failed.
@@ -180,7 +180,7 @@ class Figures:
             return self._state.tables.ends.values(keys)
 
     def in_degrees(self, plds: KeyArray) -> npt.NDArray[np.uint32]:
-        """Return the in-degree of each PLD, given its key; 0 for one that is not known to be linked to.
+        """Return the in-degree of each PLD, given its key. It is 0 if no link to the PLD is known.
 
         Raises:
             TransientStoreError: the disk failed.
@@ -190,7 +190,7 @@ class Figures:
             return self._state.tables.plds.values(plds)[1]["in_degree"]
 
     def trap_divisors(self, plds: KeyArray) -> npt.NDArray[np.uint32] | None:
-        """Return what the budgets of PLDs, given their keys, are divided by; None when none is taken for a trap.
+        """Return the divisors of PLDs' budgets, given their keys, or None if no PLD is caught as a trap.
 
         Raises:
             TransientStoreError: the disk failed.

@@ -1,8 +1,8 @@
-"""How a partition is opened in a new epoch (step 4).
+"""Opens a partition in a new epoch (step 4).
 
     newest manifest of any epoch -> links in e<epoch>/ -> MANIFEST there
 
-What fails leaves no directory behind, or one that a later owner removes.
+A failure leaves no directory behind, or one that a later owner removes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Opened(NamedTuple):
     """What an owner begins its epoch with.
 
     Attributes:
-        directory: the partition's.
-        own: that of the epoch.
-        log: the epoch's manifest log, of one record.
-        manifest: that record.
-        state: what it describes.
-        set_aside: inbox entries below `rejected/`.
+        directory: the directory of the partition.
+        own: the directory of the epoch.
+        log: the manifest log of the epoch, with one record.
+        manifest: the manifest in that record.
+        state: the state that it describes.
+        set_aside: how many inbox entries are below `rejected/`.
     """
 
     directory: Path
@@ -47,7 +47,7 @@ class Opened(NamedTuple):
 
 
 def open_epoch(directory: Path, epoch: int, files: Files, *, priority_bias: int, fall_back: bool) -> Opened:
-    """Begin an epoch; arguments and errors are those of `Partition.open`."""
+    """Begin an epoch. Arguments and errors are those of `Partition.open`."""
     with store_errors(directory):
         own = begin_epoch(directory, epoch, files)
         try:

@@ -1,16 +1,16 @@
 """One partition's state on disk: a fold over its inbox (steps 4 to 7). The manifest is the commit.
 
-Rules for this file: no Redis, no clock, no asyncio; one caller's thread. A step works on a fork of the
-state, writes what nothing refers to yet, and then appends a record to the manifest that refers to it.
-Whatever fails before that leaves disk and memory as they were; the same step may be repeated.
+Rules for this file: no Redis, no clock, no asyncio, and one thread at a time. A step works on a fork of the state. It
+writes files that nothing refers to yet, and then appends a record to the manifest that refers to them. A failure before
+that leaves disk and memory as they were, so the same step can be repeated.
 
     step          inbox -> a fold on copies (`partition.step`) -> record appended to MANIFEST    no fsync
     make_durable  fsync all that MANIFEST names, MANIFEST, the directory; then delete what it does not name
     open          newest manifest of any epoch -> a new epoch's (`partition.opening`)
 
-What a crash leaves: files in e<epoch>/ that no manifest names, bytes behind a segment's committed length or
-behind the manifest's last whole record, a directory without a manifest. None of them is ever read. An admit
-batch is part of the step's record; one that was committed and not told is in `pending_batches`.
+A crash may leave files in e<epoch>/ that no manifest names, bytes behind a segment's committed length or behind the
+manifest's last whole record, and a directory without a manifest. None of them is ever read. An admit batch is part of
+the step's record. `pending_batches` returns those that were committed and not sent to Redis.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ ADMIT_URLS_MAX = 1_000  # in a batch: one admission blocks Redis about 3 us a UR
 
 
 class Step(NamedTuple):
-    """What a step did; it is committed.
+    """What a committed step did.
 
     Attributes:
-        batch: URLs to admit into Redis now; None when there were none, or no room.
-        new: URLs that were queued.
-        duplicates: URLs that had been seen before.
-        rejected: batches that could not be decoded and were set aside.
-        trap_changes: PLDs that are taken for traps from now on, or not any more.
+        batch: the URLs to admit into Redis now; None if there were none, or no room.
+        new: how many URLs were queued.
+        duplicates: how many URLs had been seen before.
+        rejected: how many inbox entries could not be decoded and were set aside.
+        trap_changes: PLDs that were caught as traps, or freed.
     """
 
     batch: AdmitBatch | None
@@ -68,27 +68,27 @@ class Partition(Figures):
     """One partition, opened in one epoch by its owner; `Figures` has what can be asked of it.
 
     Guarantees:
-        A URL in a folded inbox entry is admitted in exactly one batch number, in whichever epoch, if each
-        committed batch is admitted (`pending_batches`) and nothing folded is offered again. URLs of one
-        host and priority level are admitted in the order they arrived, but for those that the blacklist withheld.
+        A URL in a folded inbox entry is admitted in exactly one batch number, whatever the epoch. The caller must
+        admit each committed batch (`pending_batches`), and not offer folded entries again. URLs of one host and
+        priority level are admitted in the order of their arrival, except those that the blacklist withheld.
 
-    Memory is bounded by a step's inbox, one decoded block a level, and the hosts over their room.
+    Memory is bounded by the inbox of a step, one decoded block a level, and the number of hosts with parked URLs.
     """
 
     def __init__(self, opened: Opened, limits: PartitionLimits, source: BudgetSource) -> None:
-        """Go on from what was opened."""
+        """Begin with what was opened."""
         self._directory = opened.directory
         self._own = opened.own
         self._log = opened.log
         self._manifest = opened.manifest
         self._state = opened.state
         self.set_aside = opened.set_aside
-        """Inbox entries below `rejected/`, when a step last looked."""
+        """How many inbox entries were below `rejected/` when a step last looked."""
         self._files = opened.own.files
         self._limits = limits
         self._durable: Manifest | None = None
         self._source = source
-        self._asked: BudgetSource | None = None  # what the last step asked
+        self._asked: BudgetSource | None = None  # the source that the last step asked
         self._forgotten = 0
         self._without_text_upto = 0
         self._older_removed = False
@@ -109,21 +109,20 @@ class Partition(Figures):
         """Open a partition in a new epoch, taking over what the newest manifest describes.
 
         Args:
-            directory: the partition's own, ``<state>/p<id>``; made if need be.
-            epoch: above `last_epoch`; each is used once.
-            limits: what bounds the hot set.
+            directory: the directory of the partition, ``<state>/p<id>``. It is made if it is missing.
+            epoch: a number above `last_epoch`. Each is used once.
+            limits: the bounds of the hot set.
             files: the file system; the real one by default.
-            fall_back: where the newest manifest is damaged or names lost bytes, go back to the last
-                sound or durable one, as after a power cut; Redis' own batches are then folded
-                (`fold_admitted`).
-            budgets: how many URLs of a PLD pass in a turn; None: as many as there are. See `set_budgets`.
+            fall_back: if the newest manifest is damaged or names lost bytes, as after a power cut, go back to the last
+                sound or durable one. What Redis has admitted since must then be folded (`fold_admitted`).
+            budgets: how many URLs of a PLD pass in a turn; None for no limit. See `set_budgets`.
             pld_of: a host's PLD; by default each host is its own.
             pld_key: the key of a PLD; by default that of a crawl without a secret.
 
         Raises:
-            OwnershipLostError: somebody has opened the epoch, or a later one.
-            CorruptionError: the manifest or a file it names is damaged; never a restart from empty.
-            TransientStoreError: the disk failed or is full; may be repeated with the same epoch.
+            OwnershipLostError: the epoch, or a later one, was opened before.
+            CorruptionError: the manifest or a file that it names is damaged. The partition never starts from empty.
+            TransientStoreError: the disk failed or is full. The call may be repeated with the same epoch.
         """
         files = files or DiskFiles()
         opened = open_epoch(directory, epoch, files, priority_bias=limits.priority_bias, fall_back=fall_back)
@@ -137,13 +136,13 @@ class Partition(Figures):
 
     @staticmethod
     def is_unused(directory: Path, files: Files | None = None) -> bool:
-        """Return whether nothing is lost if Redis forgets the partition; raises as `open`."""
+        """Return whether nothing is lost if Redis forgets the partition. Raises what `open` raises."""
         with store_errors(directory):
             return is_unused(directory, files or DiskFiles())
 
     @staticmethod
     def last_epoch(directory: Path, files: Files | None = None) -> int:
-        """Return the highest epoch that was ever begun and not removed; 0 when there is none."""
+        """Return the highest epoch that was begun and not removed, or 0."""
         with store_errors(directory):
             epochs = list_epochs(directory, files or DiskFiles())
         return epochs[0] if epochs else 0
@@ -156,19 +155,19 @@ class Partition(Figures):
     # --- steps
 
     def set_host_share(self, urls: int) -> None:
-        """From the next step on, so many URLs of a host are hot before other hosts have theirs."""
+        """Set how many URLs of a host may be hot before other hosts get theirs, from the next step on."""
         if urls != self._limits.low:
             self._limits = replace(self._limits, host_hot_low=urls)
 
     def set_budgets(self, budgets: Budgets | None) -> None:
-        """Ask these from the next step on; None: as many URLs of each PLD pass as there are.
+        """Ask these budgets from the next step on. None means no limit.
 
-        Set another object only when that gives other budgets: URLs that had none are then read again.
+        A new object makes the next step read all URLs again that had no budget. So pass one only if budgets differ.
         """
         self._source = self._source._replace(budgets=budgets)
 
     def set_withholds(self, withholds: Withholds | None) -> None:
-        """Ask this, from the next step on, whether a URL is blacklisted; another object asks the queues again."""
+        """Ask this whether a URL is blacklisted, from the next step on. A new one is asked about queued URLs again."""
         self._source = self._source._replace(withholds=withholds)
 
     def step(
@@ -182,16 +181,16 @@ class Partition(Figures):
         """Fold inbox entries, choose what to admit, commit.
 
         Args:
-            inbox: entries in stream order, or pairs (id, batch); those up to `inbox_id` are skipped. Edges are
-                passed over while there are no budgets.
-            room: URLs that may be admitted.
-            hot: URLs of each host that are hot in Redis, taken ones included.
-            away: hosts of which no more than so many URLs may be hot, whatever the room: they are snoozed or retired.
-            extra_room: URLs beyond their PLD's budget in their turn are taken while fewer than so many are; None: room.
+            inbox: entries in stream order, or pairs (id, batch). Those up to `inbox_id` are skipped. Without budgets,
+                edges are ignored.
+            room: how many URLs may be admitted.
+            hot: how many URLs of each host are in Redis, including taken ones.
+            away: hosts that are snoozed or retired, with the number of their URLs that may be hot whatever the room.
+            extra_room: take URLs beyond their PLD's budget while fewer than this many URLs are chosen; None for `room`.
 
         Raises:
-            TransientStoreError: the disk failed or is full; nothing has changed, repeat it later.
-            CorruptionError: a file is damaged; nothing has changed.
+            TransientStoreError: the disk failed or is full. Nothing has changed; repeat the step later.
+            CorruptionError: a file is damaged. Nothing has changed.
         """
         with store_errors(self._directory):
             fresh = entries_after([e if isinstance(e, InboxEntry) else InboxEntry(*e) for e in inbox], self.inbox_id)
@@ -249,23 +248,22 @@ class Partition(Figures):
         return tuple(place for place in places if place.number > self._forgotten)
 
     def _commit(self, manifest: Manifest, batch: bytes = b"") -> None:
-        """Append a manifest, which gets the next number, and the batch it brings."""
+        """Append a manifest with the next number, and its batch."""
         number, durable = self._manifest.number + 1, self._durable.number if self._durable else 0
         self._manifest = self._log.append(replace(manifest, number=number, durable=durable), batch)
 
     # --- admit batches
 
     def pending_batches(self, above: int) -> Iterator[AdmitBatch]:
-        """Yield the committed batches with a number above the last one Redis knows, in order.
+        """Yield the committed batches above the last one that Redis knows, in order.
 
-        One that Redis had for so long that its text was dropped has its keys alone, or not even those: see
-        `AdmitBatch.has_text`.
+        The text of an old batch is dropped, and later its keys. See `AdmitBatch.has_text`.
 
         Raises:
             CorruptionError: one of them is damaged.
         """
         for number in range(above + 1, self.batch_number + 1):
-            # Places are those of the log as it is when the batch is asked for.
+            # The log may be begun anew between two batches, so places are looked up each time.
             place = next((place for place in self._manifest.retained if place.number == number), None)
             if place is None:
                 yield AdmitBatch(number, 0, [])
@@ -276,23 +274,23 @@ class Partition(Figures):
             yield decode_admit_batch(self._own.place(MANIFEST), data, offset)
 
     def forget_batches(self, upto: int) -> None:
-        """Let later manifests drop the batches up to a number: Redis has persisted them."""
+        """Let later manifests drop the batches up to a number, because Redis has persisted them."""
         self._forgotten = max(self._forgotten, min(upto, self.batch_number))
 
     def forget_text(self, upto: int) -> None:
-        """Let later logs keep of the batches up to a number the keys alone."""
+        """Let later logs keep only the keys of batches up to a number."""
         self._without_text_upto = max(self._without_text_upto, upto)
 
     def fold_admitted(self, batches: Mapping[int, Sequence[int]], upto: int = 0) -> None:
-        """Take as admitted what Redis admitted beyond this manifest; committed at once.
+        """Count as admitted what Redis has admitted beyond this manifest, and commit that.
 
-        Each of the keys is skipped once when its URL is next met at admission, whether it waits already
-        or is still in the inbox.
+        Admission skips each of the keys once when it next meets the URL, whether that waits on disk already or is still
+        in the inbox.
 
         Args:
-            batches: the keys of the batches that Redis has, by number; those up to `batch_number` are ignored.
-            upto: the last batch that Redis admitted; by default the last of those. What was in one that is missing
-                is admitted again, and given other sequence numbers.
+            batches: the keys of the batches that Redis has, by number. Those up to `batch_number` are ignored.
+            upto: the last batch that Redis admitted; by default the last of `batches`. URLs of a missing batch are
+                admitted again, with new sequence numbers.
         """
         last = max((upto, *batches))
         if last <= self.batch_number:
@@ -315,10 +313,10 @@ class Partition(Figures):
     # --- durability
 
     def make_durable(self) -> None:
-        """Sync the committed state, then delete what it no longer needs.
+        """Sync the committed state, then delete files that it no longer needs.
 
         Raises:
-            TransientStoreError: the disk failed; what was durable still is, and it may be repeated.
+            TransientStoreError: the disk failed. What was durable still is, and the call may be repeated.
             CorruptionError: a retained admit batch is damaged.
         """
         if not self.has_undurable_changes:

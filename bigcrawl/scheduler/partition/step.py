@@ -3,8 +3,8 @@
     inbox entries -> forgotten URLs -> outcomes -> edges -> in-degrees
                   -> seen check -> budgets (STAR) -> placement (BEAST) -> choice
 
-Nothing here is told or committed; a step that fails is dropped with its copies, and what it wrote is overwritten
-by the next one. No clock, no Redis.
+Nothing here is committed or sent. A step that fails is dropped with its copies, and the next one overwrites what it
+wrote. No clock, no Redis.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """All that a step changes; a step works on a fork."""
+    """Everything that a step changes. A step works on a fork."""
 
     def __init__(
         self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
@@ -79,23 +79,23 @@ class State:
         return f"<State {self.turns!r} {self.parked!r} {self.tables!r}>"
 
     def __len__(self) -> int:
-        """How many URLs wait."""
+        """How many URLs are waiting."""
         return len(self.turns) + len(self.parked)
 
     def fork(self) -> State:
-        """Return a copy to work on; this one, flushed, stays as it is."""
+        """Return a copy to work on. This one must be flushed, and stays as it is."""
         return State(self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees)
 
     def skipping(self, keys: Iterable[int]) -> State:
-        """Return one that skips each of these keys once more, when its URL is next met at admission."""
+        """Return a state in which admission skips each of these keys once more."""
         return State(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
 
     def raise_in_degrees(self, rise: InDegreeRise) -> None:
-        """Count in-degrees that have risen."""
+        """Adopt in-degrees that have risen."""
         self.in_degrees = self.in_degrees.moved(*rise)
 
     def flush(self) -> None:
-        """Write what is pending to disk."""
+        """Write pending changes to disk."""
         self.turns.flush()
         self.parked.flush()
 
@@ -115,7 +115,7 @@ class State:
 
 
 class Fold:
-    """What one step does to a fork of the state, in the order of its methods."""
+    """One step on a fork of the state. Its methods are called in their order."""
 
     def __init__(self, state: State, set_aside: Callable[[str, bytes], None]) -> None:
         self._state = state
@@ -130,7 +130,7 @@ class Fold:
         return f"<Fold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
 
     def forget(self, entries: Sequence[InboxEntry]) -> None:
-        """Let the URLs that the first entry says be as if they had never been seen nor ended."""
+        """Forget that the URLs named by the first entry were seen or have ended."""
         if not entries or not entries[0].forgotten:
             return
         entry, tables = entries[0], self._state.tables
@@ -143,7 +143,7 @@ class Fold:
         tables.commit(tables.ends, tables.ends.without(keys))
 
     def note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
-        """Keep how URLs ended; of one that ended more than once the last end."""
+        """Record how URLs ended. The last end counts if there are several."""
         sound = []
         for entry in entries:
             if not entry.outcomes:
@@ -184,7 +184,7 @@ class Fold:
         self._set_aside(name, data)
 
     def read_edges(self, entries: Sequence[InboxEntry]) -> None:
-        """Record the edges that entries tell of."""
+        """Record the edges in the entries."""
         edges = []
         for entry in entries:
             if not entry.edges:
@@ -197,7 +197,7 @@ class Fold:
             self._linked = new_targets(self._state.tables, np.concatenate(edges))
 
     def check_urls(self, entries: Sequence[InboxEntry]) -> None:
-        """Ask URLSeen about all URLs of the entries, and remember them."""
+        """Look up all URLs of the entries in URLSeen, and add the new ones."""
         urls, rejected = decode_entries(entries, self._set_aside)
         tables = self._state.tables
         result = check_seen(tables.seen, urls)
@@ -215,7 +215,7 @@ class Fold:
         away: Mapping[str, int] | None = None,
         extra_room: int | None = None,
     ) -> list[QueuedUrl]:
-        """Raise in-degrees, place the new URLs, and take up to `room` of all that wait; `extra_room`: None is all."""
+        """Raise in-degrees, place the new URLs, and choose up to `room` of all that wait. See `Partition.step`."""
         state = self._state
         budgeting = Budgeting(state.tables, state.turns, source, limits.traps)
         rise = budgeting.place_arrivals(self.new, self._linked)
