@@ -1,11 +1,16 @@
-"""Replies of Redis that have another shape by protocol version, or that nobody wants as they are."""
+"""Replies of Redis that have another shape by protocol version, or hold more than one answer, made plain."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+T = TypeVar("T")
 
 
 def pairs_of(reply: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
@@ -17,3 +22,36 @@ def scores_of(row: Any) -> list[tuple[str, float]]:
     """The members and scores of a sorted set, whichever protocol version brought them."""
     pairs = row if row and isinstance(row[0], list | tuple) else pairs_of(row)
     return [(member.decode(), float(score)) for member, score in pairs]
+
+
+@dataclass(slots=True)
+class SortedReplies(Generic[T]):
+    """Those who asked one call each, by what came of it.
+
+    Attributes:
+        done: those whose call was carried out, with its result.
+        lost: those whose partition has another owner.
+        failed: the first other error.
+    """
+
+    done: list[tuple[T, Any]] = field(default_factory=list)
+    lost: list[T] = field(default_factory=list)
+    failed: BigcrawlError | None = None
+
+    def raise_failure(self) -> None:
+        """Raise the first error that is not a loss of ownership, if there is one."""
+        if self.failed is not None:
+            raise self.failed
+
+
+def sort_replies(askers: Iterable[T], replies: Iterable[Any]) -> SortedReplies[T]:
+    """Sort what `RedisClient.run_each` returned for the calls of these, in their order."""
+    found: SortedReplies[T] = SortedReplies()
+    for asker, reply in zip(askers, replies, strict=True):
+        if isinstance(reply, OwnershipLostError):
+            found.lost.append(asker)
+        elif isinstance(reply, BigcrawlError):
+            found.failed = found.failed or reply
+        else:
+            found.done.append((asker, reply))
+    return found

@@ -54,7 +54,7 @@ batches; a number is taken once, so a repeat after a lost reply is harmless. Whi
 not merged what was sent (`node.unfolded`), the spider middleware makes spiders wait: nothing is ever refused or
 dropped for want of room.
 
-*Inbox to committed step (3 to 6).* The owner (`owner.ownership`, `owner.owned_partition`) reads new inbox entries and
+*Inbox to committed step (3 to 6).* The owner (`owner.folding`, `owner.owned_partition`) reads new inbox entries and
 hands them to `partition.partition`, which is a fold over them: look all keys up in DRUM and add the new ones; find the
 budget of each new URL's PLD (`partition.budgeting`), which says in which turn the URL may go (`budgets.placement`);
 append it to the queue of that turn and its priority, or to the over-budget queue (`queues.turns`); choose what is to

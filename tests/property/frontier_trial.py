@@ -188,7 +188,7 @@ class Trial(World):
 
     def _note_start(self, node: Node, held: HeldUrl) -> None:
         now_ms = self.now_ms
-        epoch = node.ownership.owned[held.partition].who.epoch
+        epoch = node.ownership.owned[held.partition].identity.epoch
         for other in self.fetches:
             if other.host == held.host:
                 self._check_rest(other, held, now_ms)

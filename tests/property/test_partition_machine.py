@@ -106,7 +106,7 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule(new=budgets)
     def change_budgets(self, new: SetBudgets | None) -> None:
         self.note_budgets(new)
-        self.partition.budgets = new
+        self.partition.set_budgets(new)
 
     @rule(batch=st.lists(urls, max_size=40), links=edges)
     def offer(self, batch: list, links: list[tuple[str, str]]) -> None:
@@ -196,7 +196,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            self.partition.budgets = SetBudgets(1) if self.budgets else None
+            self.partition.set_budgets(SetBudgets(1) if self.budgets else None)
             self.world.drain(self.partition, self.limits.host_hot_max)
             assert self.partition.rejected >= self.rejected
             if self.always_had_budgets:

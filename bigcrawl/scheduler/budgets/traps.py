@@ -99,19 +99,19 @@ def standing_of(record: npt.NDArray[np.void]) -> Standing:
     return Standing(is_caught, int(record["last_urls"]), int(record["last_marked"]), kinds, same, is_wildcard)
 
 
-class Turned(NamedTuple):
+class TrapChange(NamedTuple):
     """A PLD, by name, that has just been caught or freed."""
 
     pld: str
     standing: Standing
 
 
-class TrapChanges(NamedTuple):
+class TrapUpdate(NamedTuple):
     """The changes that new URLs made: PLD keys with their new records; for each PLD caught or freed, a URL's index."""
 
     plds: KeyArray
     records: ValueArray
-    turned: list[tuple[int, Standing]]
+    changes: list[tuple[int, Standing]]
 
 
 def standing_text(standing: Standing) -> str:
@@ -120,13 +120,13 @@ def standing_text(standing: Standing) -> str:
     shapes = f"{standing.marked:,} of its last {standing.urls:,} new URLs look like a trap's ({kinds or 'none'})"
     same = f"about {standing.same} of its last 64 pages had the content of others"
     wildcard = "DNS has an address for any name of it"
-    said = ((standing.urls, shapes), (standing.same, same), (standing.is_wildcard, wildcard))
-    return "; ".join([text for is_so, text in said if is_so])
+    parts = ((standing.urls, shapes), (standing.same, same), (standing.is_wildcard, wildcard))
+    return "; ".join([text for is_so, text in parts if is_so])
 
 
-def turned_text(turned: Turned, rules: TrapRules) -> str:
+def trap_change_text(change: TrapChange, rules: TrapRules) -> str:
     """Describe a PLD that was caught or freed, for the operator."""
-    pld, standing = turned
+    pld, standing = change
     if not standing.is_caught:
         return f"{pld} is taken for a trap no longer and has its whole budget again: {standing_text(standing)}"
     return f"{pld} is taken for a trap and its budget divided by {rules.divisor}: {standing_text(standing)}"
@@ -142,7 +142,7 @@ class Traps:
     def __repr__(self) -> str:
         return f"<Traps {self._rules!r} {self._table!r}>"
 
-    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> TrapChanges | None:
+    def note(self, urls: Sequence[QueuedUrl], plds: KeyArray) -> TrapUpdate | None:
         """Count new URLs and weigh the windows that are full.
 
         Args:
@@ -175,8 +175,8 @@ class Traps:
         before = records["caught"].copy()
         self._weigh(records, concerned)
         changed = np.flatnonzero((records["caught"] != 0) != (before != 0))
-        turned = [(int(np.argmax(whose == at)), standing_of(records[at])) for at in changed]
-        return TrapChanges(keys[concerned], records[concerned], turned)
+        changes = [(int(np.argmax(whose == at)), standing_of(records[at])) for at in changed]
+        return TrapUpdate(keys[concerned], records[concerned], changes)
 
     def divisors(self, plds: KeyArray) -> DivisorArray | None:
         """Return the divisors of PLDs' budgets, or None if no PLD is caught."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.owner.owned_partition import NEVER_MS
+from bigcrawl.scheduler.owner.due_heap import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
-TAKE_MAX = 64
 TOGETHER_MS = 500  # a partition that is told of an end is asked for a URL so much sooner: both are one call
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
@@ -88,30 +87,26 @@ class Exchange:
             results = await self._client.run_each(calls)
         finally:
             for mine in shares:
-                self._ownership.line.note(mine)
+                self._ownership.due_heap.note(mine)
         now_ms = self._clock.monotonic_ms()
-        done = {}
-        failed: BigcrawlError | None = None
-        for mine, result in zip(partitions, results, strict=True):
-            if isinstance(result, OwnershipLostError):
-                self._ownership.lose(mine)
-            elif isinstance(result, BigcrawlError):
-                failed = failed or result
-            else:
-                done[mine] = result
-                self._told_again.pop(mine.keys.partition, None)
+        replies = sort_replies(partitions, results)
+        for mine in replies.lost:
+            self._ownership.lose(mine)
+        done = replies.done
+        for mine, _ in done:
+            self._told_again.pop(mine.keys.partition, None)
         # Before what was taken is noted: a URL that was returned may have been taken again in the same call.
-        self._handout.held.forget([held for mine in done for held in self._note_ends(mine, ends.get(mine, ()))], now_ms)
-        for mine, exchanged in done.items():
+        forgotten = [held for mine, _ in done for held in self._note_ends(mine, ends.get(mine, ()))]
+        self._handout.held.forget(forgotten, now_ms)
+        for mine, exchanged in done:
             self._note_taken(mine, shares.get(mine, 0), exchanged, now_ms)
-        if failed is not None:
-            raise failed
+        replies.raise_failure()
         return True
 
     @property
     def has_more_due(self) -> bool:
         """Whether a partition is due that was not asked, for want of room."""
-        return self._ownership.line.has_due(self._clock.monotonic_ms() + HORIZON_MS)
+        return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
 
     def tell_again(self) -> None:
         """Tell the latest outcomes once more with the next calls: Redis was restarted and may have forgotten them."""
@@ -129,7 +124,7 @@ class Exchange:
                 by_partition.setdefault(mine, []).append(held)
                 assert held.end is not None, "an ended URL has an end"
                 left_ms = held.end.delay_ms - waited_ms(held, now_ms)
-                mine.due_ms = min(mine.due_ms, now_ms + left_ms - TOGETHER_MS)
+                mine.note_due_by(now_ms + left_ms - TOGETHER_MS)
         return by_partition
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
@@ -137,7 +132,7 @@ class Exchange:
         owned = self._ownership.owned
         shares = {}
         draining = []
-        for mine in self._ownership.line.take(now_ms + HORIZON_MS):
+        for mine in self._ownership.due_heap.take(now_ms + HORIZON_MS):
             if mine.draining:
                 draining.append(mine)
             elif owned.get(mine.keys.partition) is mine:
@@ -146,7 +141,7 @@ class Exchange:
                 if not room:
                     break
         for mine in draining:  # it may stay ours after all
-            self._ownership.line.note(mine)
+            self._ownership.due_heap.note(mine)
         return shares
 
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
@@ -158,7 +153,7 @@ class Exchange:
             outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(
-            mine.keys, mine.who, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
+            mine.keys, mine.identity, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
         )
 
     def _outcomes_and_more(self, ended: Sequence[HeldUrl]) -> bytes:
@@ -177,13 +172,14 @@ class Exchange:
 
     def _note_ends(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
         """Redis has heard of them."""
+        if any(held.end and not held.end.member for held in ended):
+            mine.note_outcomes()
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             if not held.end.member:
                 if held.suspicion is not None:
                     self._handout.suspects.cleared.append(held)
-                mine.outcomes_wait = True
-                mine.note_ended(held.host)
+                mine.hot.note_ended(held.host)
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
                     self._ownership.hot_share.note(held.end.delay_ms)
@@ -194,9 +190,9 @@ class Exchange:
             return  # lost while the reply was under way; its new owner has them
         server_ms, next_due_ms, _, urls = reply
         # In the past where a host waits: the partition whose host has waited longest is asked first.
-        mine.due_ms = now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS
+        mine.note_due(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
-            mine.take_share = _next_share(share, len(urls), mine.due_ms <= now_ms + HORIZON_MS)
+            mine.note_take(share, len(urls), is_more_due=mine.due_ms <= now_ms + HORIZON_MS)
         for url in urls:
             # A millisecond more: the clock here was cut off to one, and may be that much further.
             wait_ms = url.due_ms - server_ms
@@ -209,11 +205,6 @@ class Exchange:
                 continue  # it goes no further
             elif not self._handout.put_off_if_late(held, max(0, -wait_ms)):
                 self._gatekeeper.offer(held)
-
-
-def _next_share(asked: int, given: int, is_more_due: bool) -> int:
-    """How many URLs to ask a partition for next time: few calls, each with several, and no room kept for nothing."""
-    return min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
 
 def waited_ms(held: HeldUrl, now_ms: int) -> int:

@@ -95,11 +95,12 @@ class Sweeper:
         ended = await self._ended(members, reason)
         if not ended:
             return len(members), 0
-        who = mine.who
-        [dropped] = await self._client.run([scripts.drop_urls(mine.keys, who, host, f"dropped:{reason}", ended)])
-        for _ in range(dropped if mine.who is who else 0):  # else they are counted already
-            mine.note_ended(host)
-        mine.outcomes_wait = mine.outcomes_wait or dropped > 0
+        identity = mine.identity
+        [dropped] = await self._client.run([scripts.drop_urls(mine.keys, identity, host, f"dropped:{reason}", ended)])
+        for _ in range(dropped if mine.identity is identity else 0):  # else they are counted already
+            mine.hot.note_ended(host)
+        if dropped:
+            mine.note_outcomes()
         return len(members), dropped
 
     async def _ended(self, members: list[bytes], reason: str) -> list[tuple[bytes, bytes]]:

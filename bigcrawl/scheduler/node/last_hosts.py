@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import sort_replies
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -80,7 +80,7 @@ class LastHosts:
         owned, fails = self._ownership.owned, self._handout.health.fails
         for held in self._handout.held:
             mine = owned.get(held.partition)
-            if not fails(held.host) and (mine is None or held.host not in mine.away):
+            if not fails(held.host) and (mine is None or held.host not in mine.away.hot_max):
                 return False
         return all(mine.has_only_failing(fails) for mine in owned.values())
 
@@ -90,10 +90,6 @@ class LastHosts:
         return owned == self._partitions and all(report.get("only_failing") for report in reports)
 
     async def _retire(self) -> None:
-        waited = [mine for mine in self._ownership.owned.values() if mine.away.keys() - mine.unawaited]
-        results = await self._client.run_each(
-            [scripts.retire_hosts(mine.keys, mine.who, self._last) for mine in waited]
-        )
-        for result in results:
-            if isinstance(result, Exception) and not isinstance(result, OwnershipLostError):
-                raise result
+        waited = [mine for mine in self._ownership.owned.values() if mine.away.are_awaited]
+        calls = [scripts.retire_hosts(mine.keys, mine.identity, self._last) for mine in waited]
+        sort_replies(waited, await self._client.run_each(calls)).raise_failure()

@@ -209,7 +209,8 @@ class Node:
             self.config,
             self._client,
             self.membership,
-            self.handout,
+            self.handout.held,
+            lambda: self.handout.late_ms,
             self._clock,
             self._worker,
             UnhurriedFiles(self._may_rest, file_work.note_sign),
@@ -678,7 +679,7 @@ class Node:
     def _look_at_snoozed(self) -> None:
         """The blacklist is another one: so may be what is waited for."""
         for mine in self.ownership.owned.values():
-            mine.snoozes_seen = -1
+            mine.away.look_again()
 
     def _ask_again(self, held: HeldUrl) -> None:
         self._gatekeeper.offer(held)
@@ -744,7 +745,7 @@ class Node:
             mine.note_inbox(view)
             unfolded += mine.unfolded_urls
             if view.next_due_ms >= 0:
-                mine.due_ms = min(mine.due_ms, sent_ms + view.next_due_ms - view.now_ms)
+                mine.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
         self._unfolded = unfolded
         if not self.ownership.is_reclaiming:
             self.handout.lease_ends_ms = self._lease_end_ms(sent_ms)
@@ -758,7 +759,7 @@ class Node:
         for partition in self.outbox.take_flushed_partitions():
             mine = self.ownership.owned.get(partition)
             if mine is not None:
-                mine.inbox_moved = True
+                mine.note_inbox_moved()
 
     async def _recover(self) -> None:
         """Redis was restarted and may have forgotten its last second: bring both sides in line."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
+from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl, encode_batch
@@ -92,28 +93,24 @@ class Aside:
                 by_partition.setdefault(mine, []).append(row)
         self._waiting = []
         calls = [self._call(mine, rows) for mine, rows in by_partition.items()]
-        results = await self._client.run_each(calls)
-        failed: BigcrawlError | None = None
-        for (mine, rows), result in zip(by_partition.items(), results, strict=True):
-            if isinstance(result, OwnershipLostError):
-                self._ownership.lose(mine)
-            elif isinstance(result, BigcrawlError):
-                failed = TransientStoreError(f"URLs could not be set aside: {result}")
-            else:
-                _note_moved(mine, [held for held, _ in rows], result, self._now_ms())
-        if failed is not None:
-            raise failed
+        replies = sort_replies(by_partition, await self._client.run_each(calls))
+        for mine in replies.lost:
+            self._ownership.lose(mine)
+        for mine, entries in replies.done:
+            _note_moved(mine, [held for held, _ in by_partition[mine]], entries, self._now_ms())
+        if replies.failed is not None:
+            raise TransientStoreError(f"URLs could not be set aside: {replies.failed}")
         return True
 
     def _call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[list[str]]:
         urls = [(held.seq, encode_batch([url])) for held, url in rows]
-        return scripts.set_aside_urls(mine.keys, mine.who, self._connections, urls)
+        return scripts.set_aside_urls(mine.keys, mine.identity, self._connections, urls)
 
 
 def _note_moved(mine: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
-    mine.inbox_moved = True
-    mine.due_ms = min(mine.due_ms, *(held.due_ms for held in moved))
+    mine.note_inbox_moved()
+    mine.note_due_by(min(held.due_ms for held in moved))
     for held, entry_id in zip(moved, entries, strict=True):
-        mine.note_ended(held.host)
+        mine.hot.note_ended(held.host)
         if entry_id:
             mine.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], now_ms)

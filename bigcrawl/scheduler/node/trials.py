@@ -75,7 +75,7 @@ class Trials:
         if mine is None:
             return  # it is dropped with the partition
         assert held.suspicion is not None, "a suspect has a suspicion"
-        [is_taken] = await self._client.run([scripts.try_suspect(mine.keys, mine.who, held.seq)])
+        [is_taken] = await self._client.run([scripts.try_suspect(mine.keys, mine.identity, held.seq)])
         if is_taken:
             logger.warning(
                 "%(url)s was in process when a node died, %(deaths)d times by now; it is tried alone",
@@ -93,13 +93,13 @@ class Trials:
             await self._client.commands([("HDEL", mine.keys.deaths, held.seq) for mine, held in rows if mine])
             for mine, held in rows:
                 if mine is not None:
-                    mine.suspects.pop(held.seq, None)
+                    mine.clear_suspect(held.seq)
             del self._suspects.cleared[: len(cleared)]
 
     async def _let_others_go_on(self, held: HeldUrl) -> None:
         mine = self._ownership.owned.get(held.partition)
         if mine is not None and self._suspects.is_lone(held):
-            await self._client.run([scripts.try_suspect(mine.keys, mine.who, held.seq, alone=False)])
+            await self._client.run([scripts.try_suspect(mine.keys, mine.identity, held.seq, alone=False)])
         self._suspects.let_others_go_on(held)
 
     async def _bury(self) -> None:
@@ -124,5 +124,5 @@ class Trials:
     async def _send(self, partition: int, letter: DeadLetter) -> None:
         mine = self._ownership.owned.get(partition)
         if mine is not None:
-            call = scripts.bury_url(mine.keys, mine.who, letter.key, pack_letter(letter), LETTERS_MAX)
+            call = scripts.bury_url(mine.keys, mine.identity, letter.key, pack_letter(letter), LETTERS_MAX)
             await self._client.run([call])

@@ -47,7 +47,7 @@ class Reputation:
     """One node's view of it.
 
     Attributes:
-        budgets: what partitions are to ask; None where there are no budgets at all.
+        budgets: the budgets for partitions; None if there are none.
         pld_of: a host's PLD.
         pld_key: the key of a PLD.
         stale_ms: monotonic; when it should be looked at again.
@@ -59,7 +59,7 @@ class Reputation:
         """Check the settings; no budgets are made before `begin`.
 
         Raises:
-            ConfigError: no such policy, or a rule that is none.
+            ConfigError: no such policy, or an invalid rule.
         """
         self._config = config
         self._client = client
@@ -83,29 +83,29 @@ class Reputation:
         return f"<Reputation {self._counts!r} {self.budgets!r}>"
 
     def begin(self) -> None:
-        """Make budgets without counts; the crawl's list of suffixes is known from here on."""
+        """Make budgets without counts. From now on the crawl's list of suffixes is known."""
         self.budgets = self._new_budgets()
 
     def publish_again(self) -> None:
-        """Redis was restarted and may have forgotten what was published last: the next look tells all of it."""
+        """Publish everything with the next look, because Redis was restarted and may have forgotten some of it."""
         self._published.clear()
         self.stale_ms = 0
 
     def note_blacklist(self, blacklist: Blacklist) -> None:
-        """Partitions are to withhold what this covers; the next look tells them."""
+        """Have partitions withhold what this blacklist covers, from the next look on."""
         self._new_blacklist = blacklist
         self.stale_ms = 0
 
     @property
     def withholds(self) -> Callable[[QueuedUrl], bool] | None:
-        """What partitions ask whether a URL stays on disk; None where nothing does. One object for a blacklist."""
+        """Returns whether a URL stays on disk; None if no URL does. A new object for each new blacklist."""
         return self._withholds
 
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
-        """Publish what these partitions count and read what all do; True when budgets are others now.
+        """Publish what these partitions count and read what all do; True if budgets have changed.
 
         Raises:
-            TransientStoreError: Redis is away; what was not told is told again.
+            TransientStoreError: Redis is away. The next look publishes again.
         """
         changed = self._changed(owned)
         rows = [("HSET", self._keys.in_degrees, partition, c.to_bytes()) for partition, c in changed.items()]
@@ -139,7 +139,7 @@ class Reputation:
     def _changed(self, owned: Iterable[OwnedPartition]) -> dict[int, InDegreeCounts]:
         if self._config.budget.policy == NO_POLICY:
             return {}
-        counts = {mine.keys.partition: mine.disk.in_degree_counts for mine in owned}
+        counts = {each.keys.partition: each.disk.in_degree_counts for each in owned}
         return {partition: found for partition, found in counts.items() if found != self._published.get(partition)}
 
     def _note(self, counts: InDegreeCounts, rules: dict[str, Rule]) -> bool:

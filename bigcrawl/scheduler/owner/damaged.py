@@ -1,9 +1,9 @@
-"""Partitions with damaged files: set apart, so that the others go on, and taken up again when they are sound.
+"""Partitions with damaged files: they are set apart while the others go on, and claimed again when they are sound.
 
-    damage met -> said, marked in Redis, drained, released -> looked at, ever more seldom -> every byte sound: claimed
+    damage found -> logged, marked in Redis, drained, released -> files read again, ever less often -> sound -> claimed
 
-The mark, `damaged` in the partition's state, keeps every node from opening it before all its files were read: else it
-would cost one node after the other its partition. Its URLs wait meanwhile, and the crawl is not finished.
+The mark is `damaged` in the partition's state. It keeps every node from opening the partition before all its files are
+read. Otherwise one node after the other would claim it and fail. Its URLs wait meanwhile, so the crawl cannot finish.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ LOOK_MS, LOOK_MS_MAX = 60_000, 3_600_000  # between two looks at all of its byte
 
 
 def is_damage(error: object) -> bool:
-    """Whether an error says that a file is damaged, or that its medium is."""
+    """Whether an error means that a file or its medium is damaged."""
     if isinstance(error, TransientStoreError):
         return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EIO
     return isinstance(error, CorruptionError)
 
 
 class DamagedPartitions:
-    """What this node knows of partitions that must not be opened."""
+    """The partitions that this node must not open."""
 
     def __init__(self, config: CrawlConfig, client: RedisClient, clock: Clock) -> None:
         self._config = config
@@ -54,11 +54,11 @@ class DamagedPartitions:
 
     @property
     def is_looking(self) -> bool:
-        """Whether the bytes of one are being read."""
+        """Whether the files of one are being read."""
         return self._look is not None and not self._look.done()
 
     def note(self, partition: int, error: BigcrawlError) -> None:
-        """Say what is damaged, and set the partition apart."""
+        """Log what is damaged, and set the partition apart."""
         logger.error(
             "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. Mend or restore its "
             "files, which `scrapy frontier verify` names: it is taken up again by itself, or at the next start",
@@ -66,8 +66,8 @@ class DamagedPartitions:
         )
         self._wait(partition)
 
-    async def sound(self, partitions: Iterable[int]) -> list[int]:
-        """Return those that may be claimed: not set apart, by this node or another, or sound since.
+    async def find_sound(self, partitions: Iterable[int]) -> list[int]:
+        """Return the partitions that may be claimed. They were set apart by no node, or are sound again.
 
         Raises:
             TransientStoreError: Redis is away.

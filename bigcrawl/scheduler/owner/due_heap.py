@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 ENTRIES_MIN = 1_024  # beyond it, or eight of each partition, those that say something old are thrown away
+
+NEVER_MS: Final = 1 << 62
+"""Later than any moment."""
 
 
 class Due(Protocol):
@@ -23,7 +26,7 @@ class Due(Protocol):
 D = TypeVar("D", bound=Due)
 
 
-class DueLine(Generic[D]):
+class DueHeap(Generic[D]):
     """A heap of partitions; an entry holds as long as its partition is due when it says.
 
     Cost: 1 us a change and a partition taken out. To look at each of 256 partitions took 100 us a round trip.
@@ -34,11 +37,11 @@ class DueLine(Generic[D]):
         self._entries_max = ENTRIES_MIN
 
     def __repr__(self) -> str:
-        return f"<DueLine entries={len(self._heap)}>"
+        return f"<DueHeap entries={len(self._heap)}>"
 
-    def note(self, mine: D) -> None:
+    def note(self, partition: D) -> None:
         """The partition is due at another time than before, or is to be asked again."""
-        heappush(self._heap, (mine.due_ms, id(mine), mine))
+        heappush(self._heap, (partition.due_ms, id(partition), partition))
         if len(self._heap) > self._entries_max:
             holding = {each: (due_ms, number, each) for due_ms, number, each in self._heap if due_ms == each.due_ms}
             self._heap = list(holding.values())
@@ -53,7 +56,7 @@ class DueLine(Generic[D]):
         """Take out the partitions that are due by then, earliest first; each once, and gone until it is noted again."""
         taken = set()
         while self._heap and self._heap[0][0] <= until_ms:
-            due_ms, _, mine = heappop(self._heap)
-            if due_ms == mine.due_ms and mine not in taken:
-                taken.add(mine)
-                yield mine
+            due_ms, _, partition = heappop(self._heap)
+            if due_ms == partition.due_ms and partition not in taken:
+                taken.add(partition)
+                yield partition

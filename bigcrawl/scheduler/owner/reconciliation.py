@@ -1,17 +1,19 @@
 """Brings Redis and this node in line after a doubt: what is taken, what has ended, how much is hot (steps 7 to 14).
 
-A doubt is a call of a partition's owner whose reply is lost: it was carried out, or not, or will be. The client notes
-whose call it was, and before the node takes anything more, each of these partitions is compared, in one call:
+A partition is in doubt when the reply to a call of its owner is lost. The call may have been carried out, may not have
+been, or may still be. The client records the partition. Before the node takes anything more, it compares each of these
+partitions with Redis, in one call:
 
-- What Redis holds as taken is made what the node holds. Nobody has begun to fetch the others, and so no host waits.
-- An end that was told was carried out if its URL is taken no more, and is not told again.
-- The *generation* rises. From then on Redis refuses what the node sent before, however late it arrives. A call of the
-  node's own that was under way is refused too, and made again.
-- What the node counts of Redis is told anew, as it is at that moment. The reply to a call of an earlier generation
-  changes no count any more: it was carried out before, and is counted, or refused.
+- Redis makes its taken URLs those that the node holds. Nobody has begun to fetch the others, so no host has to wait.
+- An end that was sent was carried out if Redis no longer has its URL as taken. It is not sent again.
+- A new *generation* begins. Redis refuses whatever the node sent in an earlier one, however late it arrives. That
+  includes calls that are under way, which the node makes again.
+- The node counts anew what is in Redis, as it is at that moment. A reply of an earlier generation changes no count any
+  more. Its call was carried out before and is counted, or it was refused.
 
-After a Redis that forgot its last seconds, every partition was claimed again. Then URLs that ended or were moved to
-disk lately may be queued again and are taken out, and every host rests its delay, for its last fetch may be forgotten.
+When Redis has forgotten its last seconds, every partition is claimed again before the comparison. URLs that have ended
+or were moved to disk lately may then be queued again, and are removed. Every host rests for its delay, because its last
+fetch may be forgotten.
 """
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import sort_replies
 from bigcrawl.scheduler.records.member import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bigcrawl.clock import Clock
+    from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Call, Identity, Reconciled
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -41,17 +44,17 @@ ROW_BYTES = 64  # of a row, about, but for the URL's member
 
 @dataclass(slots=True)
 class _Portion:
-    """What one call says; see `reconcile_partition`."""
+    """The arguments of one call, see `reconcile_partition`."""
 
     held: list[tuple[int, str, int, bytes]] = field(default_factory=list)
-    told: list[tuple[int]] = field(default_factory=list)
+    sent_ends: list[tuple[int]] = field(default_factory=list)
     ended: list[tuple[int, str, int]] = field(default_factory=list)
     places: list[tuple[str, int]] = field(default_factory=list)
     rests: dict[str, int] = field(default_factory=dict)
 
 
 class Reconciliation:
-    """Of the partitions of a node; it counts the node's generations, which claims begin as well.
+    """Compares the partitions of a node with Redis. It numbers the node's generations, which claims begin as well.
 
     Args:
         client: of the crawl's Redis.
@@ -72,60 +75,55 @@ class Reconciliation:
         return f"<Reconciliation held={len(self._held)}>"
 
     def next_generation(self) -> int:
-        """A number above all that this node has given away."""
+        """The number of a new generation, above all earlier ones."""
         return next(self._generations)
 
     async def run(self, partitions: Sequence[OwnedPartition], *, has_forgotten: bool) -> list[OwnedPartition]:
-        """Compare partitions; those that turn out to be another node's.
+        """Compare partitions. Return those that another node owns now.
 
         Args:
             partitions: of this node. Nothing may be taken or ended meanwhile.
             has_forgotten: whether Redis lost its last seconds.
 
         Raises:
-            TransientStoreError: Redis did not answer for all; the client knows which are in doubt still.
+            TransientStoreError: Redis did not answer for all. The client knows which ones are still in doubt.
         """
-        held = self._held.by_partitions(mine.keys.partition for mine in partitions)
-        works = [_Work(mine, held[mine.keys.partition], self.next_generation()) for mine in partitions]
+        held = self._held.by_partitions(owned.keys.partition for owned in partitions)
+        works = [_Work(owned, held[owned.keys.partition], self.next_generation()) for owned in partitions]
         for work in works:
-            work.portions = _in_portions(self._rows(work.mine, work.held, has_forgotten=has_forgotten))
-        lost, failed = [], None
+            work.divide(self._rows(work.owned, work.held, has_forgotten=has_forgotten))
+        lost: list[OwnedPartition] = []
+        failed: BigcrawlError | None = None
         while works:
-            results = await self._client.run_each(
-                [work.next_call(self._delay_ms if has_forgotten else 0) for work in works]
-            )
-            for work, result in zip(works, results, strict=True):
-                if isinstance(result, BigcrawlError):
-                    work.portions.clear()
-                    if isinstance(result, OwnershipLostError):
-                        lost.append(work.mine)
-                    else:
-                        failed = failed or result
-                else:
-                    work.ended += result.ended
-                    if not work.portions:
-                        self._settle(work, result)
-            works = [work for work in works if work.portions]
+            calls = [work.next_call(self._delay_ms if has_forgotten else 0) for work in works]
+            replies = sort_replies(works, await self._client.run_each(calls))
+            lost += [work.owned for work in replies.lost]
+            failed = failed or replies.failed
+            for work, result in replies.done:
+                work.note(result)
+                if not work.portions:
+                    self._settle(work, result)
+            works = [work for work, _ in replies.done if work.portions]
         if failed is not None:
             raise failed
         return lost
 
     def _settle(self, work: _Work, last: Reconciled) -> None:
         ended = set(work.ended)
-        self.note_ended(work.mine, [url for url in work.held if url.seq in ended])
-        work.mine.settle(work.who, last, [url.host for url in work.held if url.seq not in ended])
+        self.note_ended(work.owned, [url for url in work.held if url.seq in ended])
+        work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
 
-    def _rows(self, mine: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
+    def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
         if not has_forgotten:
             rows = [_row(url) for url in held if not url.is_told]
             return _Portion(rows, [(url.seq,) for url in held if url.is_told])
         rows = [_row(url) for url in held]
         places = [place for url in held for place in _places(url)]
-        partition = mine.keys.partition
+        partition = owned.keys.partition
         ended = self._held.ended_lately(partition)
         gone = {url.seq for url in (*held, *ended)}
         places += [place for url in self._held.lately_of(partition) if url.seq in gone for place in _places(url)]
-        places += mine.moved.merged(mine.disk.inbox_id)
+        places += owned.moved.merged(owned.disk.inbox_id)
         rests = self._held.rests(partition, self._clock.monotonic_ms())
         return _Portion(rows, [], [_row(url)[:3] for url in ended], places, rests)
 
@@ -134,7 +132,7 @@ class Reconciliation:
 class _Work:
     """One partition's comparison."""
 
-    mine: OwnedPartition
+    owned: OwnedPartition
     held: list[HeldUrl]
     generation: int
     portions: list[_Portion] = field(default_factory=list)
@@ -143,37 +141,45 @@ class _Work:
     earlier: list[tuple[int]] = field(default_factory=list)
 
     @property
-    def who(self) -> Identity:
-        return replace(self.mine.who, generation=self.generation)
+    def identity(self) -> Identity:
+        return replace(self.owned.identity, generation=self.generation)
+
+    def divide(self, whole: _Portion) -> None:
+        """Divide what is to be sent into as many calls as it takes."""
+        self.portions = _in_portions(whole)
+
+    def note(self, reply: Reconciled) -> None:
+        """Keep which ends were carried out."""
+        self.ended += reply.ended
 
     def next_call(self, delay_ms: int) -> Call[Reconciled]:
         portion = self.portions.pop(0)
         is_last = not self.portions
         self.sent += 1
         call = scripts.reconcile_partition(
-            self.mine.keys,
-            self.who,
+            self.owned.keys,
+            self.identity,
             self.sent,
             delay_ms,
             portion.held,
             self.earlier if is_last else (),
-            portion.told,
+            portion.sent_ends,
             portion.ended,
             portion.places,
             portion.rests,
             is_last=is_last,
         )
-        self.earlier += [*((row[0],) for row in portion.held), *portion.told]
+        self.earlier += [*((row[0],) for row in portion.held), *portion.sent_ends]
         return call
 
 
 def _in_portions(whole: _Portion) -> list[_Portion]:
-    """Portions of so many bytes; what is held comes first, for a URL must never be nowhere."""
-    rows = len(whole.held) + len(whole.told) + len(whole.ended) + len(whole.places) + len(whole.rests)
+    """Divide by size. Held URLs come first, because a URL must never be nowhere."""
+    rows = len(whole.held) + len(whole.sent_ends) + len(whole.ended) + len(whole.places) + len(whole.rests)
     if ROW_BYTES * rows + sum(len(row[3]) for row in whole.held) <= PORTION_BYTES:
         return [whole]
     portions = [_Portion(held=rows) for rows in _pieces(whole.held, lambda row: len(row[3]))]
-    portions += [_Portion(told=rows) for rows in _pieces(whole.told)]
+    portions += [_Portion(sent_ends=rows) for rows in _pieces(whole.sent_ends)]
     portions += [_Portion(ended=rows) for rows in _pieces(whole.ended)]
     portions += [_Portion(places=rows) for rows in _pieces(whole.places)]
     portions += [_Portion(rests=dict(rows)) for rows in _pieces(list(whole.rests.items()))]
@@ -181,7 +187,7 @@ def _in_portions(whole: _Portion) -> list[_Portion]:
 
 
 def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> Iterator[list[T]]:
-    """The rows in pieces of so many bytes; one that is larger goes alone."""
+    """Divide rows into pieces of at most `PORTION_BYTES`. A larger row goes alone."""
     piece: list[T] = []
     size = 0
     for row in rows:
@@ -195,7 +201,7 @@ def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> It
         yield piece
 
 
-def _nobody_waits(mine: OwnedPartition, ended: list[HeldUrl]) -> None:
+def _nobody_waits(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
     """Until somebody tells ends."""
 
 
@@ -208,6 +214,6 @@ def _order(url: HeldUrl) -> int:
 
 
 def _places(url: HeldUrl) -> list[tuple[str, int]]:
-    """Where it may stand in its host's queue: before it was taken, and as its end told."""
+    """Where the URL may be in its host's queue: its place before it was taken, and the one that its end gave it."""
     orders = [_order(url)] if url.next_order is None else [_order(url), url.next_order]
     return [(url.host, order) for order in orders]

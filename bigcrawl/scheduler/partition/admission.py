@@ -1,21 +1,21 @@
-"""Which waiting URLs become hot (steps 6 and 7): the choice a step makes, and the bytes that keep it.
+"""Which waiting URLs become hot (steps 6 and 7): the choice that a step makes.
 
-Three sources, until `room` is used up; 2 and 3 again while they admit anything:
+There are three sources. They are read until `room` is used up, 2 and 3 again while they admit anything:
 
     1  parked hosts that run low: up to `host_hot_low` hot URLs each, so that none of them falls idle
     2  the front queues, by the selector, up to `host_hot_low` each; a URL beyond that, or of a host with
        parked URLs, is parked; when they are empty, the next turn's (`bigcrawl.scheduler.queues.turns`)
-    3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait; where hosts rest for long
-       (`bigcrawl.scheduler.owner.hot_share`) not before the front queues are read, which may have more hosts
+    3  parked hosts: up to `host_hot_max`, so that room is used even when few hosts wait; if hosts rest for long
+       (`bigcrawl.scheduler.owner.hot_share`), only after the front queues, which may have more hosts
 
-2 comes before 3, and stops lower, so that a few large hosts cannot hold the hot set while thousands
-of others wait behind them (PolyBot §3.5 refills for want of ready hosts, not of URLs).
+2 comes before 3 and stops lower. Otherwise a few large hosts could hold the hot set while thousands of others wait
+behind them (PolyBot §3.5 refills when ready hosts are few, not URLs).
 
-Bounds. 2 stops when the step has parked more than twice what it admitted and 64, or 256: a URL is parked at
-most once, and a step rewrites no more than that, and 20,000 that were blacklisted meanwhile. 2 is only
-reached when every parked host holds at least `host_hot_low` hot URLs, so no more hosts are parked than
-that many shares of the hot set, and in any case at most `parked_hosts_max`: beyond it a front queue waits
-at the first URL that would need one more.
+Bounds. 2 stops when the step has parked more than twice what it admitted plus 64, or plus 256 if hosts rest for long. A
+URL is parked at most once, so a step rewrites no more than that, and up to 20,000 URLs that were blacklisted meanwhile.
+2 is only reached when every parked host has at least `host_hot_low` hot URLs. So there are no more parked hosts than
+the hot set has such shares, and never more than `parked_hosts_max`. At that number a front queue waits at the first URL
+that would need another parked host.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 
-# 2 may park this many URLs for nothing before it gives up for the step; where hosts rest for long, the hosts behind
-# those URLs are worth 5 ms.
+# 2 may park this many URLs without admitting any before it stops. If hosts rest for long, finding more hosts behind
+# those URLs is worth 5 ms.
 _PARKED_FREE = 64
 _PARKED_FREE_AT_REST = 256
 _PARKED_PER_ADMITTED = 2
-# Large requests: a batch is one message to Redis, which refuses 512 MB.
+# A batch is one message to Redis, which refuses 512 MB. This bounds batches of large requests.
 _BYTES_MAX = 16 << 20
-# Queued URLs of what is blacklisted now that one step moves aside: some 50 ms.
+# Queued URLs that one step withholds because they are blacklisted now; about 50 ms.
 _WITHHELD_MAX = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionLimits:
-    """What bounds a partition's hot set, and what priorities and traps have of it.
+    """The bounds of a partition's hot set, and the parameters of priorities and traps.
 
     Attributes:
-        host_hot_max: URLs of one host that may be hot at a time, taken ones included.
-        host_hot_low: below this a parked host is refilled before anything else, and above it other hosts
-            come first; 0 means an eighth of the maximum, at least 1.
-        parked_hosts_max: hosts with parked URLs; each costs some hundred bytes of memory and of manifest.
-        traps: which PLDs are taken for traps, and how far that lowers their budgets.
-        priority_bias: how many times as much as the priority level below it a level gets.
+        host_hot_max: how many URLs of one host may be hot at a time, including taken ones.
+        host_hot_low: a parked host with fewer hot URLs is refilled first; with more, other hosts come first. 0 means an
+            eighth of the maximum, at least 1.
+        parked_hosts_max: how many hosts may have parked URLs. Each costs about 100 bytes of memory and of manifest.
+        traps: which PLDs are caught as traps, and how far that lowers their budgets.
+        priority_bias: how many times as many URLs a priority level gets as the level below it.
     """
 
     host_hot_max: int = 64
@@ -67,12 +67,12 @@ class PartitionLimits:
 
     @property
     def low(self) -> int:
-        """`host_hot_low`, with its default worked out."""
+        """`host_hot_low`, or its default."""
         return min(self.host_hot_low or self._low_at_most, self.host_hot_max)
 
     @property
     def has_low_share(self) -> bool:
-        """Whether `host_hot_low` was lowered, as it is where hosts rest for long."""
+        """Whether `host_hot_low` was lowered because hosts rest for long."""
         return 0 < self.host_hot_low < self._low_at_most
 
     @property
@@ -81,10 +81,10 @@ class PartitionLimits:
 
 
 class Admission:
-    """The choice of one step; it takes from the queues it is given.
+    """The choice of one step. It takes URLs from the queues that it is given.
 
-    `refill` is called when the front queues are empty, and returns whether they are not any more. `away` has the hosts
-    that are snoozed or retired, and how many hot URLs each may have; what comes of them is parked.
+    `refill` is called when the front queues are empty, and returns whether it filled them. `away` has the hosts that
+    are snoozed or retired, with the number of hot URLs that each may have. Further URLs of these hosts are parked.
     """
 
     def __init__(
@@ -117,17 +117,16 @@ class Admission:
         return f"<Admission chosen={len(self._chosen)}>"
 
     def choose(self, room: int, extra_room: int) -> list[QueuedUrl]:
-        """Take up to `room` URLs off the queues, in the order they are to be admitted.
+        """Take up to `room` URLs off the queues, in the order of their admission.
 
-        Extra ones, beyond their PLD's budget in their turn, come off the front queues while fewer than `extra_room` are
-        chosen.
+        Extra URLs, which are beyond their PLD's budget, are only taken while fewer than `extra_room` URLs are chosen.
         """
         self._refill_parked(room, self._low)
         before = -1
         while before < len(self._chosen) and self._left(room) > 0:
             before = len(self._chosen)
             self._read_front(room, extra_room)
-            # Where hosts rest long, room goes to more hosts rather than to more URLs of those that are known.
+            # If hosts rest long, more hosts are worth more than further URLs of the same hosts.
             may_have_more_hosts = not self._may_park() and self._limits.has_low_share
             self._refill_parked(room, self._low if may_have_more_hosts else self._limits.host_hot_max)
         return self._chosen
@@ -187,23 +186,23 @@ class Admission:
         return self._newly_parked <= free + _PARKED_PER_ADMITTED * len(self._chosen)
 
     def _withhold(self, url: QueuedUrl) -> None:
-        """A blacklisted URL that was queued before it was: it waits with what is over budget."""
+        """Let a URL that was blacklisted after it was queued wait with those over budget."""
         self._withheld += 1
-        if not self._is_admitted_already(url):
+        if not self._skip_if_admitted(url):
             self._turns.withhold([url], reread=False)
 
     def _admit(self, url: QueuedUrl) -> None:
         if self._withholds is not None and self._withholds(url):
             self._withhold(url)
             return
-        if self._is_admitted_already(url):
+        if self._skip_if_admitted(url):
             return
         self._chosen.append(url)
         self._chosen_bytes += len(url.body)
         self._chosen_of[url.host] = self._chosen_of.get(url.host, 0) + 1
 
-    def _is_admitted_already(self, url: QueuedUrl) -> bool:
-        """Whether Redis has it from a batch beyond the manifest; asked once for each."""
+    def _skip_if_admitted(self, url: QueuedUrl) -> bool:
+        """Whether to skip a URL that Redis has admitted beyond the manifest. Each such key is skipped only once."""
         if url.key not in self._already:
             return False
         self._already[url.key] -= 1

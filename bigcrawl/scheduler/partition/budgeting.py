@@ -1,8 +1,9 @@
 """The budget of each new URL, and its place in the turns (step 5): STAR's look-up, then BEAST.
 
-For a step's new URLs: PLD of each host -> in-degree of each PLD -> account and its budget -> turn, with one look-up
-and one update in the table of PLDs, whatever the number of URLs; new edges are counted on the way. The same for each
-portion that is re-read of the over-budget queue. An account is a PLD, or what a rule by hand counts apart.
+For the new URLs of a step: PLD of each host -> in-degree of each PLD -> account and its budget -> turn. That takes one
+look-up and one update in the table of PLDs, whatever the number of URLs, and also counts new edges. Each portion that
+is re-read of the over-budget queue is handled alike. An account is a PLD, or a part that a rule set by hand counts
+separately.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from bigcrawl.scheduler.budgets.allowances import COUNTED, Allowances
 from bigcrawl.scheduler.budgets.new_hosts import find_new_hosts, place_with_hosts
 from bigcrawl.scheduler.budgets.placement import QUOTA_MAX
-from bigcrawl.scheduler.budgets.traps import NO_TRAPS, Traps, Turned, divided
+from bigcrawl.scheduler.budgets.traps import NO_TRAPS, TrapChange, Traps, divided
 from bigcrawl.url.key import PUBLIC_KEYS
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     PldKeyOf = Callable[[str], PldKey]
     Withholds = Callable[[QueuedUrl], bool]
 
-# A step re-reads no more URLs than this when it is starved, some 40 ms,
+# A starved step re-reads at most this many URLs, about 40 ms,
 REREAD_STARVED_MAX = 8_192
-# and in portions of this, so that it stops soon after it has found some.
+# in portions of this size, so that it stops soon after it has found some.
 _REREAD_PORTION = 1_024
-# Otherwise, so many for each URL it admits: above the 2 L - 1 = 12 that IRLbot's crawl needs (Theorem 5),
+# Otherwise a step re-reads this many for each URL that it admits, above the 2 L - 1 = 12 of IRLbot's crawl (Theorem 5),
 _REREAD_PER_ADMITTED = 16
-# and for each that arrives: where pages have a hundred new links, a queue would else never be read to its end.
+# and this many for each that arrives. Else a queue would never be read to its end if pages have a hundred new links.
 _REREAD_PER_ARRIVED = 2
 
 IN_DEGREE_MAX = 2**32 - 1
@@ -51,55 +52,72 @@ _NOBODY = np.empty(0, dtype=np.uint64)
 
 
 class Budgets(Protocol):
-    """What a partition asks for budgets; `bigcrawl.scheduler.budgets.allowances` has the one."""
+    """What a partition asks for budgets. `bigcrawl.scheduler.budgets.allowances` implements it."""
 
     def allow(self, urls: Sequence[QueuedUrl], plds: KeyArray, in_degrees: InDegreeArray, totals: Totals) -> Allowances:
-        """Return the account of each URL, and the account's budget: URLs a turn, 0 for nothing of it for now."""
+        """Return the account of each URL and its budget in URLs a turn. A budget of 0 lets none of its URLs pass."""
         ...
 
 
-class Risen(NamedTuple):
-    """In-degrees that have changed, before and after: two arrays of one length."""
+class BudgetSource(NamedTuple):
+    """What a step asks for the budgets of URLs.
+
+    Attributes:
+        budgets: how many URLs of a PLD pass in a turn; None for no limit.
+        pld_of: returns the PLD of a host; None if each host is its own PLD.
+        pld_key: returns the key of a PLD; None for the keys of a crawl without a secret.
+        withholds: returns whether a URL is blacklisted, and stays on disk; None if no URL is.
+    """
+
+    budgets: Budgets | None = None
+    pld_of: PldOf | None = None
+    pld_key: PldKeyOf | None = None
+    withholds: Withholds | None = None
+
+    def answers_as(self, other: BudgetSource | None) -> bool:
+        """Whether URLs that `other` withheld, or gave no budget, need not be asked about again."""
+        return other is not None and self.budgets is other.budgets and self.withholds is other.withholds
+
+
+class InDegreeRise(NamedTuple):
+    """In-degrees that have risen: two arrays of the same length."""
 
     before: InDegreeArray
     after: InDegreeArray
 
 
 class Budgeting:
-    """Places one step's URLs; it changes the tables and queues it is given."""
+    """Places the URLs of one step. It changes the tables and queues that it is given."""
 
     def __init__(
         self,
         tables: Tables,
         turns: Turns,
-        budgets: Budgets | None,
-        pld_of: PldOf | None,
-        pld_key: PldKeyOf | None,
+        source: BudgetSource,
         traps: TrapRules = NO_TRAPS,
-        withholds: Withholds | None = None,
     ) -> None:
-        self._withholds = withholds
+        self._withholds = source.withholds
         self._tables = tables
         self._turns = turns
-        self._budgets = budgets
-        self._pld_of = pld_of or _itself
-        self._pld_key = pld_key or PUBLIC_KEYS.of_pld
+        self._budgets = source.budgets
+        self._pld_of = source.pld_of or _itself
+        self._pld_key = source.pld_key or PUBLIC_KEYS.of_pld
         self._traps = Traps(tables.traps, traps)
-        self.turned: tuple[Turned, ...] = ()
+        self.trap_changes: tuple[TrapChange, ...] = ()
         self._reread_left = REREAD_STARVED_MAX
 
     def __repr__(self) -> str:
         return f"<Budgeting {self._budgets!r} {self._turns!r}>"
 
-    def place_arrivals(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> Risen | None:
-        """Place new URLs, in the order they arrived.
+    def place_arrivals(self, urls: Sequence[QueuedUrl], linked: KeyArray) -> InDegreeRise | None:
+        """Place new URLs in the order of their arrival.
 
         Args:
             urls: the URLs.
             linked: PLDs, each as often as its in-degree rises.
 
         Returns:
-            which in-degrees have risen.
+            The in-degrees that have risen.
         """
         self._reread_some(len(urls) * _REREAD_PER_ARRIVED)  # those that came before them first
         urls = self._let_through(urls, reread=False)
@@ -110,7 +128,7 @@ class Budgeting:
         return None
 
     def refill(self) -> bool:
-        """Fill the front queues, which are empty, if any turn has URLs or a re-read finds some; whether it did."""
+        """Fill the empty front queues from the next turn with URLs or by a re-read. Return whether any were found."""
         turns = self._turns
         while not turns.advance():
             if self._reread_left <= 0 or not turns.wants_reread(starved=True):
@@ -119,7 +137,7 @@ class Budgeting:
         return True
 
     def reread_for(self, admitted: int) -> None:
-        """Go on with a re-read, or begin it when it is due, as far as a step does that admitted so many URLs."""
+        """Begin a re-read if it is due, or go on with it, as far as befits a step that admitted this many URLs."""
         self._reread_some(admitted * _REREAD_PER_ADMITTED)
 
     def _reread_some(self, count: int) -> None:
@@ -139,7 +157,7 @@ class Budgeting:
         return len(urls)
 
     def _let_through(self, urls: Sequence[QueuedUrl], *, reread: bool) -> Sequence[QueuedUrl]:
-        """Withhold what is blacklisted; returns the others."""
+        """Withhold blacklisted URLs, and return the others."""
         if self._withholds is None:
             return urls
         verdicts = [self._withholds(url) for url in urls]
@@ -148,8 +166,8 @@ class Budgeting:
         self._turns.withhold([url for url, held in zip(urls, verdicts, strict=True) if held], reread=reread)
         return [url for url, held in zip(urls, verdicts, strict=True) if not held]
 
-    def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> Risen | None:
-        """Place URLs by account, after in-degrees have risen: of the same PLDs mostly, so all is looked up at once."""
+    def _place(self, urls: Sequence[QueuedUrl], linked: KeyArray, *, reread: bool) -> InDegreeRise | None:
+        """Raise in-degrees and place URLs by account. Both mostly concern the same PLDs, so one look-up serves them."""
         table, count = self._tables.plds, len(urls)
         plds = self._pld_keys(urls)
         keys, whose = np.unique(np.concatenate((plds, linked)), return_inverse=True)
@@ -180,10 +198,12 @@ class Budgeting:
         noted = self._traps.note(urls, plds)
         if noted is not None:
             self._tables.commit(self._tables.traps, self._tables.traps.put(noted.plds, noted.records))
-            self.turned += tuple(Turned(self._pld_of(urls[at].host), standing) for at, standing in noted.turned)
+            self.trap_changes += tuple(
+                TrapChange(self._pld_of(urls[at].host), standing) for at, standing in noted.changes
+            )
 
     def _without_traps(self, allowed: Allowances, plds: KeyArray) -> Allowances:
-        """Lower the budgets of PLDs that are taken for traps; accounts and budgets of rules by hand stay."""
+        """Lower the budgets of PLDs that are caught as traps, except accounts and budgets set by hand."""
         divisors = self._traps.divisors(plds)
         if divisors is None:
             return allowed
@@ -201,7 +221,7 @@ class Budgeting:
     def _with_accounts(
         self, keys: KeyArray, before: RecordArray, records: RecordArray, accounts: KeyArray
     ) -> tuple[KeyArray, RecordArray, RecordArray, IndexArray]:
-        """Add the records of accounts that are no PLD among the keys; returns, last, the place of each account."""
+        """Add records for accounts that are not among the keys. The last result is the place of each account."""
         others = np.setdiff1d(accounts, keys)
         _, more = self._tables.plds.values(others)
         keys = np.concatenate((keys, others))
@@ -211,7 +231,7 @@ class Budgeting:
         return keys, before, records, np.searchsorted(keys, accounts)
 
     def _counted(self, urls: Sequence[QueuedUrl], allowed: Allowances) -> Sequence[QueuedUrl]:
-        """Count what totals count now; returns the URLs as they are to be queued."""
+        """Count the URLs that totals count now. Return the URLs as they are queued."""
         if not len(allowed.counted_in):
             return urls
         table = self._tables.totals
@@ -229,7 +249,7 @@ class Budgeting:
     def _hosts(
         self, urls: Sequence[QueuedUrl], plds: KeyArray, allowed: Allowances
     ) -> tuple[KeyArray, npt.NDArray[np.bool_]]:
-        """The key of each URL's host, and whether that may cost its PLD anything."""
+        """The key of each URL's host, and whether that host may cost its PLD a part of its budget."""
         if self._budgets is None:
             return plds, np.zeros(len(urls), dtype=np.bool_)
         pld_of, pld_key, nobody = self._pld_of, self._pld_key, np.uint64(0)
@@ -247,14 +267,14 @@ class Budgeting:
         return np.array([keys[url.host] for url in urls], dtype=np.uint64)
 
 
-def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, Risen | None]:
-    """Return the records with the in-degrees raised of those that are named, as often as they are."""
+def _with_links(before: RecordArray, linked: IndexArray) -> tuple[RecordArray, InDegreeRise | None]:
+    """Return the records, with the in-degree of each linked one raised as often as it is linked."""
     if not len(linked):
         return before, None
     after = before.copy()
     links = np.bincount(linked, minlength=len(before))
     after["in_degree"] = np.minimum(before["in_degree"] + links, IN_DEGREE_MAX)
-    return after, Risen(before["in_degree"][links > 0], after["in_degree"][links > 0])
+    return after, InDegreeRise(before["in_degree"][links > 0], after["in_degree"][links > 0])
 
 
 def _itself(host: str) -> str:

@@ -10,7 +10,7 @@
     4       u32    bytes of the changes, c
     8       u32    crc32 of the batches and the changes
     12      u32    crc32 of bytes 0 to 11
-    16      a      admit batches, one after another, see `bigcrawl.scheduler.partition.admission`
+    16      a      admit batches, one after another, see `bigcrawl.scheduler.partition.admit_batch`
     16 + a  c      changes: msgpack, a map
 
 All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. The

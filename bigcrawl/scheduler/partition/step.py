@@ -3,21 +3,27 @@
     inbox entries -> forgotten URLs -> outcomes -> edges -> in-degrees
                   -> seen check -> budgets (STAR) -> placement (BEAST) -> choice
 
-Nothing here is told or committed; a step that fails is dropped with its copies, and what it wrote is overwritten
-by the next one. No clock, no Redis.
+Nothing here is committed or sent. A step that fails is dropped with its copies, and the next one overwrites what it
+wrote. No clock, no Redis.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS, InDegreeCounts
 from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
 from bigcrawl.scheduler.partition.admission import Admission
 from bigcrawl.scheduler.partition.budgeting import Budgeting
 from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
 from bigcrawl.scheduler.partition.seen import check_seen, decode_entries
+from bigcrawl.scheduler.partition.tables import Tables
+from bigcrawl.scheduler.queues.front_queues import Selector
+from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
+from bigcrawl.scheduler.queues.turns import Turns
 from bigcrawl.scheduler.records.outcomes import (
     FETCHED,
     SAME_CONTENT,
@@ -30,26 +36,23 @@ from bigcrawl.scheduler.records.outcomes import (
 )
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     import numpy.typing as npt
 
     from bigcrawl.drum.format import KeyArray
-    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-    from bigcrawl.scheduler.budgets.traps import Turned
+    from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.admission import PartitionLimits
-    from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
-    from bigcrawl.scheduler.partition.tables import Tables
-    from bigcrawl.scheduler.queues.parked_queues import ParkedQueues
-    from bigcrawl.scheduler.queues.turns import Turns
+    from bigcrawl.scheduler.partition.budgeting import BudgetSource, InDegreeRise
+    from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 
 class State:
-    """All that a step changes; a step works on a fork."""
+    """Everything that a step changes. A step works on a fork."""
 
     def __init__(
         self, tables: Tables, turns: Turns, parked: ParkedQueues, already: Counter[int], in_degrees: InDegreeCounts
@@ -60,19 +63,39 @@ class State:
         self.already = already
         self.in_degrees = in_degrees
 
+    @classmethod
+    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> State:
+        """Return the state that a manifest describes, with the files of an epoch's directory."""
+        selector = Selector(manifest.credits, priority_bias)
+        return cls(
+            Tables.restore(own, manifest.tables),
+            Turns.restore(own, manifest.queues, manifest.turns, selector),
+            ParkedQueues.restore(own, manifest.parked),
+            Counter(dict(manifest.already)),
+            InDegreeCounts.from_bytes(manifest.in_degrees) if manifest.in_degrees else EMPTY_COUNTS,
+        )
+
     def __repr__(self) -> str:
         return f"<State {self.turns!r} {self.parked!r} {self.tables!r}>"
 
     def __len__(self) -> int:
-        """How many URLs wait."""
+        """How many URLs are waiting."""
         return len(self.turns) + len(self.parked)
 
     def fork(self) -> State:
-        """Return a copy to work on; this one, flushed, stays as it is."""
+        """Return a copy to work on. This one must be flushed, and stays as it is."""
         return State(self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees)
 
+    def skipping(self, keys: Iterable[int]) -> State:
+        """Return a state in which admission skips each of these keys once more."""
+        return State(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
+
+    def raise_in_degrees(self, rise: InDegreeRise) -> None:
+        """Adopt in-degrees that have risen."""
+        self.in_degrees = self.in_degrees.moved(*rise)
+
     def flush(self) -> None:
-        """Write what is pending to disk."""
+        """Write pending changes to disk."""
         self.turns.flush()
         self.parked.flush()
 
@@ -92,7 +115,7 @@ class State:
 
 
 class Fold:
-    """What one step does to a fork of the state, in the order of its methods."""
+    """One step on a fork of the state. Its methods are called in their order."""
 
     def __init__(self, state: State, set_aside: Callable[[str, bytes], None]) -> None:
         self._state = state
@@ -101,13 +124,13 @@ class Fold:
         self.new: list[QueuedUrl] = []
         self.duplicates = 0
         self.rejected = 0
-        self.turned: tuple[Turned, ...] = ()
+        self.trap_changes: tuple[TrapChange, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Fold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
 
     def forget(self, entries: Sequence[InboxEntry]) -> None:
-        """Let the URLs that the first entry says be as if they had never been seen nor ended."""
+        """Forget that the URLs named by the first entry were seen or have ended."""
         if not entries or not entries[0].forgotten:
             return
         entry, tables = entries[0], self._state.tables
@@ -120,28 +143,28 @@ class Fold:
         tables.commit(tables.ends, tables.ends.without(keys))
 
     def note_outcomes(self, entries: Sequence[InboxEntry]) -> None:
-        """Keep how URLs ended; of one that ended more than once the last end."""
-        told = []
+        """Record how URLs ended. The last end counts if there are several."""
+        sound = []
         for entry in entries:
             if not entry.outcomes:
                 continue
             try:
                 check_outcomes(entry.outcomes)
-                told.append((entry.id, entry.outcomes))
+                sound.append((entry.id, entry.outcomes))
             except OutcomesFormatError:
                 self._reject(f"{entry.id}-outcomes", entry.outcomes)
-        if told:
+        if sound:
             table = self._state.tables.ends
-            keys, values = unpack_outcomes(told)
+            keys, values = unpack_outcomes(sound)
             fetched = values["code"] == FETCHED
             if fetched.any():
                 self._count_bytes(keys[fetched], values["detail"][fetched].astype(np.uint64) << np.uint64(10))
                 keys, values = keys[~fetched], values[~fetched]
             for code, note in ((SAME_CONTENT, note_same_content), (WILDCARD, note_wildcards)):
-                said = values["code"] == code
-                if said.any():
-                    self._note_traps(note, *last_of_each(keys[said], values[said]))
-                    keys, values = keys[~said], values[~said]
+                is_this = values["code"] == code
+                if is_this.any():
+                    self._note_traps(note, *last_of_each(keys[is_this], values[is_this]))
+                    keys, values = keys[~is_this], values[~is_this]
             self._state.tables.commit(table, table.put(*last_of_each(keys, values)))
 
     def _count_bytes(self, accounts: KeyArray, sizes: npt.NDArray[np.uint64]) -> None:
@@ -161,7 +184,7 @@ class Fold:
         self._set_aside(name, data)
 
     def read_edges(self, entries: Sequence[InboxEntry]) -> None:
-        """Record the edges that entries tell of."""
+        """Record the edges in the entries."""
         edges = []
         for entry in entries:
             if not entry.edges:
@@ -174,7 +197,7 @@ class Fold:
             self._linked = new_targets(self._state.tables, np.concatenate(edges))
 
     def check_urls(self, entries: Sequence[InboxEntry]) -> None:
-        """Ask URLSeen about all URLs of the entries, and remember them."""
+        """Look up all URLs of the entries in URLSeen, and add the new ones."""
         urls, rejected = decode_entries(entries, self._set_aside)
         tables = self._state.tables
         result = check_seen(tables.seen, urls)
@@ -185,24 +208,23 @@ class Fold:
 
     def choose(
         self,
-        budgets: Budgets | None,
-        pld_of: PldOf | None,
-        pld_key: PldKeyOf | None,
+        source: BudgetSource,
         room: int,
         hot: Mapping[str, int],
         limits: PartitionLimits,
         away: Mapping[str, int] | None = None,
-        withholds: Withholds | None = None,
         extra_room: int | None = None,
     ) -> list[QueuedUrl]:
-        """Raise in-degrees, place the new URLs, and take up to `room` of all that wait; `extra_room`: None is all."""
+        """Raise in-degrees, place the new URLs, and choose up to `room` of all that wait. See `Partition.step`."""
         state = self._state
-        budgeting = Budgeting(state.tables, state.turns, budgets, pld_of, pld_key, limits.traps, withholds)
-        risen = budgeting.place_arrivals(self.new, self._linked)
-        if risen is not None:
-            state.in_degrees = state.in_degrees.moved(*risen)
-        admission = Admission(state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, withholds)
+        budgeting = Budgeting(state.tables, state.turns, source, limits.traps)
+        rise = budgeting.place_arrivals(self.new, self._linked)
+        if rise is not None:
+            state.raise_in_degrees(rise)
+        admission = Admission(
+            state.turns, budgeting.refill, state.parked, state.already, hot, limits, away, source.withholds
+        )
         chosen = admission.choose(room, room if extra_room is None else extra_room)
         budgeting.reread_for(len(chosen))
-        self.turned = budgeting.turned
+        self.trap_changes = budgeting.trap_changes
         return chosen

@@ -13,8 +13,8 @@ from bigcrawl.config import read_config
 from bigcrawl.scheduler.budgets.allowances import Budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import Fixed
-from bigcrawl.scheduler.budgets.traps import WINDOW, Standing, TrapRules, divided, standing_text, turned_text
-from bigcrawl.scheduler.partition.budgeting import Budgeting
+from bigcrawl.scheduler.budgets.traps import WINDOW, Standing, TrapRules, divided, standing_text, trap_change_text
+from bigcrawl.scheduler.partition.budgeting import Budgeting, BudgetSource
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.outcomes import pack_same_content, pack_wildcard
@@ -67,15 +67,15 @@ def divisor(partition: Partition, pld: str) -> int:
 def test_pld_is_caught_by_a_full_window(directory: Path) -> None:
     """Not before, however its URLs look; then the operator is told, with the numbers, once."""
     world, partition = PartitionWorld(), opened(directory)
-    assert fold(world, partition, marked(range(WINDOW - 1), "www.trap.example")).turned == ()
+    assert fold(world, partition, marked(range(WINDOW - 1), "www.trap.example")).trap_changes == ()
     assert divisor(partition, "trap.example") == 1
-    [turned] = fold(world, partition, marked([WINDOW], "b.trap.example", CALENDAR | SESSION)).turned
-    assert turned_text(turned, RULES) == (
+    [change] = fold(world, partition, marked([WINDOW], "b.trap.example", CALENDAR | SESSION)).trap_changes
+    assert trap_change_text(change, RULES) == (
         "trap.example is taken for a trap and its budget divided by 5: 256 of its last 256 new URLs look like a trap's "
         "(session 1, calendar 256)"
     )
     assert divisor(partition, "trap.example") == 5
-    assert fold(world, partition, marked(range(1000, 1000 + WINDOW), "www.trap.example")).turned == ()
+    assert fold(world, partition, marked(range(1000, 1000 + WINDOW), "www.trap.example")).trap_changes == ()
     partition._check()
 
 
@@ -95,8 +95,8 @@ def test_ordinary_urls_set_a_pld_free(directory: Path) -> None:
     """A window of others, and its budget is whole again; the operator is told that too."""
     world, partition = PartitionWorld(), opened(directory)
     fold(world, partition, marked(range(WINDOW), "trap.example"))
-    [turned] = fold(world, partition, plain(range(1000, 1000 + WINDOW), "trap.example")).turned
-    assert "is taken for a trap no longer" in turned_text(turned, RULES)
+    [change] = fold(world, partition, plain(range(1000, 1000 + WINDOW), "trap.example")).trap_changes
+    assert "is taken for a trap no longer" in trap_change_text(change, RULES)
     assert divisor(partition, "trap.example") == 1
 
 
@@ -106,7 +106,7 @@ def test_a_small_share_is_no_trap(directory: Path) -> None:
     calendar = marked(range(100), "archive.example")
     for _ in range(5):
         fold(world, partition, calendar)
-    assert fold(world, partition, plain(range(1000, 1000 + WINDOW), "archive.example")).turned == ()
+    assert fold(world, partition, plain(range(1000, 1000 + WINDOW), "archive.example")).trap_changes == ()
     assert divisor(partition, "archive.example") == 1
 
 
@@ -123,7 +123,7 @@ def test_other_marks_are_none_of_a_shape(directory: Path) -> None:
     """A URL that was set aside for its address carries the mark of the blacklist's ranges."""
     world, partition = PartitionWorld(), opened(directory)
     set_aside = [url._replace(flags=1 << RANGES_SHIFT) for url in plain(range(WINDOW), "fair.example")]
-    assert fold(world, partition, set_aside).turned == ()
+    assert fold(world, partition, set_aside).trap_changes == ()
     assert not len(partition._state.tables.traps)
 
 
@@ -136,7 +136,7 @@ def test_traps_can_be_off(directory: Path, limits: PartitionLimits) -> None:
     again = opened(directory, 2, limits)
     world.bring_up(again)
     assert divisor(again, "trap.example") == 1
-    assert fold(world, again, marked(range(1000, 1000 + WINDOW), "trap.example")).turned == ()
+    assert fold(world, again, marked(range(1000, 1000 + WINDOW), "trap.example")).trap_changes == ()
 
 
 def test_a_trap_stays_known_over_owners(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
         fold(world, partition, marked(range(at * 1000, at * 1000 + WINDOW), host))
     assert divisor(partition, "hand.example") == 5, "caught all the same, and told"
     later = [url for at, host in enumerate(HOSTS) for url in plain(range(9000 + at, 9000 + at + 1), host)]
-    work = Budgeting(partition._state.tables, partition._state.turns, budgets, pld_of, pld_key, RULES)
+    work = Budgeting(partition._state.tables, partition._state.turns, BudgetSource(budgets, pld_of, pld_key), RULES)
     plds = work._pld_keys(later)
     allowed = work._without_traps(work._allow(later, plds, np.zeros(len(later), dtype=np.uint32)), plds)
     assert allowed.budgets.tolist() == [BUDGET, 7, BUDGET // 5]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.node.exchange import TAKE_MAX, TOGETHER_MS, _told
-from bigcrawl.scheduler.owner.owned_partition import NEVER_MS
+from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _told
+from bigcrawl.scheduler.owner.due_heap import NEVER_MS
+from bigcrawl.scheduler.owner.owned_partition import TAKE_MAX
 from bigcrawl.url.canonical import host_of
 from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import queued, world
@@ -172,17 +173,18 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
         async with world(tmp_path, crawl_name, redis_url, partitions=4) as w:
             node = await taking(w, *hosts(60))
             first, second, third, last = node.ownership.owned.values()
-            line = node.ownership.line
-            first.due_ms, second.due_ms, third.due_ms, last.due_ms = 3, 1, 2, NEVER_MS
+            due_heap = node.ownership.due_heap
+            for mine, due_ms in ((first, 3), (second, 1), (third, 2), (last, NEVER_MS)):
+                mine.note_due(due_ms)
             assert list(node._exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
             for mine in (first, second, third):  # as when the call is over
-                line.note(mine)
-            second.draining = True
+                due_heap.note(mine)
+            second.drain()
             assert list(node._exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
-            second.draining = False
+            second.note_wanted(True)
             assert list(node._exchange._shares(100, 0).items()) == [(second, 4)]
             for mine in (first, second, third):
-                line.note(mine)
+                due_heap.note(mine)
             total = 0
             for _ in range(20):
                 taken = await take(node, 7)
@@ -209,7 +211,8 @@ def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waite
             node.handout.end_fetched(held)
             now_ms = w.clock.monotonic_ms()
             for waited_ms, first in ((TOGETHER_MS - 1, told), (TOGETHER_MS + 1, other)):
-                told.due_ms, other.due_ms = NEVER_MS, now_ms - waited_ms
+                told.note_due(NEVER_MS)
+                other.note_due(now_ms - waited_ms)
                 assert list(node._exchange._ends(now_ms)) == [told]
                 assert next(iter(node._exchange._shares(100, now_ms))) is first
 
@@ -227,7 +230,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             await taking_on(w, node, *first)
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
-                mine.due_ms = NEVER_MS
+                mine.note_due(NEVER_MS)
             await node._renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
             for _ in urls[:24]:

@@ -92,9 +92,9 @@ def test_outcomes_of_a_sweep_are_waited_for(
             await run_out(w, node, 2)
             mine = node.ownership.owned[0]
             for drops in (True, False):
-                mine.outcomes_wait = False
+                mine.inbox.has_others = False
                 _, dropped = await node.sweeper._sweep(0, HOST, "forbidden")
-                assert (dropped > 0, mine.outcomes_wait) == (drops, drops)
+                assert (dropped > 0, mine.inbox.has_others) == (drops, drops)
 
     asyncio.run(scenario())
 

@@ -143,7 +143,7 @@ def test_late_reply_of_an_old_epoch_does_not_lose_the_new_one(tmp_path: Path, cr
             before = node.ownership.owned[0]
             await node.ownership.reclaim_all()
             node.ownership.lose(before)
-            assert node.ownership.owned[0].who.epoch > before.who.epoch
+            assert node.ownership.owned[0].identity.epoch > before.identity.epoch
 
     asyncio.run(scenario())
 
@@ -282,7 +282,7 @@ def test_redis_that_forgot_ended_urls_does_not_cost_room(tmp_path: Path, crawl_n
                 server.client.hincrby(keys.state, "hot", 1)
                 node._restarted = True
                 await node._pump()
-                assert node.ownership.owned[0].hot == {held.host: 1 for held in started if held is not first}
+                assert node.ownership.owned[0].hot.by_host == {held.host: 1 for held in started if held is not first}
                 assert second in list(node.handout.held)
 
     asyncio.run(scenario())
@@ -597,7 +597,7 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
             async def survey_after_the_end_is_in_redis() -> Any:
                 mine = node.ownership.owned[held.partition]
                 ended = [Ended(held.seq, 0, b"", "status:200")]
-                await w.client.run([scripts.exchange_urls(mine.keys, mine.who, 1, 0, 0, 0, ended)])
+                await w.client.run([scripts.exchange_urls(mine.keys, mine.identity, 1, 0, 0, 0, ended)])
                 seen = await look()
                 waiting.set()
                 return seen

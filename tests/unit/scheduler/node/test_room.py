@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.scheduler.owner.owned_partition import NEVER_MS
+from bigcrawl.scheduler.owner.due_heap import NEVER_MS
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def test_hosts_do_not_wait_for_the_turns_of_empty_partitions(
             node = await w.joined()
             await taking_on(w, node, *URLS)
             for mine in node.ownership.owned.values():
-                if not mine.hot:
-                    mine.due_ms = 0
+                if not mine.hot.by_host:
+                    mine.note_due(0)
             await node._end_and_take(take=True)
             await asyncio.gather(*node._gatekeeper._tasks)
             assert len(node.handout.held) == min(in_process_max, len(URLS))

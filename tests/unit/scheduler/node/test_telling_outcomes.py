@@ -13,7 +13,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.owner import ownership
+from bigcrawl.scheduler.owner import folding
 from bigcrawl.scheduler.records.outcomes import pack_keys, pack_outcomes, read_outcome, rule_hash
 from tests.support.keys import url_key
 from tests.unit.scheduler.world import queued, world
@@ -147,8 +147,8 @@ def test_outcomes_alone_wait_for_the_ordinary_pace(tmp_path: Path, crawl_name: s
         async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=5) as w:
             node, mine = await with_one_ended(w)
             number = mine.disk.manifest_number
-            mine.stepped_ms = w.clock.monotonic_ms()
-            assert (mine.outcomes_wait, mine.inbox_moved) == (True, False)
+            mine.schedule.note_step(w.clock.monotonic_ms())
+            assert (mine.inbox.has_others, mine.inbox_moved) == (True, False)
             for _ in range(4):
                 w.clock.advance(1_000)
                 await node._beat()
@@ -157,7 +157,7 @@ def test_outcomes_alone_wait_for_the_ordinary_pace(tmp_path: Path, crawl_name: s
             w.clock.advance(1_000)
             await node._fold()
             assert (mine.disk.manifest_number, name_of(node, URL)) == (number + 1, "status:200")
-            assert not mine.outcomes_wait
+            assert not mine.inbox.has_others
 
     asyncio.run(scenario())
 
@@ -195,7 +195,7 @@ def test_url_that_was_miscounted_does_not_hurry_outcomes(tmp_path: Path, crawl_n
             w.end(node, held)
             await node._exchange.run(acknowledge=True, urls_max=0)
             await node._renew()
-            assert (mine.outcomes_wait, mine.inbox_moved) == (True, False)
+            assert (mine.inbox.has_others, mine.inbox_moved) == (True, False)
 
     asyncio.run(scenario())
 
@@ -309,7 +309,7 @@ def test_outcomes_are_looked_for_once_a_second(
         async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=60) as w:
             node, mine = await with_one_ended(w)
             looks: list[bool] = []
-            monkeypatch.setattr(mine, "wants_outcomes", lambda *_, idle: looks.append(idle))
+            monkeypatch.setattr(mine.schedule, "wants_outcomes", lambda *_, idle: looks.append(idle))
             for _ in range(30):
                 await node.ownership.step_due(starved=False, idle=False)
                 w.clock.advance(100)
@@ -325,7 +325,7 @@ def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They come faster than at the ordinary pace a step may take: the inbox must not grow for ever."""
-    monkeypatch.setattr(ownership, "INBOX_ENTRIES_EACH", 5)
+    monkeypatch.setattr(folding, "INBOX_ENTRIES_EACH", 5)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1, step_seconds=60) as w:
@@ -334,7 +334,7 @@ def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
                 told = pack_outcomes([(key, "status:200", 0)])
                 await w.client.command("XADD", mine.keys.inbox, "*", "o", told)
             kept = []
-            mine.stepped_ms = w.clock.monotonic_ms() - 60_000
+            mine.schedule.note_step(w.clock.monotonic_ms() - 60_000)
             for _ in range(4):
                 await node._fold()
                 kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
@@ -345,6 +345,6 @@ def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
             steps = [after - before for before, after in pairwise([0, *kept])]
             assert max(steps) == 5  # what a step may take
             assert kept[-1] == 11
-            assert not mine.outcomes_wait
+            assert not mine.inbox.has_others
 
     asyncio.run(scenario())

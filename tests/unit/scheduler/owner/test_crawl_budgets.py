@@ -191,7 +191,7 @@ def test_links_of_other_domains_raise_a_budget(tmp_path: Path, crawl_name: str, 
             degree = int(mine.disk.in_degrees(plds)[0])
             sources = [f"site{i}.example{i}" for i in range(7)]
             assert degree == len({node.pld_of(host) for host in (*sources, "again.example3")})
-            assert node.ownership._reputation.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
+            assert node.ownership._crawl_budgets.budgets_of(mine.disk, ["www.a.example"]) == [2 * degree]
 
     asyncio.run(scenario())
 
@@ -288,7 +288,7 @@ def test_new_counts_stir_only_partitions_that_withhold_urls(tmp_path: Path, craw
             await take_all(w, node)
             withholding = partition_of(node.pld_of("a.example"), 4)
             for mine in node.ownership.owned.values():
-                mine.inbox_moved = False
+                mine.inbox.has_urls = False
             await w.client.command("HSET", CrawlKeys(crawl_name).rules, "c.example", json.dumps({"budget": 5}))
             await node.ownership.refresh_budgets()
             assert [p for p, mine in node.ownership.owned.items() if mine.inbox_moved] == [withholding]

@@ -35,7 +35,7 @@ async def begun(w: World, *urls: str) -> tuple[Node, OwnedPartition]:
     w.clock.advance(5_000)
     await node._fold()
     [mine] = node.ownership.owned.values()
-    assert mine.hot_urls == len(urls)
+    assert mine.hot.urls == len(urls)
     return node, mine
 
 
@@ -73,11 +73,11 @@ async def test_lost_reply_of_parking_leaves_no_wrong_count(
             await tend_snoozed(node._client, [mine], w.clock.monotonic_ms())
         assert node._client.in_doubt == {0}
         await node.ownership.settle_doubts()
-        assert mine.hot == await hot_in_redis(node, mine) == {HOST: 6 if is_late else 1}
+        assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6 if is_late else 1}
         if is_late:
             [refused] = await losing.deliver()
             assert isinstance(refused, StaleCallError)
-        assert mine.hot_urls == sum((await hot_in_redis(node, mine)).values())
+        assert mine.hot.urls == sum((await hot_in_redis(node, mine)).values())
         assert mine.inbox_moved, "what was parked is found, though nobody told of it"
 
 
@@ -88,11 +88,11 @@ async def test_lost_reply_of_dropping_leaves_no_wrong_count(tmp_path: Path, craw
         node, mine = await begun(w, *PAGES)
         members = await node._client.command("ZRANGE", mine.keys.back + HOST, 0, 1)
         LostReplies(node._client, once("drop_urls"))
-        call = scripts.drop_urls(mine.keys, mine.who, HOST, "dropped:forbidden", [(m, b"x" * 12) for m in members])
+        call = scripts.drop_urls(mine.keys, mine.identity, HOST, "dropped:forbidden", [(m, b"x" * 12) for m in members])
         with pytest.raises(TransientStoreError):
             await node._client.run([call])
         await node._pump()
-        assert mine.hot == await hot_in_redis(node, mine) == {HOST: 4}
+        assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 4}
 
 
 @awaited
@@ -125,7 +125,7 @@ async def test_crawl_ends_whichever_reply_is_lost(tmp_path: Path, crawl_name: st
         assert node.finished
         assert {"append_batch", "exchange_urls", "admit_urls", "trim_partition", "look_partition"} <= lost
         [mine] = node.ownership.owned.values()
-        assert not mine.hot
+        assert not mine.hot.by_host
         seen = await node.survey()
         assert seen.pages == seen.counts["ended"] == node.pages == len(PAGES), "and counted once"
 
@@ -199,11 +199,11 @@ async def test_late_publication_does_not_bring_old_counts_back(tmp_path: Path, c
     """The last word of an owner on what waits is its newest."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        mine.waiting = 77
+        mine.schedule.waiting = 77
         losing = LostReplies(node._client, once("trim_partition"), is_late=True)
         with pytest.raises(TransientStoreError):
             await node._client.run([mine.publish()])
-        mine.waiting = 0
+        mine.schedule.waiting = 0
         await node._pump()
         await node._fold()
         [refused] = await losing.deliver()
@@ -218,7 +218,7 @@ async def test_late_renewal_makes_no_lease_shorter(tmp_path: Path, crawl_name: s
         node, mine = await begun(w, *PAGES)
         now_ms = node._client.now_ms()
         for sent_ms in (now_ms, now_ms - 25_000):
-            await node._client.run([scripts.look_partition(mine.keys, mine.who, 30_000, sent_ms)])
+            await node._client.run([scripts.look_partition(mine.keys, mine.identity, 30_000, sent_ms)])
         assert int(await node._client.command("HGET", mine.keys.owner, "lease_ms")) >= now_ms + 30_000
 
 
@@ -230,17 +230,18 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, PAGES[0])
         settle = node.ownership.settle_doubts
-        run_owned = node.ownership._run_owned
+        table = node.ownership._table
+        run = table.run
         calls: list[Any] = []
 
         async def meanwhile(batch: list[Any]) -> None:
-            if not calls and any(call.name == "admit_urls" for call in batch):
+            if not calls and any(call.name == "admit_urls" for _, call in batch):
                 calls.extend(batch)
                 node._client.in_doubt.add(0)
                 await settle()
-            await run_owned(batch)
+            await run(batch)
 
-        node.ownership._run_owned = meanwhile  # type: ignore[method-assign,assignment]
+        table.run = meanwhile  # type: ignore[method-assign,assignment]
         for url in queued(*PAGES[1:]):
             node.offer(url)
         await node._flush()
@@ -251,7 +252,7 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
         await w.turn(node, 2)
         assert calls
         assert node.ownership.owned[0] is mine
-        assert mine.hot == await hot_in_redis(node, mine) == {HOST: 6}
+        assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6}
         folded = await node._client.command("HGET", mine.keys.state, "folded_urls")
         assert int(folded) == len(PAGES)
 
@@ -266,7 +267,7 @@ async def test_doubt_concerns_its_partition_and_makes_no_host_wait(
         for url in queued(*(f"http://h{i}.example/" for i in range(40))):
             node.offer(url)
         await w.turn(node, 1)
-        before = {p: mine.who.generation for p, mine in node.ownership.owned.items()}
+        before = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         due = [
             await node._client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
             for m in node.ownership.owned.values()
@@ -276,7 +277,7 @@ async def test_doubt_concerns_its_partition_and_makes_no_host_wait(
         with pytest.raises(TransientStoreError):
             await node._client.run([mine.publish()])
         await node.ownership.settle_doubts()
-        after = {p: mine.who.generation for p, mine in node.ownership.owned.items()}
+        after = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         assert [p for p in after if after[p] != before[p]] == [0]
         assert due == [
             await node._client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
@@ -308,4 +309,4 @@ async def test_much_is_compared_in_portions(
         taken = {int(seq) for seq in await node._client.command("HKEYS", mine.keys.taken)}
         assert taken == {held.seq for held in node.handout.held}
         assert len(taken) == (8 if has_forgotten else 6), "what was carried out is known where nothing is forgotten"
-        assert mine.hot_urls == len(taken)
+        assert mine.hot.urls == len(taken)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcrawl.scheduler.owner.due_heap import ENTRIES_MIN, DueLine
+from bigcrawl.scheduler.owner.due_heap import ENTRIES_MIN, DueHeap
 
 CHANGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 20)), max_size=60)
 
@@ -19,15 +19,15 @@ class Due:
     due_ms: int = 0
 
 
-def take(line: DueLine[Due], until_ms: int) -> list[Due]:
+def take(line: DueHeap[Due], until_ms: int) -> list[Due]:
     return list(line.take(until_ms))
 
 
 @given(changes=CHANGES, until_ms=st.integers(0, 20))
 def test_each_is_taken_once_when_it_says_that_it_is_due(changes: list[tuple[int, int]], until_ms: int) -> None:
     """In order of the last word of each; later words undo earlier ones, in whichever direction."""
-    line: DueLine[Due]
-    line, partitions = DueLine(), [Due() for _ in range(6)]
+    line: DueHeap[Due]
+    line, partitions = DueHeap(), [Due() for _ in range(6)]
     noted = set()
     for number, due_ms in changes:
         partitions[number].due_ms = due_ms
@@ -44,8 +44,8 @@ def test_each_is_taken_once_when_it_says_that_it_is_due(changes: list[tuple[int,
 
 def test_old_words_are_thrown_away() -> None:
     """However often partitions are due at another time, the line stays short, and has each of them."""
-    line: DueLine[Due]
-    line, partitions = DueLine(), [Due() for _ in range(300)]
+    line: DueHeap[Due]
+    line, partitions = DueHeap(), [Due() for _ in range(300)]
     for round_ms in range(100):
         for each in partitions:
             each.due_ms = 10_000 - round_ms

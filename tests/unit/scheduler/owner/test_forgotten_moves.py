@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.owner.moved_urls import MovedUrls
+from bigcrawl.scheduler.owner.inbox import MovedUrls
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
 from tests.unit.scheduler.gates.test_speed import awaited
@@ -63,7 +63,7 @@ async def test_parked_urls_are_fetched_once(tmp_path: Path, crawl_name: str, red
         memory = await Memory(w).keep()
         await snooze(node, mine)
         await tend_snoozed(node._client, [mine], w.clock.monotonic_ms())
-        assert mine.hot == {HOST: 1}
+        assert mine.hot.by_host == {HOST: 1}
         if is_merged:
             w.clock.advance(5_000)
             await node._fold()
@@ -102,7 +102,7 @@ async def test_dropped_urls_are_dropped_again(tmp_path: Path, crawl_name: str, r
         rows = [(member, b"x" * 12) for member in members]
         for _ in range(2):
             [mine] = node.ownership.owned.values()
-            call = scripts.drop_urls(mine.keys, mine.who, HOST, "dropped:forbidden", rows)
+            call = scripts.drop_urls(mine.keys, mine.identity, HOST, "dropped:forbidden", rows)
             assert await node._client.run([call]) == [len(PAGES)]
             if _ == 0:
                 await memory.bring_back(node)

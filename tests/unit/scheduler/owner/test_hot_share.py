@@ -69,8 +69,8 @@ def test_hosts_that_rest_long_are_many_in_redis(
             for _ in range(60):
                 w.clock.advance(1_000)
                 await node.ownership.step_due(starved=True)
-            assert mine.hot_urls <= 1_000
-            assert len(mine.hot) >= min(200, 1_000 // share // 2)
+            assert mine.hot.urls <= 1_000
+            assert len(mine.hot.by_host) >= min(200, 1_000 // share // 2)
 
     asyncio.run(scenario())
 
@@ -83,7 +83,7 @@ def test_a_gentle_crawl_of_many_hosts_is_as_fast_as_its_hot_set(tmp_path: Path, 
     """
     hot_max, delay_s, share = 195, 30, HotShare(30_000, 25)
     partition = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=200))
-    partition.host_share = share.urls
+    partition.set_host_share(share.urls)
     urls = [QueuedUrl(host * 100 + page, f"h{host}.x", 0, 0, b"") for host in range(400) for page in range(urls_each)]
     partition.step([InboxEntry("1-1", encode_batch(urls))], 0, {})
     hot: Counter[str] = Counter()

@@ -12,8 +12,13 @@ import pytest
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Identity
-from bigcrawl.scheduler.owner.due_heap import DueLine
-from bigcrawl.scheduler.owner.owned_partition import OwnedPartition, pack_keys, unpack_keys
+from bigcrawl.scheduler.owner.admit_calls import pack_keys, unpack_keys
+from bigcrawl.scheduler.owner.bring_up import bring_up
+from bigcrawl.scheduler.owner.due_heap import DueHeap
+from bigcrawl.scheduler.owner.hot_set import AwayHosts, HotSet
+from bigcrawl.scheduler.owner.inbox import InboxReader
+from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+from bigcrawl.scheduler.owner.step_schedule import StepSchedule
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import encode_batch
@@ -59,10 +64,18 @@ class Owner:
     async def open(self, host_hot_max: int = HOT) -> OwnedPartition:
         claim = await self.claim()
         disk = Partition.open(self.directory, claim.epoch, PartitionLimits(host_hot_max=host_hot_max))
-        who = Identity("n", claim.epoch, claim.generation)
-        mine = OwnedPartition(self.keys, who, disk, HOT, 1, DueLine(), LOSS_MS)
-        await mine.bring_up(self.client, claim)
-        return mine
+        identity = Identity("n", claim.epoch, claim.generation)
+        in_redis = await bring_up(self.client, self.keys, identity, disk, claim, connections=1)
+        return OwnedPartition(
+            self.keys,
+            identity,
+            disk,
+            DueHeap(),
+            hot_urls=HOT,
+            connections=1,
+            loss_ms=LOSS_MS,
+            hot_by_host=in_redis.by_host,
+        )
 
     async def send(self, *urls: QueuedUrl) -> None:
         self.batches += 1
@@ -72,13 +85,13 @@ class Owner:
     async def fold(self, mine: OwnedPartition, entries_max: int = 256) -> list[scripts.Call[Any]]:
         """One step, committed and not yet told."""
         [reply] = await self.client.commands([mine.inbox_command(entries_max)])
-        inbox = mine.parse_inbox(reply)
-        step = mine.fold(inbox, mine.room, dict(mine.hot))
+        inbox = mine.inbox.parse(reply)
+        step = mine.fold(inbox, mine.hot.room, dict(mine.hot.by_host))
         return mine.after_step(step, len(inbox), now_ms=0)
 
     async def step(self, mine: OwnedPartition) -> None:
         await self.client.run(await self.fold(mine))
-        mine.admitted = mine.disk.batch_number
+        mine.note_admitted(now_ms=0)
 
     async def queued(self) -> int:
         [view] = await self.client.run([scripts.look_partition(self.keys)])
@@ -101,14 +114,15 @@ def test_step_admits_what_the_inbox_brings_and_says_so(tmp_path: Path, crawl_nam
     async def scenario() -> None:
         async with owner(tmp_path, crawl_name, redis_url) as o:
             mine = await o.open()
-            assert mine.wants_step(now_ms=0, step_ms=0), "what waits in the inbox of a partition just won is unknown"
+            is_due = mine.schedule.wants_step(now_ms=0, step_ms=0)
+            assert is_due, "what waits in the inbox of a partition just won is unknown"
             await o.send(*urls_of("a.example", 3), *urls_of("a.example", 3))
             await o.step(mine)
             [view] = await o.client.run([scripts.look_partition(o.keys)])
             counts = {name: view.count(name) for name in ("hot", "seen", "duplicates", "folded_urls", "waiting")}
             assert counts == {"hot": 3, "seen": 3, "duplicates": 3, "folded_urls": 6, "waiting": 0}
-            assert mine.hot == {"a.example": 3}
-            assert not mine.wants_step(now_ms=10_000, step_ms=0)
+            assert mine.hot.by_host == {"a.example": 3}
+            assert not mine.schedule.wants_step(now_ms=10_000, step_ms=0)
 
     asyncio.run(scenario())
 
@@ -127,7 +141,7 @@ def test_committed_batch_that_redis_never_got_is_admitted_by_the_next_owner(
             assert await o.queued() == 0
             again = await o.open()
             assert await o.queued() == 5
-            assert again.hot == {"a.example": 5}
+            assert again.hot.by_host == {"a.example": 5}
             await o.open()
             assert await o.queued() == 5
 
@@ -148,7 +162,7 @@ def test_manifest_behind_redis_does_not_admit_twice(tmp_path: Path, crawl_name: 
                     file.unlink()
             fresh = await o.open()
             assert fresh.disk.batch_number == 1
-            fresh.inbox_moved = True
+            fresh.note_inbox_moved()
             await o.step(fresh)
             assert await o.queued() == 5
 
@@ -214,7 +228,7 @@ def test_redis_that_forgot_no_more_than_is_kept_gets_all_again(
             await rewound(o)
             again = await o.open()
             assert await o.queued() == 6 * 4 - 1
-            assert again.hot == {"h0.example": 4, "h1.example": 3} | {f"h{i}.example": 4 for i in range(2, 6)}
+            assert again.hot.by_host == {"h0.example": 4, "h1.example": 3} | {f"h{i}.example": 4 for i in range(2, 6)}
             assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (23, 0)
             await o.send(*urls_of("late.example", 3))
             await o.step(again)
@@ -279,7 +293,7 @@ def test_inbox_is_trimmed_only_behind_the_durable_point_before(tmp_path: Path, c
                 await o.client.run([mine.publish()])
                 lengths.append(await o.client.command("XLEN", o.keys.inbox))
             assert lengths == [1, 0, 0]
-            assert not mine.wants_durable(now_ms=60_000, durable_ms=10_000)
+            assert not mine.durability.is_due(now_ms=60_000, durable_ms=10_000)
 
     asyncio.run(scenario())
 
@@ -293,14 +307,14 @@ def test_partition_of_full_hosts_does_not_step_until_one_has_room(
         async with owner(tmp_path, crawl_name, redis_url) as o:
             mine = await o.open(host_hot_max=2)
             await o.send(*urls_of("a.example", 9))
-            while mine.wants_step(now_ms=0, step_ms=0):
+            while mine.schedule.wants_step(now_ms=0, step_ms=0):
                 calls = await o.fold(mine)
                 await o.client.run(calls)
             assert calls == []
-            assert (mine.disk.waiting, mine.hot_urls) == (7, 2)
-            mine.note_ended("a.example")
-            assert mine.wants_step(now_ms=0, step_ms=0)
-            mine.inbox_moved = False
+            assert (mine.disk.waiting, mine.hot.urls) == (7, 2)
+            mine.hot.note_ended("a.example")
+            assert mine.schedule.wants_step(now_ms=0, step_ms=0)
+            mine.inbox.has_urls = False
             await o.step(mine)
             assert mine.disk.waiting == 6
 
@@ -333,8 +347,8 @@ def test_inbox_noticed_during_a_step_that_did_not_read_stays_noticed(
         async with owner(tmp_path, crawl_name, redis_url) as o:
             mine = await o.open()
             await o.step(mine)
-            step = mine.fold([], mine.room, {})
-            mine.inbox_moved = True
+            step = mine.fold([], mine.hot.room, {})
+            mine.note_inbox_moved()
             mine.after_step(step, 0, 0)
             assert mine.inbox_moved
 
@@ -349,13 +363,13 @@ def test_hot_urls_bound_the_room(tmp_path: Path, crawl_name: str, redis_url: str
             mine = await o.open()
             await o.send(*(url for i in range(10) for url in urls_of(f"h{i}.example", 10)))
             await o.step(mine)
-            while mine.room and mine.disk.waiting:
-                mine.inbox_moved = True
+            while mine.hot.room and mine.disk.waiting:
+                mine.note_inbox_moved()
                 await o.step(mine)
-            assert (mine.hot_urls, mine.room, mine.disk.waiting) == (HOT, 0, 36)
-            mine.note_ended("h0.example")
-            mine.note_ended("nobody.example")
-            assert mine.room == 1
+            assert (mine.hot.urls, mine.hot.room, mine.disk.waiting) == (HOT, 0, 36)
+            mine.hot.note_ended("h0.example")
+            mine.hot.note_ended("nobody.example")
+            assert mine.hot.room == 1
 
     asyncio.run(scenario())
 
@@ -370,44 +384,47 @@ def test_keys_survive_packing() -> None:
 @pytest.mark.parametrize(
     ("state", "rest_ms"),
     [
-        ({"inbox_moved": True, "hot_urls": HOT}, 30_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 2 + 1}, 30_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 2}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 499}, 30_000),
-        ({"inbox_moved": True, "hot_urls": HOT, "unfolded_urls": 500}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 8 - 1, "starved": True}, 20),
-        ({"inbox_moved": True, "hot_urls": HOT // 8, "starved": True}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT, "starved": True}, 30_000),
-        ({"waiting": 1, "hot_urls": HOT // 2}, 1_000),
-        ({"waiting": 1, "hot_urls": 0, "starved": True}, 20),
-        ({"waiting": 1, "hot_urls": 5, "_stalled_at": 6}, 1_000),
-        ({"inbox_moved": True, "hot_urls": 5, "_stalled_at": 5}, 1_000),
-        ({"waiting": 1, "hot_urls": 5, "_stalled_at": 5}, None),
-        ({"waiting": 1, "hot_urls": HOT // 2 + 1}, None),
-        ({"waiting": 0, "hot_urls": 0, "starved": True}, None),
-        ({"inbox_moved": True, "hot_urls": 0, "starved": True, "step_ms": 5}, 5),
-        ({"inbox_moved": True, "hot_urls": HOT // 2, "step_ms": 500}, 500),
-        ({"waiting": 1, "hot_urls": HOT // 2, "_extra_divisor": 4}, 1_000),
-        ({"waiting": 1, "hot_urls": HOT // 8 + 1, "_extra_divisor": 4, "_has_only_extra": True}, None),
-        ({"waiting": 1, "hot_urls": HOT // 8, "_extra_divisor": 4, "_has_only_extra": True}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 8, "_extra_divisor": 2, "_has_only_extra": True}, 1_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 2, "_extra_divisor": 2, "_has_only_extra": True}, 2_000),
-        ({"inbox_moved": True, "hot_urls": HOT // 2 + 1, "_extra_divisor": 2, "_has_only_extra": True}, 30_000),
+        ({"has_urls": True, "urls": HOT}, 30_000),
+        ({"has_urls": True, "urls": HOT // 2 + 1}, 30_000),
+        ({"has_urls": True, "urls": HOT // 2}, 1_000),
+        ({"has_urls": True, "urls": HOT, "unfolded_urls": 499}, 30_000),
+        ({"has_urls": True, "urls": HOT, "unfolded_urls": 500}, 1_000),
+        ({"has_urls": True, "urls": HOT // 8 - 1}, 1_000),
+        ({"has_urls": True, "urls": HOT // 8 - 1, "starved": True}, 20),
+        ({"has_urls": True, "urls": HOT // 8, "starved": True}, 1_000),
+        ({"has_urls": True, "urls": HOT, "starved": True}, 30_000),
+        ({"waiting": 1, "urls": HOT // 2}, 1_000),
+        ({"waiting": 1, "urls": 0, "starved": True}, 20),
+        ({"waiting": 1, "urls": 5, "_stalled_at": 6}, 1_000),
+        ({"has_urls": True, "urls": 5, "_stalled_at": 5}, 1_000),
+        ({"waiting": 1, "urls": 5, "_stalled_at": 5}, None),
+        ({"waiting": 1, "urls": HOT // 2 + 1}, None),
+        ({"waiting": 0, "urls": 0, "starved": True}, None),
+        ({"has_urls": True, "urls": 0, "starved": True, "step_ms": 5}, 5),
+        ({"has_urls": True, "urls": HOT // 2, "step_ms": 500}, 500),
+        ({"waiting": 1, "urls": HOT // 2, "extra_divisor": 4}, 1_000),
+        ({"waiting": 1, "urls": HOT // 8 + 1, "extra_divisor": 4, "_has_only_extra": True}, None),
+        ({"waiting": 1, "urls": HOT // 8, "extra_divisor": 4, "_has_only_extra": True}, 1_000),
+        ({"has_urls": True, "urls": HOT // 8, "extra_divisor": 2, "_has_only_extra": True}, 1_000),
+        ({"has_urls": True, "urls": HOT // 2, "extra_divisor": 2, "_has_only_extra": True}, 2_000),
+        ({"has_urls": True, "urls": HOT // 2 + 1, "extra_divisor": 2, "_has_only_extra": True}, 30_000),
     ],
 )
-def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str, Any], rest_ms: int | None) -> None:
+def test_steps_rest_by_how_much_they_would_bring(state: dict[str, Any], rest_ms: int | None) -> None:
     """Keys gather while the hot set is well filled, a second when it runs low, hardly when the node starves."""
-    disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
-    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
-    mine.inbox_moved = False
-    mine.stepped_ms = 7_000
+    inbox, hot = InboxReader("inbox"), HotSet(HOT, AwayHosts())
+    inbox.has_urls = False
+    schedule = StepSchedule(inbox, hot)
+    schedule.note_step(7_000)
     options = {"step_ms": state.pop("step_ms", 30_000), "starved": state.pop("starved", False)}
     for name, value in state.items():
-        setattr(mine, name, value)
+        [piece] = [piece for piece in (inbox, hot, schedule) if hasattr(piece, name)]
+        setattr(piece, name, value)
     asked = range(7_000, 7_000 + 30_001)
     due = [
-        now_ms for now_ms in (*asked[:1_002], *asked[1_999:2_001], *asked[-2:]) if mine.wants_step(now_ms, **options)
+        now_ms
+        for now_ms in (*asked[:1_002], *asked[1_999:2_001], *asked[-2:])
+        if schedule.wants_step(now_ms, **options)
     ]
     assert due[:1] == ([] if rest_ms is None else [7_000 + rest_ms])
 
@@ -415,11 +432,13 @@ def test_steps_rest_by_how_much_they_would_bring(tmp_path: Path, state: dict[str
 def test_more_room_for_extra_urls_ends_a_stall(tmp_path: Path) -> None:
     """What a step found nothing to do with may have room now; not when there is less of it."""
     disk = Partition.open(tmp_path, 1, PartitionLimits(host_hot_max=HOT))
-    mine = OwnedPartition(PartitionKeys("crawl", 0), Identity("n", 1), disk, HOT, 1, DueLine())
-    mine._stalled_at, mine.hot_urls = 5, 5
-    assert (mine.room, mine.extra_room) == (HOT - 5, HOT - 5)
-    mine.note_extra_divisor(4)
-    assert (mine.room, mine.extra_room, mine._stalled_at) == (HOT - 5, HOT // 4 - 5, 5)
-    mine.note_extra_divisor(2)
-    assert mine.extra_room == HOT // 2 - 5
-    assert mine._stalled_at is None
+    mine = OwnedPartition(
+        PartitionKeys("crawl", 0), Identity("n", 1), disk, DueHeap(), hot_urls=HOT, connections=1, hot_by_host={"h": 5}
+    )
+    mine.schedule.note_fold(5, is_vain=True)
+    assert (mine.hot.room, mine.hot.extra_room) == (HOT - 5, HOT - 5)
+    mine.limit_extra(4)
+    assert (mine.hot.room, mine.hot.extra_room, mine.schedule.is_stalled) == (HOT - 5, HOT // 4 - 5, True)
+    mine.limit_extra(2)
+    assert mine.hot.extra_room == HOT // 2 - 5
+    assert not mine.schedule.is_stalled

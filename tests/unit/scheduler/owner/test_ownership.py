@@ -16,14 +16,10 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Claim
 from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
 from bigcrawl.scheduler.owner.file_work import FileWork
-from bigcrawl.scheduler.owner.ownership import (
-    DURABLE_AT_ONCE,
-    INBOX_ENTRIES_AT_ONCE,
-    INBOX_ENTRIES_EACH,
-    LATE_MS,
-    _shares_of,
-)
+from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
+from bigcrawl.scheduler.owner.hot_share import LATE_MS
 from bigcrawl.scheduler.partition.yielding_files import UnhurriedFiles
 from tests.unit.scheduler.world import queued, world
 
@@ -114,17 +110,18 @@ def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner
             await first.ownership.step_due(starved=True)
             other = w.new_node()
             other._record = first._record
-            reopen = first.ownership._opened
+            opener = first.ownership._opener
+            reopen = opener.open
 
-            async def late(partition: int, claim: Claim) -> Any:
+            async def late(partition: int, *claimed: Any) -> Any:
                 if partition == 1:
                     await w.client.command("HSET", PartitionKeys(crawl_name, 1).owner, "lease_ms", 0)
                     # That one is not opened by its new owner either, or it is, and the batches were admitted.
-                    await (other.ownership._claim([1]) if opened else steal(w, 1))
+                    await (other.ownership._claims.claim([1]) if opened else steal(w, 1))
                     await w.client.command("HSET", PartitionKeys(crawl_name, 1).state, "admitted", 0)
-                return await reopen(partition, claim)
+                return await reopen(partition, *claimed)
 
-            first.ownership._opened = late  # type: ignore[method-assign]
+            opener.open = late  # type: ignore[method-assign,assignment]
             await first.ownership.reclaim_all()
             assert sorted(first.ownership.owned) == [0, 2, 3]
             assert sorted(other.ownership.owned) == [1] * opened
@@ -143,20 +140,21 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = w.new_node()
             owners = [PartitionKeys(crawl_name, partition).owner for partition in range(4)]
-            opened = node.ownership._opened
+            opener = node.ownership._opener
+            opened = opener.open
 
-            async def slow(partition: int, claim: Claim) -> Any:
+            async def slow(partition: int, *claimed: Any) -> Any:
                 if partition != 2:
-                    return await opened(partition, claim)
+                    return await opened(partition, *claimed)
                 await w.client.commands([("HSET", owner, "lease_ms", 1) for owner in owners])
                 for _ in range(2_000):
                     leases = await w.client.commands([("HGET", owner, "lease_ms") for owner in owners])
                     if b"1" not in leases:
-                        return await opened(partition, claim)
+                        return await opened(partition, *claimed)
                     await asyncio.sleep(0.01)
                 raise AssertionError("a lease was not renewed")
 
-            node.ownership._opened = slow  # type: ignore[method-assign]
+            opener.open = slow  # type: ignore[method-assign,assignment]
             await asyncio.wait_for(node.join(), 60)
             assert len(node.ownership.owned) == 4
 
@@ -174,14 +172,15 @@ def test_node_whose_disk_hangs_leaves_its_partitions_to_others_and_rejoins(
             other = await w.joined()
             await offered(w, node)
             hangs, goes_on = threading.Event(), threading.Event()
-            write_at = node.ownership._files.write_at
+            files = node.ownership._opener._files
+            write_at = files.write_at
 
             def hanging(*args: Any, **kinds: Any) -> None:
                 hangs.set()
                 assert goes_on.wait(60)
                 write_at(*args, **kinds)
 
-            node.ownership._files.write_at = hanging  # type: ignore[method-assign]
+            files.write_at = hanging  # type: ignore[method-assign]
             folding = asyncio.create_task(node._fold())
             assert await asyncio.to_thread(hangs.wait, 60)
             w.clock.advance(29_000)
@@ -241,15 +240,15 @@ def test_extra_urls_have_the_less_of_memory_the_longer_the_node_is_behind(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             mine = next(iter(node.ownership.owned.values()))
-            mine._hot_max = 64
+            mine.hot.urls_max = 64
             rooms = []
             for late_ms in (0, *(2 * LATE_MS,) * 9, None, None, 2 * LATE_MS, 2 * LATE_MS, 0, 0, 0, 0):
                 w.clock.advance(1_000)
                 for _ in range(500 if late_ms is not None else 0):
                     node.handout._failing_share.count_taken(late_ms or 0, w.clock.monotonic_ms(), fails=False)
                 await node.ownership.step_due(starved=False)
-                rooms.append(mine.extra_room)
-                assert mine.room == 64
+                rooms.append(mine.hot.extra_room)
+                assert mine.hot.room == 64
             assert rooms[:10] == [64, 64, 64, 32, 32, 16, 16, 8, 8, 8]
             assert rooms[10:] == [8, 16, 16, 16, 16, 32, 64, 64]
 
@@ -274,12 +273,12 @@ def test_partition_whose_step_fails_does_not_keep_the_others_from_being_told(
             broken.fold = full  # type: ignore[method-assign,assignment]
             with pytest.raises(TransientStoreError):
                 await node.ownership.step_due(starved=True)
-            hot = sum(mine.hot_urls for mine in node.ownership.owned.values())
+            hot = sum(mine.hot.urls for mine in node.ownership.owned.values())
             assert 0 < hot < len(PAGES)
             broken.fold = fold  # type: ignore[method-assign]
             w.clock.advance(1_000)
             await node.ownership.step_due(starved=True)
-            assert sum(mine.hot_urls for mine in node.ownership.owned.values()) == len(PAGES)
+            assert sum(mine.hot.urls for mine in node.ownership.owned.values()) == len(PAGES)
 
     asyncio.run(scenario())
 
@@ -433,7 +432,7 @@ def test_partitions_that_have_waited_longest_are_made_durable_first(
             owned = list(node.ownership.owned.values())
             w.clock.advance(20_000)
             for place, mine in enumerate(owned):
-                mine.durable_ms = w.clock.monotonic_ms() - 10_000 - place
+                mine.durability.forced_ms = w.clock.monotonic_ms() - 10_000 - place
             await node.ownership.make_durable_due()
             assert [mine.disk.has_undurable_changes for mine in owned] == [True] * 48 + [False] * 32
 
@@ -449,8 +448,8 @@ def test_partitions_that_have_waited_longest_step_first(tmp_path: Path, crawl_na
             owned = list(node.ownership.owned.values())
             w.clock.advance(20_000)
             for place, mine in enumerate(owned):
-                mine.inbox_moved = True
-                mine.stepped_ms = w.clock.monotonic_ms() - 10_000 - place
+                mine.note_inbox_moved()
+                mine.schedule.note_step(w.clock.monotonic_ms() - 10_000 - place)
             await node.ownership.step_due(starved=True)
             assert [mine.inbox_moved for mine in owned] == [True] * 16 + [False] * 64
 
@@ -476,13 +475,14 @@ def test_round_is_of_many_partitions_with_little_or_of_few_with_much(
             node = await w.joined()
             due = list(node.ownership.owned.values())[: len(unfolded)]
             for mine, urls in zip(due, unfolded, strict=True):
-                mine.inbox_moved, mine.unfolded_urls = True, urls
-            assert list(_shares_of(due).values()) == shares
+                mine.note_inbox_moved()
+                mine.inbox.unfolded_urls = urls
+            assert list(shares_of(due).values()) == shares
             assert sum(shares) <= INBOX_ENTRIES_AT_ONCE
-            due[0].inbox_moved, due[0].outcomes_wait = False, True
-            assert _shares_of(due)[due[0]] == INBOX_ENTRIES_EACH
-            due[0].outcomes_wait = False
-            assert _shares_of(due)[due[0]] == 0
+            due[0].inbox.has_urls, due[0].inbox.has_others = False, True
+            assert shares_of(due)[due[0]] == INBOX_ENTRIES_EACH
+            due[0].inbox.has_others = False
+            assert shares_of(due)[due[0]] == 0
 
     asyncio.run(scenario())
 

@@ -12,6 +12,7 @@ from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS
 from bigcrawl.scheduler.owner import parking as snoozed
+from bigcrawl.scheduler.owner.hot_set import LOOK_MS
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -204,14 +205,14 @@ def test_snoozed_host_of_which_nothing_was_heard_is_as_any_other(
             node = await offered(w, urls=1)
             await fail_first(w, node)
             keys = w.keys(node, DEAD)
-            assert next(iter(node.ownership.owned.values())).away == {DEAD: 1}
+            assert next(iter(node.ownership.owned.values())).away.hot_max == {DEAD: 1}
             await w.client.command("DEL", keys.host + DEAD)
             await w.client.command("ZADD", keys.snoozed, 1, DEAD)
             for url in queued(*(f"http://{DEAD}/late{i}" for i in range(URLS))):
                 node.offer(url)
-            w.clock.advance(snoozed.LOOK_MS)
+            w.clock.advance(LOOK_MS)
             await w.turn(node, 6)
-            assert next(iter(node.ownership.owned.values())).away == {}
+            assert next(iter(node.ownership.owned.values())).away.hot_max == {}
             assert len(await fetch_all(w, node)) == URLS
 
     asyncio.run(scenario())
@@ -285,8 +286,8 @@ def test_rounds_are_bounded(tmp_path: Path, crawl_name: str, redis_url: str, mon
             await w.client.command("ZADD", w.keys(node, DEAD).snoozed, RETIRED_MS, DEAD)
             [mine] = node.ownership.owned.values()
             left: list[int] = []
-            while mine.hot[DEAD] or not left:
-                mine.snoozes = 1
+            while mine.hot.by_host[DEAD] or not left:
+                mine.away.note_changes(1)
                 await snoozed.tend_snoozed(node._client, [mine], 0)
                 left.append(await in_redis(w, node))
                 if len(left) > 10:

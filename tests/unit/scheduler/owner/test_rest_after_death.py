@@ -31,7 +31,7 @@ async def time_comes(w: World, node: Node) -> None:
     """The host's rest is over: as if it had passed, for the script that takes."""
     await w.client.command("ZADD", w.keys(node, HOST).ready, 0, HOST)
     for mine in node.ownership.owned.values():
-        mine.due_ms = 0
+        mine.note_due(0)
 
 
 @awaited

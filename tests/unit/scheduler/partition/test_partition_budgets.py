@@ -117,7 +117,7 @@ def test_a_budget_of_nothing_holds_until_there_is_another(directory: Path) -> No
     for _ in range(4):
         world.step(partition, room=50)
     assert (partition.waiting, partition.is_withheld) == (20, True)
-    partition.budgets = SetBudgets(3)
+    partition.set_budgets(SetBudgets(3))
     world.drain(partition, LIMITS.host_hot_max)
     assert not partition.is_withheld
 
@@ -129,7 +129,7 @@ def test_what_is_over_budget_gets_the_budget_of_the_day(directory: Path) -> None
     world.offer(make_url(1000 + i, f"s{i}.example") for i in range(10))
     world.step(partition, room=0)
     assert partition.over_budget == 90
-    partition.budgets = SetBudgets(50)
+    partition.set_budgets(SetBudgets(50))
     while partition.turn.turn < 4 or partition.turn.is_rereading:
         world.step(partition, room=2)
     assert partition.over_budget == 0
@@ -144,11 +144,11 @@ def test_no_budgets_any_more_is_no_overtaking(directory: Path) -> None:
     while partition.turn.quantum < 4 or partition.turn.extra == 0 or not partition.waiting_by_level[1]:
         world.step(partition, room=3)
     while partition.over_budget or len(partition.waiting_by_turn) > 1:
-        partition.budgets = SetBudgets(2)
+        partition.set_budgets(SetBudgets(2))
         world.step(partition, room=3)
     world.step(partition, room=max(0, partition.waiting - 3))
     assert partition.waiting == 3
-    partition.budgets = None
+    partition.set_budgets(None)
     world.offer(make_url(5000 + i) for i in range(5))
     world.step(partition, room=5)
     world.drain(partition, LIMITS.host_hot_max)
@@ -168,10 +168,10 @@ def test_extra_urls_get_the_room_that_they_are_given_and_others_all(directory: P
     assert admitted_by_pld(world, before) == {"good.example": 2, "farm.example": 1}
     world.step(partition, room=50, extra_room=3)
     assert admitted_by_pld(world, before)["farm.example"] == 4
-    partition.withholds = lambda _: True
+    partition.set_withholds(lambda _: True)
     world.step(partition, room=50, extra_room=1)
     assert partition.waiting_by_level == (0,) * 5, "what is blacklisted goes aside all the same"
-    partition.withholds = None
+    partition.set_withholds(None)
     world.drain(partition, LIMITS.host_hot_max)
 
 
@@ -197,7 +197,7 @@ def test_order_survives_any_change_of_budgets(directory: Path, then: SetBudgets 
     for number in range(6):
         world.offer(make_url(1000 * number + i, f"h{i % 2}.a.example", i % 2) for i in range(60))
         world.offer(make_url(1000 * number + 500 + i, f"s{i}.example") for i in range(5))
-        partition.budgets = (SetBudgets(3), None, then)[number % 3]
+        partition.set_budgets((SetBudgets(3), None, then)[number % 3])
         world.step(partition, room=20)
         partition._check()
     world.drain(partition, LIMITS.host_hot_max)
@@ -239,7 +239,7 @@ def test_accounts_other_than_plds_have_budgets_and_totals(directory: Path) -> No
     assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 7 for i in range(3)}
     assert all(url.flags & COUNTED for url in world.admitted)
     assert partition.is_withheld
-    partition.budgets = ByHost(9)
+    partition.set_budgets(ByHost(9))
     for _ in range(20):
         world.step(partition, room=10)
     assert Counter(url.host for url in world.admitted) == {f"h{i}.a.example": 9 for i in range(3)}
@@ -317,7 +317,7 @@ def test_a_reread_goes_on_at_the_pace_of_the_crawl(directory: Path) -> None:
     while partition.turn.turn < 4:
         world.step(partition, room=200)
     read = partition.turn.reread_ever
-    partition.budgets = SetBudgets(100)
+    partition.set_budgets(SetBudgets(100))
     world.step(partition, room=5)
     assert read < partition.turn.reread_ever <= read + 5 * 16 + 64
     assert partition.turn.is_rereading

@@ -1,0 +1,40 @@
+"""The call that admits a batch (step 7), with the packed keys by which Redis remembers it."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.records.member import order_of, pack_member
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts import Identity
+    from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
+
+
+def admit_call(
+    keys: PartitionKeys, identity: Identity, batch: AdmitBatch, connections: int, ended: Collection[int] = ()
+) -> scripts.Call[bool]:
+    """The call that admits a batch, without URLs that have `ended`. A batch without text only advances the number."""
+    rows = [
+        (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
+        for i, url in enumerate(batch.urls if batch.has_text else ())
+        if url.key not in ended
+    ]
+    packed = pack_keys(url.key for url in batch.urls)
+    return scripts.admit_urls(keys, identity, batch.number, packed, connections, rows)
+
+
+def pack_keys(keys: Iterable[int]) -> bytes:
+    """Eight little-endian bytes a key."""
+    values = list(keys)
+    return struct.pack(f"<{len(values)}Q", *values)
+
+
+def unpack_keys(data: bytes) -> list[int]:
+    """The inverse of `pack_keys`."""
+    return list(struct.unpack(f"<{len(data) // 8}Q", data))

@@ -1,0 +1,125 @@
+"""Brings Redis and the disk of a newly claimed partition to the same point (steps 6 to 8).
+
+The disk is ahead of Redis after a crash between commit and admission, and when Redis has forgotten what it admitted
+lately (`durability`). Then the batches that the disk keeps are offered again, and Redis takes each number once. An old
+copy of the files is behind Redis. Then what Redis has admitted since is folded as admitted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import pairs_of, scores_of
+from bigcrawl.scheduler.owner.admit_calls import admit_call, pack_keys, unpack_keys
+from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
+from bigcrawl.scheduler.records.queued_url import UNCHECKED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.keys import PartitionKeys
+    from bigcrawl.redisdb.scripts import Claim, Identity
+    from bigcrawl.scheduler.partition.admit_batch import AdmitBatch
+    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+logger = logging.getLogger(__name__)
+
+FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
+
+
+class InRedis(NamedTuple):
+    """The URLs that Redis has of a partition. None of them is taken.
+
+    Attributes:
+        by_host: how many URLs each host has.
+        due_in_ms: how soon a host is due; None if no URL waits.
+    """
+
+    by_host: dict[str, int]
+    due_in_ms: int | None
+
+
+async def bring_up(
+    client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, claim: Claim, connections: int
+) -> InRedis:
+    """Bring Redis and disk of a newly claimed partition to the same point, and return what Redis has then.
+
+    Raises:
+        OwnershipLostError: another node has claimed it since.
+        TransientStoreError: Redis or the disk failed. Claim again to repeat it.
+        CorruptionError: a batch that is to be offered again is damaged.
+    """
+    if claim.admitted > disk.batch_number:
+        await _fold_forgotten(client, keys, disk, claim.admitted)
+    await client.run([scripts.advance_inbox(keys, disk.inbox_id)])
+    if claim.admitted < disk.batch_number:
+        await _offer_again(client, keys, identity, disk, claim.admitted, connections)
+    return await _look(client, keys)
+
+
+async def _offer_again(
+    client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, admitted: int, connections: int
+) -> None:
+    """Offer the batches again that Redis has not admitted yet, or has forgotten.
+
+    URLs that have ended since are left out. If a batch is so old that its text is gone, the disk forgets its URLs too,
+    so that they are new when a page links to them.
+    """
+    batches = await asyncio.to_thread(lambda: list(disk.pending_batches(admitted)))
+    ended = await asyncio.to_thread(_ended_of, disk, [url for batch in batches for url in batch.urls])
+    if gone := [batch for batch in batches if not batch.has_text]:
+        await _forget_lost(client, keys, identity, gone, ended)
+    again = sum(url.key not in ended for batch in batches if batch.has_text for url in batch.urls)
+    calls: list[scripts.Call[bool]] = [admit_call(keys, identity, batch, connections, ended) for batch in batches]
+    await client.run([*calls, scripts.note_rewind(keys, identity, again)])
+
+
+async def _forget_lost(
+    client: RedisClient, keys: PartitionKeys, identity: Identity, gone: Sequence[AdmitBatch], ended: Collection[int]
+) -> None:
+    """Forget that URLs were seen whose text is gone, and log it."""
+    lost = [url.key for batch in gone for url in batch.urls if url.key not in ended]
+    logger.error(
+        "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS; gone with it are "
+        "%(lost)d URLs, which are fetched when a page links to them, and those of %(unknown)d older batches",
+        {"partition": keys.partition, "lost": len(lost), "unknown": sum(not batch.urls for batch in gone)},
+    )
+    starts = range(0, len(lost), FORGET_AT_ONCE)
+    packed = [pack_keys(lost[at : at + FORGET_AT_ONCE]) for at in starts]
+    await client.run([scripts.note_rewind(keys, identity, 0, urls) for urls in packed])
+
+
+def _ended_of(disk: Partition, urls: Sequence[QueuedUrl]) -> set[int]:
+    """The keys of URLs that are known to have ended, without those that are fetched each time."""
+    keys = np.array([url.key for url in urls if not url.flags & UNCHECKED], dtype=np.uint64)
+    has_ended, _ = disk.ends(keys)
+    return set(keys[has_ended].tolist())
+
+
+async def _fold_forgotten(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
+    """Fold what Redis has admitted beyond the manifest, so that it is not admitted again."""
+    rows = pairs_of(await client.command("HGETALL", keys.batches))
+    batches = {int(number): unpack_keys(packed) for number, packed in rows}
+    missing = sum(number not in batches for number in range(disk.batch_number + 1, admitted + 1))
+    if missing:
+        logger.error(
+            "partition %(partition)d: its files are older than all that Redis remembers, as an old copy is; "
+            "up to %(urls)d URLs are fetched again, and what the inbox brought since is lost",
+            {"partition": keys.partition, "urls": missing * ADMIT_URLS_MAX},
+        )
+    await asyncio.to_thread(disk.fold_admitted, batches, admitted)
+
+
+async def _look(client: RedisClient, keys: PartitionKeys) -> InRedis:
+    """Count the URLs of each host. The claim has returned taken ones to their queues."""
+    ready = scores_of(await client.command("ZRANGE", keys.ready, 0, -1, "WITHSCORES"))
+    counts = await client.commands([("ZCARD", keys.back + host) for host, _ in ready])
+    by_host = {host: int(count) for (host, _), count in zip(ready, counts, strict=True) if count}
+    return InRedis(by_host, max(0, int(ready[0][1]) - client.now_ms()) if ready else None)

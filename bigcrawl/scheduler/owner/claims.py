@@ -1,0 +1,172 @@
+"""Claims: Redis gives a partition to one node for the time of a lease, which the node renews (step 4).
+
+A node can claim a partition that nobody owns. If there was an owner before, the lease must have run out, or the owner
+must be known to be dead. Redis then refuses the first call, and grants a second one that says what the last owner had
+in process, as far as known.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
+from bigcrawl.scheduler.crawl.in_process import UNKNOWN
+from bigcrawl.scheduler.crawl.membership import LastOwner
+from bigcrawl.scheduler.owner.damaged import is_damage
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bigcrawl.config import Config
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.membership import Membership
+    from bigcrawl.scheduler.owner.damaged import DamagedPartitions
+    from bigcrawl.scheduler.owner.file_work import FileThread
+    from bigcrawl.scheduler.owner.opening import Opener
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.owned_table import OwnedTable
+
+logger = logging.getLogger(__name__)
+
+CLAIMED_AT_ONCE = 32  # partitions; they must be open, and their leases renewed, before long
+
+
+class Claims:
+    """Claims partitions for one node, and names its leases.
+
+    Args:
+        config: of the node.
+        client: of the crawl's Redis.
+        membership: of the node.
+        table: the partitions that are owned.
+        damaged: partitions that must not be opened.
+        opener: opens partitions that were won.
+        thread: does the file work.
+        next_generation: returns the number of the generation that a claim begins.
+
+    Attributes:
+        has_claimed: whether Redis may name this node as an owner.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        membership: Membership,
+        table: OwnedTable,
+        damaged: DamagedPartitions,
+        opener: Opener,
+        thread: FileThread,
+        next_generation: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._membership = membership
+        self._table = table
+        self._damaged = damaged
+        self._opener = opener
+        self._thread = thread
+        self._next_generation = next_generation
+        self._stale: set[OwnedPartition] = set()  # not claimed again yet since Redis was restarted
+        self._opening: dict[int, Identity] = {}  # claimed, but not opened yet
+        self.has_claimed = False
+
+    def __repr__(self) -> str:
+        return f"<Claims of {self._table!r} opening={sorted(self._opening)} stale={len(self._stale)}>"
+
+    @property
+    def is_reclaiming(self) -> bool:
+        """Whether Redis was restarted, and some partitions are not claimed again yet."""
+        return bool(self._stale)
+
+    def leases(self) -> tuple[list[OwnedPartition], list[scripts.Call[scripts.PartitionView]]]:
+        """The owned partitions, and the calls that look at them and renew their leases.
+
+        More calls follow for partitions that are claimed but not open yet, because opening many takes long.
+        """
+        held = [owned for owned in self._table.by_number.values() if owned not in self._stale]
+        opening = [(partition_keys(self._config.crawl.name, p), identity) for p, identity in self._opening.items()]
+        named = [(owned.keys, owned.identity) for owned in held] + opening
+        return held, [scripts.look_partition(*names, self._config.frontier.lease_ms) for names in named]
+
+    async def reclaim_all(self) -> None:
+        """Claim every owned partition again after a restart of Redis. Raises what `claim` raises."""
+        owned = self._table.by_number
+        self._stale = set(owned.values())
+        await self.claim(sorted(owned))
+        self._stale = set()
+
+    async def claim(self, partitions: Sequence[int]) -> None:
+        """Claim partitions and open those that were won.
+
+        Raises:
+            TransientStoreError: Redis is away, or the disk is full. Partitions that were opened are owned.
+            ConfigError: the files of a partition are missing.
+        """
+        for start in range(0, len(partitions), CLAIMED_AT_ONCE):
+            await self._open(await self._won(list(partitions[start : start + CLAIMED_AT_ONCE])))
+
+    async def _won(self, partitions: list[int]) -> dict[int, Claim]:
+        """Claim partitions; return those that were won."""
+        self.has_claimed = True
+        epochs = await self._opener.last_epochs(partitions)
+        results = await self._client.run([self._call(p, epochs[p]) for p in partitions])
+        won = {p: result for p, result in zip(partitions, results, strict=True) if isinstance(result, Claim)}
+        refused = {p: r for p, r in zip(partitions, results, strict=True) if isinstance(r, Refusal)}
+        tokens, membership = {refusal.token for refusal in refused.values()}, self._membership
+        owners = await self._thread.run(lambda: {token: LastOwner.of(token, membership) for token in tokens})
+        free = {p: owners[r.token] for p, r in refused.items() if owners[r.token].is_dead or r.left_ms <= 0}
+        again = await self._client.run([self._call(p, epochs[p], last) for p, last in free.items()])
+        return won | {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
+
+    async def _open(self, won: dict[int, Claim]) -> None:
+        """Open won partitions one by one. One that another node has taken over meanwhile is left to it."""
+        table, node = self._table, self._membership.node
+        self._opening = {p: Identity(node, claim.epoch, claim.generation) for p, claim in won.items()}
+        try:
+            for partition, claim in won.items():
+                before, identity = table.by_number.get(partition), self._opening[partition]
+                try:
+                    table.put(await self._opener.open(partition, claim, identity, before))
+                except OwnershipLostError as error:
+                    logger.info("%(error)s: it is left to its new owner", {"error": error})
+                    if before is not None:
+                        table.lose(before)
+                except BigcrawlError as error:
+                    if not is_damage(error):
+                        raise
+                    await self._leave_damaged(partition, identity, before, error)
+                del self._opening[partition]
+        finally:
+            self._opening = {}
+
+    async def _leave_damaged(
+        self, partition: int, identity: Identity, before: OwnedPartition | None, error: BigcrawlError
+    ) -> None:
+        """Mark and release a won partition that cannot be opened, so that nobody else tries."""
+        self._damaged.note(partition, error)
+        if before is not None:
+            self._table.lose(before)
+        keys = partition_keys(self._config.crawl.name, partition)
+        mark = scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {"damaged": 1})
+        await self._client.run_each([mark, scripts.release_partition(keys, identity)])
+
+    def _call(self, partition: int, epoch_min: int, last: LastOwner | None = None) -> scripts.Call[Claim | Refusal]:
+        return scripts.claim_partition(
+            partition_keys(self._config.crawl.name, partition),
+            node=self._membership.node,
+            token=self._membership.token,
+            lease_ms=self._config.frontier.lease_ms,
+            epoch_min=epoch_min,
+            dead_token=last.token if last is not None and last.is_dead else "",
+            deadline_ms=self._config.politeness.fetch_deadline_ms,
+            delay_ms=self._config.politeness.host_delay_ms,
+            generation=self._next_generation(),
+            told_of=last.token if last is not None else "",
+            in_process=last.in_process_of(partition) if last is not None else UNKNOWN,
+        )

@@ -1,0 +1,96 @@
+"""When a partition's files are forced to the disk, and what Redis and the disk may drop afterwards (step 6).
+
+Redis may forget. A restart loses its last second, and a failover to a replica loses what the replica had not received.
+URLs admitted in that time would then be neither in Redis nor on disk. So admit batches stay on disk after Redis took
+them, and can be offered again: their text for `BIGCRAWL_REDIS_LOSS_SECONDS`, their keys ten times as long. A URL whose
+text is gone is at least not taken for seen.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.partition.partition import Partition
+
+FOLDED_URLS_MAX = 500  # folded since the last durable manifest, about 50 KB of the inbox in Redis
+PERSISTED_MS = 2_000  # a Redis with AOF everysec has persisted its writes after this time
+KEYS_TIMES = 10
+MARKS_PER_LOSS = 4  # marks made while one loss may last, so that an owner has about forty
+
+
+class Retention:
+    """Finds the admit batches that were durable so long ago that Redis can no longer forget them."""
+
+    def __init__(self, loss_ms: int) -> None:
+        self._loss_ms = loss_ms
+        self._marks: deque[tuple[int, int]] = deque()  # (monotonic ms, batches up to this number are durable since)
+
+    def __repr__(self) -> str:
+        return f"<Retention {self._loss_ms} ms, marks={len(self._marks)}>"
+
+    def note(self, now_ms: int, batch_number: int) -> None:
+        """Batches up to this number are durable from now on."""
+        marks, oldest_ms = self._marks, now_ms - KEYS_TIMES * self._loss_ms
+        while len(marks) > 1 and marks[1][0] <= oldest_ms:
+            marks.popleft()
+        if not marks or now_ms - marks[-1][0] >= self._loss_ms // MARKS_PER_LOSS:
+            marks.append((now_ms, batch_number))
+
+    def text_upto(self, now_ms: int) -> int:
+        """The last batch whose text is no longer needed."""
+        return self._upto(now_ms - self._loss_ms)
+
+    def keys_upto(self, now_ms: int) -> int:
+        """The last batch whose keys are no longer needed either."""
+        return self._upto(now_ms - KEYS_TIMES * self._loss_ms)
+
+    def _upto(self, then_ms: int) -> int:
+        return max((number for marked_ms, number in self._marks if marked_ms <= then_ms), default=0)
+
+
+class Durability:
+    """The durable points of one partition.
+
+    Attributes:
+        forced_ms: when the last one was made, on the monotonic clock.
+        trim: what Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number.
+    """
+
+    def __init__(self, disk: Partition, loss_ms: int, now_ms: int) -> None:
+        self._disk = disk
+        self._retention = Retention(loss_ms)
+        self.forced_ms = now_ms
+        self.trim: tuple[str, int] = ("0-0", 0)
+        self._owes_trim = False
+        self._folded = disk.folded_urls  # URLs folded at the last durable point
+
+    def __repr__(self) -> str:
+        return f"<Durability forced_ms={self.forced_ms} trim={self.trim}>"
+
+    def is_due(self, now_ms: int, durable_ms: int) -> bool:
+        """Whether to force the files to the disk, or to trim Redis for the last time they were.
+
+        It is due sooner if much was folded since: the inbox is only trimmed afterwards, and Redis must stay small.
+        """
+        if self._disk.folded_urls - self._folded >= FOLDED_URLS_MAX:
+            durable_ms = min(durable_ms, PERSISTED_MS)
+        return now_ms - self.forced_ms >= durable_ms and (self._disk.has_undurable_changes or self._owes_trim)
+
+    def force(self, now_ms: int) -> None:
+        """Force the partition's files to the disk. Runs in a worker thread.
+
+        What the point before made durable may be trimmed now: Redis has had time to persist everything that was
+        admitted before it.
+        """
+        disk = self._disk
+        before = (disk.durable_inbox_id, disk.durable_batch_number)
+        disk.forget_text(min(before[1], self._retention.text_upto(now_ms)))
+        disk.forget_batches(min(before[1], self._retention.keys_upto(now_ms)))
+        disk.make_durable()
+        self._retention.note(now_ms, disk.durable_batch_number)
+        self._owes_trim = (disk.durable_inbox_id, disk.durable_batch_number) != before
+        self.trim = before
+        self._folded = disk.folded_urls
+        self.forced_ms = now_ms

@@ -1,0 +1,61 @@
+"""Forces the files of partitions to the disk: a few at a time, those that have waited longest first."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.owner.file_work import FileThread
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.owned_table import OwnedTable
+
+DURABLE_AT_ONCE = 32  # partitions in one round; each takes a few fsyncs of 1 to 2 ms
+LOOK_MS = 100  # between two looks for partitions that are due
+
+_forced_ms = attrgetter("durability.forced_ms")
+
+
+class DurableRounds:
+    """Makes the durable points of one node's partitions."""
+
+    def __init__(self, table: OwnedTable, thread: FileThread, clock: Clock, durable_ms: int) -> None:
+        """Each partition is due `durable_ms` after its last durable point at the latest."""
+        self._table = table
+        self._thread = thread
+        self._clock = clock
+        self._durable_ms = durable_ms
+        self._look_ms = 0  # when to look again, on the monotonic clock
+
+    def __repr__(self) -> str:
+        return f"<DurableRounds of {self._table!r}>"
+
+    async def run_due(self) -> None:
+        """Force partitions that are due to the disk, and publish counts that Redis may not have heard.
+
+        Raises:
+            TransientStoreError: Redis is away, or the disk is full; nothing is lost.
+        """
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._look_ms:
+            return
+        due = [owned for owned in self._table.sound if owned.durability.is_due(now_ms, self._durable_ms)]
+        if len(due) <= DURABLE_AT_ONCE:
+            self._look_ms = now_ms + LOOK_MS
+        # The first may be due again before the last ones have had their turn.
+        due = sorted(due, key=_forced_ms)[:DURABLE_AT_ONCE]
+        if due:
+            await self.force(due)
+        owing = [owned for owned in self._table.by_number.values() if owned.owes_publish and owned not in due]
+        if due or owing:
+            await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
+
+    async def force(self, partitions: Sequence[OwnedPartition]) -> None:
+        """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""
+        now_ms, sound = self._clock.monotonic_ms(), [owned for owned in partitions if not owned.is_damaged]
+        results = await self._thread.run_each([partial(owned.make_durable, now_ms) for owned in sound])
+        self._table.set_damaged_apart(sound, results)

@@ -1,0 +1,214 @@
+"""Rounds of steps (steps 4 to 8): which partitions step, what they read, and what is sent to Redis afterwards.
+
+    due partitions -> read inboxes, one round trip -> [worker thread] fold each -> admit and publish, one round trip
+
+If a round fails after a commit, the next round sends the committed batches to Redis.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.scheduler.budgets.traps import trap_change_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.redisdb import scripts
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.budgets.traps import TrapRules
+    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.file_work import FileThread
+    from bigcrawl.scheduler.owner.hot_share import HotShare, Lateness
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.partition import Step
+    from bigcrawl.scheduler.records.inbox_entry import InboxEntry
+
+logger = logging.getLogger(__name__)
+
+STEPS_AT_ONCE = 64  # partitions in one round
+INBOX_ENTRIES_AT_ONCE = 2_048  # with URLs, over all partitions of a round; bounds its memory
+INBOX_ENTRIES_EACH = 256
+INBOX_ENTRIES_AT_LEAST = 32  # of a partition that has any; an entry may have one URL or a thousand
+OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions with nothing but outcomes to fold
+
+_stepped_ms = attrgetter("schedule.stepped_ms")
+
+
+class Folding:
+    """Steps the partitions of one node.
+
+    Args:
+        client: of the crawl's Redis.
+        clock: of the node.
+        step_ms: how long keys gather while there is enough to fetch.
+        table: the partitions.
+        thread: does the file work.
+        hot_share: how many URLs of a host may be hot.
+        crawl_budgets: the budgets of PLDs.
+        paces: gets the budgets of hosts whose URLs are admitted.
+        traps: when a PLD is caught as a trap.
+        late_ms: returns how long hosts wait after they are due.
+        lateness: follows that, and limits extra URLs.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        clock: Clock,
+        step_ms: int,
+        table: OwnedTable,
+        thread: FileThread,
+        hot_share: HotShare,
+        crawl_budgets: Reputation,
+        paces: Paces,
+        traps: TrapRules,
+        late_ms: Callable[[], float],
+        lateness: Lateness,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._step_ms = step_ms
+        self._table = table
+        self._thread = thread
+        self._hot_share = hot_share
+        self._crawl_budgets = crawl_budgets
+        self._paces = paces
+        self._traps = traps
+        self._late_ms = late_ms
+        self._lateness = lateness
+        self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
+        self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
+
+    def __repr__(self) -> str:
+        return f"<Folding of {self._table!r} unconfirmed={len(self._unconfirmed)}>"
+
+    async def step_due(self, *, starved: bool, idle: bool = False) -> int:
+        """Run the steps that are due. Return how many URLs were admitted.
+
+        Args:
+            starved: whether the node has too little to fetch.
+            idle: whether it has nothing at all to do.
+
+        Raises:
+            TransientStoreError: Redis is away, or the disk is full; nothing is lost.
+        """
+        refused = await self._admit_pending()
+        behind = frozenset(self._unconfirmed)
+        now_ms = self._clock.monotonic_ms()
+        if self._lateness.note(self._late_ms(), now_ms):
+            for owned in self._table.by_number.values():
+                owned.limit_extra(self._lateness.extra_divisor)
+        shares = shares_of(self._due(now_ms, starved=starved, idle=idle))
+        admitted = await self._step_each(shares, behind, now_ms) if shares else 0
+        if refused is not None:
+            raise refused
+        return admitted
+
+    def _due(self, now_ms: int, *, starved: bool, idle: bool) -> list[OwnedPartition]:
+        """The partitions to step now. Those that have waited longest come first, so that each gets its turn."""
+        sound = self._table.sound
+        restless = [owned for owned in sound if owned.inbox.has_urls or owned.schedule.waiting]
+        due = [owned for owned in restless if owned.schedule.wants_step(now_ms, self._step_ms, starved=starved)]
+        if idle or now_ms >= self._outcomes_look_ms:
+            self._outcomes_look_ms = now_ms + OUTCOMES_LOOK_MS
+            wanting = [owned for owned in sound if owned.schedule.wants_outcomes(now_ms, self._step_ms, idle=idle)]
+            due += [owned for owned in wanting if owned not in due]
+        return sorted(due, key=_stepped_ms)[:STEPS_AT_ONCE]
+
+    async def _step_each(
+        self, shares: dict[OwnedPartition, int], behind: Collection[OwnedPartition], now_ms: int
+    ) -> int:
+        """Step partitions. Those `behind` with earlier admissions fold their inboxes and admit nothing."""
+        due = list(shares)
+        inboxes = await self._read_inboxes(shares)
+        folds = [self._fold_of(owned, inboxes[owned], may_admit=owned not in behind) for owned in due]
+        self._unconfirmed.update(due)  # before the commit, so that a batch is sent again whatever fails later
+        results = await self._thread.run_each(folds)
+        steps = {p: step for p, step in zip(due, results, strict=True) if not isinstance(step, BigcrawlError)}
+        calls: list[tuple[OwnedPartition, scripts.Call[Any]]] = []
+        for owned, step in steps.items():
+            calls += [(owned, call) for call in owned.after_step(step, len(inboxes[owned]), now_ms)]
+            for change in step.trap_changes:
+                logger.info("%(change)s", {"change": trap_change_text(change, self._traps)})
+        await self._table.run(calls)
+        self._confirm([owned for owned in due if owned not in behind])
+        if self._paces.are_scaled:
+            self._paces.note(await self._thread.run(lambda: self._budgets_of(steps)))
+        self._table.set_damaged_apart(due, results)
+        return sum(len(step.batch.urls) for step in steps.values() if step.batch)
+
+    def _fold_of(self, owned: OwnedPartition, inbox: list[InboxEntry], *, may_admit: bool) -> Callable[[], Step]:
+        """A step for the worker thread, with copies of what the loop may change meanwhile."""
+        owned.disk.set_host_share(self._hot_share.urls)
+        hot = owned.hot
+        room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
+        return partial(owned.fold, inbox, room, dict(hot.by_host), extra_room)
+
+    async def _read_inboxes(self, shares: dict[OwnedPartition, int]) -> dict[OwnedPartition, list[InboxEntry]]:
+        read = [owned for owned, share in shares.items() if share]
+        replies = await self._client.commands([owned.inbox_command(shares[owned]) for owned in read])
+        inboxes: dict[OwnedPartition, list[InboxEntry]] = {owned: [] for owned in shares}
+        return inboxes | {owned: owned.inbox.parse(reply) for owned, reply in zip(read, replies, strict=True)}
+
+    def _budgets_of(self, steps: dict[OwnedPartition, Step]) -> dict[str, int]:
+        """The budgets of the hosts whose URLs were admitted. Runs in a worker thread."""
+        found: dict[str, int] = {}
+        for owned, step in steps.items():
+            if step.batch is not None:
+                hosts = list({url.host for url in step.batch.urls})
+                found |= zip(hosts, self._crawl_budgets.budgets_of(owned.disk, hosts), strict=True)
+        return found
+
+    # --- admissions that Redis may not have
+
+    async def _admit_pending(self) -> RedisRefusedError | None:
+        """Send batches again that were committed, but not admitted because Redis went away in between.
+
+        Returns:
+            The error if Redis refuses them. It may be out of memory, and inboxes must be folded all the same.
+        """
+        behind = [p for p in self._unconfirmed if p.is_behind and not p.is_damaged and self._table.has(p)]
+        self._unconfirmed = set(behind)
+        if behind:
+            try:
+                await self._table.run([(owned, call) for owned in behind for call in owned.pending_admissions()])
+            except RedisRefusedError as error:
+                return error
+            self._confirm(behind)
+        return None
+
+    def _confirm(self, stepped: Sequence[OwnedPartition]) -> None:
+        now_ms = self._clock.monotonic_ms()
+        for owned in stepped:
+            owned.note_admitted(now_ms)
+        self._unconfirmed.difference_update(stepped)
+
+
+def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
+    """How many inbox entries to read of each partition in one round.
+
+    A step of thousands of keys costs little more than a step of a few. So if much has gathered, a round reads much of
+    few partitions. Otherwise the fold would fall behind spiders that find many links.
+    """
+    shares: dict[OwnedPartition, int] = {}
+    room = INBOX_ENTRIES_AT_ONCE
+    for owned in due:
+        share, inbox = 0, owned.inbox
+        if inbox.has_urls:
+            share = min(INBOX_ENTRIES_EACH, max(INBOX_ENTRIES_AT_LEAST, inbox.unfolded_urls))
+            if share > room:
+                break
+            room -= share
+        elif inbox.has_others:
+            share = INBOX_ENTRIES_EACH  # outcomes are small
+        shares[owned] = share
+    return shares

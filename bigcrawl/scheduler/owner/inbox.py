@@ -1,0 +1,120 @@
+"""A partition's inbox as its owner sees it (step 4): how to read it, what waits in it, and what the owner put there.
+
+The owner itself moves URLs from Redis back to the inbox when they are to wait on disk, unfetched. A Redis that forgets
+its last seconds has these URLs in their back queues again. If a step has folded them meanwhile, they are on disk too,
+and a comparison removes them from the back queues. Otherwise the inbox has forgotten them as well, and they wait in
+their back queues alone.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+from bigcrawl.scheduler.records.held_urls import KEEP_ENDED_MS
+from bigcrawl.scheduler.records.inbox_entry import FIELDS, OUTCOMES, InboxEntry, id_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.redisdb.scripts import PartitionView, Value
+
+_ONE_FIELD = 2  # its name and its value
+_new_tuple = tuple.__new__  # the class's own constructor is Python
+
+
+class InboxReader:
+    """Reads the inbox of one partition, and keeps what is known of it between two reads.
+
+    Attributes:
+        has_urls: whether URLs may be waiting.
+        has_others: whether entries of any kind may be waiting. Those without URLs are not urgent.
+        has_more: whether the last step left entries behind.
+        unfolded_urls: how many URLs were waiting when Redis was last asked.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self.has_urls = True
+        self.has_others = False
+        self.has_more = False
+        self.unfolded_urls = 0
+        self._miscounted = 0  # URLs that seem to wait when none does: they were rejected, or Redis has forgotten them
+        self._asked = 0  # how many entries the current step has asked for
+        self._read_upto = NO_INBOX_ID  # the last entry that it got
+
+    def __repr__(self) -> str:
+        return f"<InboxReader has_urls={self.has_urls} has_others={self.has_others} unfolded={self.unfolded_urls}>"
+
+    def note_urls(self) -> None:
+        """URLs were sent to the inbox, or may have been."""
+        self.has_urls = True
+
+    def note_others(self) -> None:
+        """Entries without URLs, such as outcomes, were sent to the inbox."""
+        self.has_others = True
+
+    def note_view(self, view: PartitionView, folded: str) -> None:
+        """Find out from a look at Redis whether entries wait behind the last folded one, and whether they have URLs."""
+        unfolded = view.count("appended_urls") - view.count("folded_urls")
+        inbox_id = id_order(view.inbox_id)
+        # A new Redis counts appended URLs from zero, while the disk has counted folded ones since the crawl began.
+        if inbox_id <= id_order(view.folded) or unfolded < self._miscounted:
+            self._miscounted = unfolded
+        self.unfolded_urls = unfolded - self._miscounted
+        if inbox_id > id_order(folded):
+            self.has_others = True
+            self.has_urls = self.has_urls or unfolded != self._miscounted
+
+    def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
+        """The command that reads entries behind the last folded one, oldest first."""
+        self._asked = entries_max
+        return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
+
+    def parse(self, reply: Any) -> list[InboxEntry]:
+        """The entries that `command` brought."""
+        entries = [_entry(entry_id.decode(), fields) for entry_id, fields in reply]
+        self._read_upto = entries[-1].id if entries else NO_INBOX_ID
+        return entries
+
+    def note_step(self, folded: str, entries: int) -> None:
+        """A step was given this many entries. It is committed, and `folded` is the last entry that it folded."""
+        self.unfolded_urls = 0
+        if self._asked:
+            # A step stops before an entry that forgets.
+            is_cut = id_order(self._read_upto) > id_order(folded)
+            self.has_urls = self.has_others = self.has_more = is_cut or entries >= self._asked
+        self._asked = 0
+
+
+class MovedUrls:
+    """URLs that were moved back to the inbox in the last seconds: when, in which entry, and 8 bytes for each place."""
+
+    def __init__(self) -> None:
+        self._moves: deque[tuple[int, str, str, array[int]]] = deque()
+
+    def __repr__(self) -> str:
+        return f"<MovedUrls of {len(self._moves)} calls>"
+
+    def note(self, entry_id: str, host: str, orders: Iterable[int], now_ms: int) -> None:
+        """URLs of a host, given by their orders, were moved to this inbox entry."""
+        self._moves.append((now_ms, entry_id, host, array("q", orders)))
+        while self._moves[0][0] < now_ms - KEEP_ENDED_MS:
+            self._moves.popleft()
+
+    def merged(self, folded: str) -> list[tuple[str, int]]:
+        """The places (host, order) of the URLs whose inbox entry is folded, if `folded` is the last folded entry."""
+        upto = id_order(folded)
+        return [
+            (host, order) for _, entry_id, host, orders in self._moves if id_order(entry_id) <= upto for order in orders
+        ]
+
+
+def _entry(entry_id: str, fields: Any) -> InboxEntry:
+    if len(fields) == _ONE_FIELD and fields[0] == OUTCOMES:  # most are of this kind
+        return _new_tuple(InboxEntry, (entry_id, b"", b"", fields[1], b""))
+    found = dict(pairs_of(fields))
+    return InboxEntry(entry_id, *[found.get(name, b"") for name in FIELDS])

@@ -1,0 +1,136 @@
+"""Opens a partition that was won: its directory in the new epoch, and Redis in line with it (step 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.owner.bring_up import bring_up
+from bigcrawl.scheduler.owner.due_heap import NEVER_MS, DueHeap
+from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.records.suspicion import Suspicion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.drum.files import Files
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import Claim, Identity
+    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.file_work import FileThread
+    from bigcrawl.scheduler.owner.hot_share import Lateness
+    from bigcrawl.scheduler.partition.partition import PartitionLimits
+
+
+class Opener:
+    """Opens partitions for one node.
+
+    Args:
+        config: of the node.
+        client: of the crawl's Redis.
+        clock: of the node.
+        files: the file system.
+        thread: does the file work.
+        limits: bounds of each partition.
+        crawl_budgets: the budgets of PLDs.
+        lateness: how much of the hot set may be extra URLs.
+
+    Attributes:
+        due_heap: the opened partitions by when they are due.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        clock: Clock,
+        files: Files,
+        thread: FileThread,
+        limits: PartitionLimits,
+        crawl_budgets: Reputation,
+        lateness: Lateness,
+    ) -> None:
+        self._crawl = config.crawl
+        self._connections = config.politeness.host_connections
+        self._hot_each = config.frontier.hot_urls // config.crawl.partitions
+        self._loss_ms = config.frontier.redis_loss_ms
+        self._client = client
+        self._clock = clock
+        self._files = files
+        self._thread = thread
+        self._limits = limits
+        self._crawl_budgets = crawl_budgets
+        self._lateness = lateness
+        self.due_heap: DueHeap[OwnedPartition] = DueHeap()
+
+    def __repr__(self) -> str:
+        return f"<Opener below {self._crawl.crawl_dir}>"
+
+    def directory(self, partition: int) -> Path:
+        """The directory of a partition."""
+        return self._crawl.crawl_dir / f"p{partition:04d}"
+
+    async def last_epochs(self, partitions: list[int]) -> dict[int, int]:
+        """The last epoch of each partition, by its files; 0 without any."""
+        return await self._thread.run(lambda: {p: Partition.last_epoch(self.directory(p)) for p in partitions})
+
+    async def open(
+        self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None
+    ) -> OwnedPartition:
+        """Open a won partition's directory in its new epoch and bring Redis in line.
+
+        Args:
+            partition: its number.
+            claim: how it was won.
+            identity: this node, in the epoch and generation that the claim began.
+            before: the same partition in an earlier epoch, if this node owned it.
+
+        Raises:
+            OwnershipLostError: another node has claimed it since.
+            ConfigError: its files are not there.
+            TransientStoreError: Redis or the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        disk = await self._thread.run(lambda: self._open_disk(partition, claim))
+        keys = partition_keys(self._crawl.name, partition)
+        in_redis = await bring_up(self._client, keys, identity, disk, claim, self._connections)
+        disk.set_withholds(self._crawl_budgets.withholds)
+        now_ms = self._clock.monotonic_ms()
+        owned = OwnedPartition(
+            keys,
+            identity,
+            disk,
+            self.due_heap,
+            hot_urls=self._hot_each,
+            connections=self._connections,
+            loss_ms=self._loss_ms,
+            hot_by_host=in_redis.by_host,
+            suspects={seq: Suspicion.read(text) for seq, text in claim.deaths.items()},
+            moved=before.moved if before is not None else None,
+            now_ms=now_ms,
+            due_ms=NEVER_MS if in_redis.due_in_ms is None else now_ms + in_redis.due_in_ms,
+        )
+        owned.limit_extra(self._lateness.extra_divisor)
+        return owned
+
+    def _open_disk(self, partition: int, claim: Claim) -> Partition:
+        directory = self.directory(partition)
+        if claim.committed and not Partition.exists(directory):
+            raise ConfigError(
+                f"Redis knows partition {partition} as begun, but {directory} holds no manifest: bring its files "
+                f"back, or start the crawl anew (BIGCRAWL_FRESH=1)"
+            )
+        crawl_budgets = self._crawl_budgets
+        return Partition.open(
+            directory,
+            claim.epoch,
+            self._limits,
+            self._files,
+            budgets=crawl_budgets.budgets,
+            pld_of=crawl_budgets.pld_of,
+            pld_key=crawl_budgets.pld_key,
+        )

@@ -1,0 +1,102 @@
+"""When a partition should step, by what waits in its inbox and on disk and by how full its hot set is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.scheduler.owner.hot_set import HotSet
+    from bigcrawl.scheduler.owner.inbox import InboxReader
+    from bigcrawl.scheduler.partition.partition import Partition
+
+STARVED_STEP_MS = 20  # the shortest time between two steps of a partition, even if the node has nothing to fetch
+LOW_STEP_MS = 1_000
+UNFOLDED_URLS_MAX = 500  # in an inbox, about 50 KB in Redis
+
+
+class StepSchedule:
+    """Decides when one partition steps.
+
+    Attributes:
+        waiting: URLs on disk that a step may admit, as counted after the last step.
+        withheld: the other URLs on disk. They have no budget, or the crawl does not wait for their host.
+        stepped_ms: when the last step ended, on the monotonic clock.
+    """
+
+    def __init__(self, inbox: InboxReader, hot: HotSet) -> None:
+        self._inbox = inbox
+        self._hot = hot
+        self.waiting = 0
+        self.withheld = 0
+        self._has_only_extra = False  # all URLs that come next are beyond their PLD's budget
+        self.stepped_ms = 0
+        self._stalled_at: int | None = None  # the number of hot URLs when the last step found nothing to do
+
+    def __repr__(self) -> str:
+        return f"<StepSchedule waiting={self.waiting} withheld={self.withheld} stalled_at={self._stalled_at}>"
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the last step found nothing to do, and nothing has changed since."""
+        return self._stalled_at is not None
+
+    def wants_step(self, now_ms: int, step_ms: int, *, starved: bool = False) -> bool:
+        """Whether a step is due: keys wait, or the hot set runs low while URLs wait on disk.
+
+        A step costs about the same for ten keys as for a thousand, so it waits for keys to gather. It waits `step_ms`
+        if the hot set is well filled, one second if the hot set is low or many keys have gathered, and 20 ms if the
+        node is `starved` and this partition has almost nothing to fetch. If only extra URLs wait on disk, a smaller
+        hot set counts as well filled.
+        """
+        inbox, hot_set = self._inbox, self._hot
+        hot = hot_set.urls_of_others
+        hot_max = hot_set.urls_max // hot_set.extra_divisor if self._has_only_extra else hot_set.urls_max
+        runs_low = self.waiting > 0 and hot <= hot_max // 2
+        # If only hosts with full shares wait, there is nothing to admit until one of their URLs has ended.
+        runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
+        if not (inbox.has_urls or runs_low):
+            return False
+        if starved and hot < hot_max // 8:
+            step_ms = min(step_ms, STARVED_STEP_MS)
+        elif hot <= hot_max // 2 or inbox.unfolded_urls >= UNFOLDED_URLS_MAX:
+            step_ms = min(step_ms, LOW_STEP_MS)
+        elif hot <= hot_set.urls_max // 2:
+            step_ms = min(step_ms, LOW_STEP_MS * hot_set.extra_divisor)
+        return now_ms - self.stepped_ms >= step_ms
+
+    def wants_outcomes(self, now_ms: int, step_ms: int, *, idle: bool = False) -> bool:
+        """Whether a step is due for entries without URLs, which usually wait for the next step that has URLs.
+
+        An `idle` node folds them at once, because a crawl is only finished when they are folded.
+        """
+        inbox = self._inbox
+        if idle:
+            step_ms = STARVED_STEP_MS
+        elif inbox.has_more:
+            step_ms = min(step_ms, LOW_STEP_MS)
+        return inbox.has_others and now_ms - self.stepped_ms >= step_ms
+
+    def note_disk(self, disk: Partition, given_up: Iterable[str]) -> None:
+        """Count the URLs that wait on disk. May run in a worker thread.
+
+        Args:
+            disk: the partition.
+            given_up: hosts that the crawl does not wait for.
+        """
+        self.withheld = disk.withheld(given_up)
+        self.waiting = disk.waiting - self.withheld
+        self._has_only_extra = disk.has_only_extra and not disk.parked
+
+    def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:
+        """A step has run, with `hot_urls` in Redis. `is_vain` says that it found nothing to do."""
+        self._stalled_at = hot_urls if is_vain else None
+
+    def note_step(self, now_ms: int) -> None:
+        """A step has ended."""
+        self.stepped_ms = now_ms
+
+    def end_stall(self) -> None:
+        """URLs that the last step could not admit may be admitted now."""
+        self._stalled_at = None

@@ -1,0 +1,200 @@
+"""The figures and look-ups of an open partition. Nothing here changes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bigcrawl.drum.files import store_errors
+from bigcrawl.scheduler.budgets.traps import Traps
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+from bigcrawl.scheduler.queues.front_queues import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from bigcrawl.drum.format import KeyArray
+    from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+    from bigcrawl.scheduler.partition.admission import PartitionLimits
+    from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.partition.step import State
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+    from bigcrawl.scheduler.queues.turns import TurnState
+
+
+class Figures:
+    """What can be asked of a partition: of its committed manifest, its durable one, and the state they describe."""
+
+    _directory: Path
+    _own: EpochDirectory
+    _limits: PartitionLimits
+    _manifest: Manifest
+    _durable: Manifest | None
+    _state: State
+
+    def __repr__(self) -> str:
+        return (
+            f"<Partition {self._directory.name} epoch={self._own.epoch} manifest={self.manifest_number} "
+            f"seen={self.seen} waiting={self.waiting} batch={self.batch_number}>"
+        )
+
+    # --- committed
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in which the partition was opened."""
+        return self._own.epoch
+
+    @property
+    def manifest_number(self) -> int:
+        """The number of the committed manifest."""
+        return self._manifest.number
+
+    @property
+    def inbox_id(self) -> str:
+        """The last inbox entry that was folded."""
+        return self._manifest.inbox_id
+
+    @property
+    def folded_urls(self) -> int:
+        """How many URLs were ever read from the inbox."""
+        return self._manifest.folded_urls
+
+    @property
+    def duplicates(self) -> int:
+        """How many URLs were ever dropped because they had been seen."""
+        return self._manifest.duplicates
+
+    @property
+    def rejected(self) -> int:
+        """How many inbox entries were ever set aside because they could not be decoded."""
+        return self._manifest.rejected
+
+    @property
+    def batch_number(self) -> int:
+        """The number of the last committed admit batch; 0 before the first."""
+        return self._manifest.batch_number
+
+    @property
+    def admitted(self) -> int:
+        """How many URLs were ever admitted. The next one gets this sequence number."""
+        return self._manifest.admitted
+
+    # --- durable
+
+    @property
+    def durable_inbox_id(self) -> str:
+        """The last inbox entry folded by a manifest that this owner made durable. The inbox may be trimmed up to it."""
+        return self._durable.inbox_id if self._durable else NO_INBOX_ID
+
+    @property
+    def durable_batch_number(self) -> int:
+        """The last admit batch of a manifest that this owner made durable."""
+        return self._durable.batch_number if self._durable else 0
+
+    @property
+    def has_undurable_changes(self) -> bool:
+        """Whether `make_durable` has anything to do."""
+        return self._durable is not self._manifest
+
+    # --- waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many URLs are queued and not admitted: in turns, over budget, or parked."""
+        return len(self._state)
+
+    @property
+    def waiting_by_level(self) -> tuple[int, ...]:
+        """How many URLs each priority level has in the front queues, lowest level first, extra ones included."""
+        counts = self._state.turns.front.counts()
+        return tuple(sum(counts[level::LEVELS]) for level in range(LEVELS))
+
+    @property
+    def has_only_extra(self) -> bool:
+        """Whether all URLs in the front queues are beyond their PLD's budget in this turn. False if there are none."""
+        return self._state.turns.front.has_only_extra
+
+    @property
+    def turn(self) -> TurnState:
+        """The state of the turns."""
+        return self._state.turns.state
+
+    @property
+    def waiting_by_turn(self) -> dict[int, int]:
+        """How many URLs each turn has that has any. Those of the current turn are in the front queues."""
+        return self._state.turns.by_turn
+
+    @property
+    def over_budget(self) -> int:
+        """How many URLs found no room in any turn of the window."""
+        return len(self._state.turns.over)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether all waiting URLs are over budget, and stay so until budgets change."""
+        return bool(self.over_budget) and self.withheld() == self.waiting
+
+    def withheld(self, away: Iterable[str] = ()) -> int:
+        """How many URLs stay on disk until budgets change, or until one of the hosts that are `away` comes back.
+
+        URLs over budget only count if no others wait, and if the last re-read found no room for any of them.
+        """
+        parked = sum(map(self._state.parked.urls_of, away))
+        is_vain = self.waiting == parked + self.over_budget and self.turn.is_resting
+        return parked + (self.over_budget if is_vain else 0)
+
+    @property
+    def parked(self) -> int:
+        """How many URLs are parked behind a full host."""
+        return len(self._state.parked)
+
+    @property
+    def parked_hosts(self) -> int:
+        """How many hosts have parked URLs."""
+        return self._state.parked.host_count
+
+    # --- known of URLs and PLDs
+
+    @property
+    def seen(self) -> int:
+        """How many distinct keys were ever folded."""
+        return len(self._state.tables.seen)
+
+    @property
+    def in_degree_counts(self) -> InDegreeCounts:
+        """How many PLDs of the partition have each in-degree."""
+        return self._state.in_degrees
+
+    def ends(self, keys: KeyArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
+        """Return which URLs have ended, and how, as values of `outcomes.VALUE`. URLs are given by their keys.
+
+        Raises:
+            TransientStoreError: the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        with store_errors(self._directory):
+            return self._state.tables.ends.values(keys)
+
+    def in_degrees(self, plds: KeyArray) -> npt.NDArray[np.uint32]:
+        """Return the in-degree of each PLD, given its key. It is 0 if no link to the PLD is known.
+
+        Raises:
+            TransientStoreError: the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        with store_errors(self._directory):
+            return self._state.tables.plds.values(plds)[1]["in_degree"]
+
+    def trap_divisors(self, plds: KeyArray) -> npt.NDArray[np.uint32] | None:
+        """Return the divisors of PLDs' budgets, given their keys, or None if no PLD is caught as a trap.
+
+        Raises:
+            TransientStoreError: the disk failed.
+            CorruptionError: a file is damaged.
+        """
+        with store_errors(self._directory):
+            return Traps(self._state.tables.traps, self._limits.traps).divisors(plds)
