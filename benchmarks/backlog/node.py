@@ -78,7 +78,7 @@ def main() -> None:
 async def _run(url: str, directory: str) -> None:
     client = RedisClient(url)
     settings: dict[str, Any] = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": directory}
-    node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: not node.is_crowded)
+    node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: not node.workload.is_crowded)
     # The keys on disk, made before the crawl, are those of one without a secret.
     await client.command("HSETNX", CrawlKeys(node.config.crawl.name).crawl, "hash_seed", HASH_SEED)
     await node.start()
@@ -89,7 +89,7 @@ async def _run(url: str, directory: str) -> None:
     said_s = time.monotonic()
     while True:
         pages += await engine.run(PAGES_A_ROUND)
-        while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
+        while node.workload.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(CROWDED_S)
         if time.monotonic() - said_s >= 1:
             said_s = time.monotonic()

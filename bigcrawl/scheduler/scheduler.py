@@ -46,6 +46,8 @@ from bigcrawl.scheduler.adapter.tries import Tries
 from bigcrawl.scheduler.adapter.values import note_modules
 from bigcrawl.scheduler.crawl.crawl_record import has_other_code
 from bigcrawl.scheduler.crawl.deletion import delete_crawl
+from bigcrawl.scheduler.node.assembly import Parts
+from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.scheduler.node.watchdog import Watchdog
@@ -148,7 +150,7 @@ class Scheduler(BaseScheduler):
             logger.info(
                 "crawl %(name)s is finished: %(pages)d pages, which are not fetched again; -s BIGCRAWL_FRESH=1 begins "
                 "it anew, another BIGCRAWL_CRAWL begins another",
-                {"name": self.config.crawl.name, "pages": self.node.pages},
+                {"name": self.config.crawl.name, "pages": self.node.progress.pages},
             )
 
     async def _speak_of_code(self, spider: Spider) -> None:
@@ -182,7 +184,7 @@ class Scheduler(BaseScheduler):
             try:
                 await node.start()
             except BigcrawlError as error:
-                self._has_begun = self._has_begun or node.has_begun_crawl
+                self._has_begun = self._has_begun or node.parts.crawl.is_new
                 await node.abandon()
                 await self._client.close()
                 if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
@@ -199,7 +201,7 @@ class Scheduler(BaseScheduler):
                 if self._embedded is not None:
                     await asyncio.to_thread(self._embedded.ensure_running)
             else:
-                self._has_begun = self._has_begun or node.has_begun_crawl
+                self._has_begun = self._has_begun or node.parts.crawl.is_new
                 return node
 
     @property
@@ -218,24 +220,18 @@ class Scheduler(BaseScheduler):
         return self._crawler.crawling is False
 
     def _new_node(self, client: RedisClient) -> Node:
-        node = Node(
-            self.config,
-            client,
-            shared_dns(),
-            self._clock,
-            RobotsFetch(self._crawler),
+        engine = EngineSide(
             poll_ended=self._poll_ended,
             may_take=self._may_take,
             may_acknowledge=self._may_acknowledge,
             on_fatal=self.fail,
-            revive=self._embedded.ensure_running if self._embedded else None,
+            wake=self._probe.wake,
+            break_off=self._break_off,
+            note_limit=self._note_limit,
+            revive_server=self._embedded.ensure_running if self._embedded else None,
+            storage=storage_of(self._crawler),
         )
-        node.handout.held.storage = storage_of(self._crawler)
-        node.handout.wake_engine = node.handout.suspects.wake_engine = self._probe.wake
-        node.handout.crowd.on_change = self._note_limit
-        self._note_limit(node.handout.crowd.limit)
-        node.handout.break_off = self._break_off
-        return node
+        return Node(Parts(self.config, client, shared_dns(), self._clock, RobotsFetch(self._crawler), engine))
 
     async def _start_embedded(self) -> str:
         self._embedded = EmbeddedServer(self.config.crawl.crawl_dir / "redis")
@@ -376,12 +372,12 @@ class Scheduler(BaseScheduler):
                 tries_left -= 1
                 await asyncio.sleep(0.05)
 
-        node.robots.tell_sitemaps = tell_and_flush
+        node.parts.robots.tell_sitemaps = tell_and_flush
 
     async def wait_for_room(self) -> None:
         """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
         node = self.node
-        while node is not None and node.is_crowded and not self._probe.is_closing() and self._failed is None:
+        while node is not None and node.workload.is_crowded and not self._probe.is_closing() and self._failed is None:
             node.wake()
             await asyncio.sleep(ROOM_POLL_S)
 
@@ -612,9 +608,9 @@ class Scheduler(BaseScheduler):
             self.node.handout.end_fetched(self._started.pop(request))
         if self._probe.is_closing():
             self._hurry()
-        elif self.node.has_reached_max and not self.node.stopping and self._probe.is_open():
-            self.node.stopping = True
-            logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": self.node.pages})
+        elif self.node.progress.has_reached_max and not self.node.workload.is_stopping and self._probe.is_open():
+            self.node.workload.stop()
+            logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": self.node.progress.pages})
             self._closing = asyncio.ensure_future(self._close_spider("bigcrawl_max_pages"))
 
     def _look_out(self) -> None:

@@ -69,9 +69,10 @@ def test_limit_is_told_as_the_reason_by_who_knows_it(tmp_path: Path) -> None:
     """At BIGCRAWL_MAX_PAGES the engine must not close by itself: it would say "finished"."""
     frontier = new_scheduler(tmp_path, max_pages=3)
     handout = SimpleNamespace(held=[])
-    frontier.node = SimpleNamespace(finished=False, has_reached_max=True, handout=handout)  # type: ignore[assignment]
+    node = SimpleNamespace(finished=False, progress=SimpleNamespace(has_reached_max=True), handout=handout)
+    frontier.node = node  # type: ignore[assignment]
     assert frontier.has_pending_requests()
-    frontier.node.finished = True  # type: ignore[union-attr]
+    node.finished = True
     assert not frontier.has_pending_requests()
 
 

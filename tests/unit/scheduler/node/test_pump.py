@@ -10,7 +10,7 @@ from scrapy import Request, Spider
 
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.links import Links
-from bigcrawl.scheduler.node.node import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_URLS
+from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_URLS
 from tests.unit.scheduler.test_scheduler import new_scheduler
 from tests.unit.scheduler.world import queued, world
 
@@ -32,17 +32,17 @@ async def begun(w: World) -> tuple[Node, list[HeldUrl]]:
     started = await w.take(node, turns=12)
     assert len(started) == PUMP_URLS
     node.wake()
-    await node._pump()
+    await node.pump.turn()
     # Redis is asked for the time once a second of the real clock: on a busy machine that may be now.
-    node._client._crawl_clock._ask_ms += 10**9
+    node.parts.client._crawl_clock._ask_ms += 10**9
     return node, started
 
 
 async def trips(node: Node) -> int:
     """Pump once; the round trips that it took."""
-    before = node._client.round_trips
-    await node._pump()
-    return node._client.round_trips - before
+    before = node.parts.client.round_trips
+    await node.pump.turn()
+    return node.parts.client.round_trips - before
 
 
 def test_batch_of_ended_urls_is_worth_a_round_trip(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -53,12 +53,12 @@ def test_batch_of_ended_urls_is_worth_a_round_trip(tmp_path: Path, crawl_name: s
             node, started = await begun(w)
             for held in started[1:]:
                 w.end(node, held)
-            assert await node._pump() == PUMP_BUSY_S
+            assert await node.pump.turn() == PUMP_BUSY_S
             assert await trips(node) == 0
             assert node.handout.held.unacknowledged == PUMP_URLS - 1
             w.end(node, started[0])
             assert await trips(node) == 1
-            assert (node.handout.held.unacknowledged, node.pages) == (0, PUMP_URLS)
+            assert (node.handout.held.unacknowledged, node.progress.pages) == (0, PUMP_URLS)
 
     asyncio.run(scenario())
 

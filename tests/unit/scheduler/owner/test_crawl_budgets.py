@@ -306,19 +306,19 @@ def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
             node = await w.joined()
             for url in queued("http://a.example/", "http://b.example/"):
                 node.offer(url)
-            await node._flush()
-            node._note_inboxes()
+            await node.pump.flush()
+            node.fold.note_inboxes()
             w.clock.advance(1_000)
 
             def fails(*_: object) -> list[int]:
                 raise TransientStoreError("away")
 
             with monkeypatch.context() as patched:
-                patched.setattr(node._reputation, "budgets_of", fails)
+                patched.setattr(node.parts.reputation, "budgets_of", fails)
                 with pytest.raises(TransientStoreError):
                     await node.ownership.step_due(starved=True)
             assert not any(mine.is_behind for mine in node.ownership.owned.values())
-            await node._renew()
+            await node.parts.leases.renew()
             assert sorted(await take_all(w, node)) == ["http://a.example/", "http://b.example/"]
 
     asyncio.run(scenario())
