@@ -59,7 +59,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that never reached the frontier.",
-        "middlewares/links.py, middlewares/redirects.py, scheduler/scheduler.py",
+        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/spider_intake.py, scheduler/scheduler.py",
         (
             ("depth", "a batch of links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is no http or https URL, or cannot be joined with its base"),
@@ -79,7 +79,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs sent to the seen check that have the shape of a trap's; each under all kinds it is of.",
-        "scheduler/scheduler.py",
+        "scheduler/adapter/spider_intake.py",
         (
             ("long", "longer than BIGCRAWL_TRAP_URL_BYTES"),
             ("repeats", "a segment of the path BIGCRAWL_TRAP_REPEATS times"),
@@ -326,7 +326,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended with an answer of this status.",
-        "scheduler/scheduler.py",
+        "scheduler/adapter/started_requests.py",
     ),
     Stat(
         "error:{kind}",

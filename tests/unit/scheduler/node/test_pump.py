@@ -90,7 +90,7 @@ def test_hungry_engine_is_not_kept_waiting(tmp_path: Path, crawl_name: str, redi
             node.offer(queued("http://new.example/")[0])
             assert await trips(node) == 0
             frontier = new_scheduler(tmp_path)
-            frontier.node, frontier._spider = node, Spider("hungry")
+            frontier.attach(node, Spider("hungry"))
             assert frontier.next_request() is None
             assert await trips(node) == 2
             assert (node.outbox.waiting, node.handout.held.unacknowledged) == (0, 0)
@@ -109,7 +109,7 @@ def test_engine_with_work_does_not_wake_the_pump(tmp_path: Path, crawl_name: str
                 held.stage = type(held.stage).WAITING
                 node.handout.admit(held)
             frontier = new_scheduler(tmp_path)
-            frontier.node, frontier._spider = node, Spider("busy")
+            frontier.attach(node, Spider("busy"))
             assert isinstance(frontier.next_request(), Request)
             assert await trips(node) == 0
 
@@ -131,14 +131,14 @@ def test_links_refused_once_can_be_offered_later(
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
-            frontier = new_scheduler(tmp_path)
-            frontier.node = node = await w.joined()
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            frontier.attach(node, Spider("test"))
             urls = [f"http://a.example/{n}" for n in range(5)]
             with pytest.raises(RequestNotStorableError):
-                frontier.offer_links(Links(urls, **fields), urls, 1)
+                frontier.intake.offer_links(Links(urls, **fields), urls, 1)
             assert (node.outbox.offered, node.outbox.dropped_recent) == (0, 0)
-            assert frontier.offer_links(Links(urls), urls, 1) == 5
-            assert frontier.offer_links(Links(urls), urls, 1) == 0
+            assert frontier.intake.offer_links(Links(urls), urls, 1) == 5
+            assert frontier.intake.offer_links(Links(urls), urls, 1) == 0
             assert (node.outbox.offered, node.outbox.dropped_recent) == (5, 5)
 
     asyncio.run(scenario())
@@ -160,18 +160,18 @@ def test_links_to_a_method_that_the_spider_lacks_are_refused(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             frontier = new_scheduler(tmp_path)
-            frontier.node = node = await w.joined()
-            frontier._spider = NamedSpider()
+            node, spider = await w.joined(), NamedSpider()
+            frontier.attach(node, spider)
             urls = ["http://a.example/1"]
             bad: tuple[Any, ...] = ("parse_fed", "name", w.web.__call__)
             for method in bad:
                 with pytest.raises(RequestNotStorableError, match=f"{field_name} is ") as caught:
-                    frontier.offer_links(Links(urls, **{field_name: method}), urls, 1)
+                    frontier.intake.offer_links(Links(urls, **{field_name: method}), urls, 1)
                 assert f"{field_name}=self." in str(caught.value)
             assert node.outbox.offered == 0
-            methods: tuple[Any, ...] = ("parse_feed", frontier._spider.parse_feed)
+            methods: tuple[Any, ...] = ("parse_feed", spider.parse_feed)
             for good in methods:
-                assert frontier.offer_links(Links(urls, **{field_name: good}), urls, 1) == (good == "parse_feed")
+                assert frontier.intake.offer_links(Links(urls, **{field_name: good}), urls, 1) == (good == "parse_feed")
 
     asyncio.run(scenario())
 
@@ -182,7 +182,7 @@ def test_request_refused_once_can_be_queued_later(tmp_path: Path, crawl_name: st
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             frontier = new_scheduler(tmp_path)
-            frontier.node, frontier._spider = await w.joined(), Spider("test")
+            frontier.attach(await w.joined(), Spider("test"))
             url = "http://a.example/"
             answers = [frontier.enqueue_request(Request(url, meta=meta)) for meta in ({"x": Unstorable()}, {}, {})]
             assert answers == [False, True, False]

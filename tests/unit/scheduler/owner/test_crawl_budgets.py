@@ -204,8 +204,8 @@ def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_nam
             crawler = get_crawler(Spider, {**QUIET, "BIGCRAWL_STATE_DIR": str(tmp_path)})
             crawler.spider = Spider(name="test")
             frontier = Scheduler.from_crawler(crawler)
-            node = frontier.node = await w.joined()
-            frontier._spider = crawler.spider
+            node = await w.joined()
+            frontier.attach(node, crawler.spider)
             middleware = LinksMiddleware.from_crawler(crawler)
             for i, target in enumerate(("http://WWW.A.example:80/", "http://b.a.example/", "http://www.a.example/")):
                 made = Request(target, method="POST" if i == 1 else "GET", dont_filter=i == 2)
@@ -214,7 +214,7 @@ def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_nam
                     async for request in middleware.process_spider_output(Response(page), _given(requests)):
                         frontier.enqueue_request(request)
             start, redirect = Request("http://www.a.example/start"), Request("http://www.a.example/moved")
-            frontier.note_start_request(start)
+            frontier.intake.note_start_request(start)
             redirect.meta.update(redirect_times=1, redirect_urls=["http://site9.example9/"])
             assert all(frontier.enqueue_request(request) for request in (start, redirect))
             await offered(w, node)

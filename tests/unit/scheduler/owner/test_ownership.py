@@ -15,7 +15,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Claim
-from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.node.loops import beat
 from bigcrawl.scheduler.owner.file_work import FileWork
 from bigcrawl.scheduler.owner.ownership import (
     DURABLE_AT_ONCE,
@@ -137,7 +137,7 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are open, and those that are claimed and still to be opened, on a slow disk."""
-    monkeypatch.setattr(node_module, "BEAT_S", 0.01)
+    monkeypatch.setattr(beat, "BEAT_S", 0.01)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
