@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
 from scrapy import Request, Spider
 
-from bigcrawl.exceptions import RequestNotStorableError
-from bigcrawl.links import Links
 from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_URLS
 from tests.unit.scheduler.test_scheduler import new_scheduler
 from tests.unit.scheduler.world import queued, world
@@ -112,79 +109,5 @@ def test_engine_with_work_does_not_wake_the_pump(tmp_path: Path, crawl_name: str
             frontier.attach(node, Spider("busy"))
             assert isinstance(frontier.next_request(), Request)
             assert await trips(node) == 0
-
-    asyncio.run(scenario())
-
-
-# --- what must not be noted before it is safe
-
-
-class Unstorable:
-    """What msgpack cannot hold."""
-
-
-@pytest.mark.parametrize("fields", [{"meta": {"x": Unstorable()}}, {"cb_kwargs": {"x": Unstorable()}}])
-def test_links_refused_once_can_be_offered_later(
-    tmp_path: Path, crawl_name: str, redis_url: str, fields: dict[str, Any]
-) -> None:
-    """A batch that cannot be stored fails before any of its URLs counts as offered lately."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            frontier, node = new_scheduler(tmp_path), await w.joined()
-            frontier.attach(node, Spider("test"))
-            urls = [f"http://a.example/{n}" for n in range(5)]
-            with pytest.raises(RequestNotStorableError):
-                frontier.intake.offer_links(Links(urls, **fields), urls, 1)
-            assert (node.outbox.offered, node.outbox.dropped_recent) == (0, 0)
-            assert frontier.intake.offer_links(Links(urls), urls, 1) == 5
-            assert frontier.intake.offer_links(Links(urls), urls, 1) == 0
-            assert (node.outbox.offered, node.outbox.dropped_recent) == (5, 5)
-
-    asyncio.run(scenario())
-
-
-class NamedSpider(Spider):
-    name = "named"
-
-    def parse_feed(self, response: Any) -> None:
-        """Names a callback."""
-
-
-@pytest.mark.parametrize("field_name", ["callback", "errback"])
-def test_links_to_a_method_that_the_spider_lacks_are_refused(
-    tmp_path: Path, crawl_name: str, redis_url: str, field_name: str
-) -> None:
-    """A name with a slip of the pen in it, or another object's method: said now, not with the first page."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            frontier = new_scheduler(tmp_path)
-            node, spider = await w.joined(), NamedSpider()
-            frontier.attach(node, spider)
-            urls = ["http://a.example/1"]
-            bad: tuple[Any, ...] = ("parse_fed", "name", w.web.__call__)
-            for method in bad:
-                with pytest.raises(RequestNotStorableError, match=f"{field_name} is ") as caught:
-                    frontier.intake.offer_links(Links(urls, **{field_name: method}), urls, 1)
-                assert f"{field_name}=self." in str(caught.value)
-            assert node.outbox.offered == 0
-            methods: tuple[Any, ...] = ("parse_feed", spider.parse_feed)
-            for good in methods:
-                assert frontier.intake.offer_links(Links(urls, **{field_name: good}), urls, 1) == (good == "parse_feed")
-
-    asyncio.run(scenario())
-
-
-def test_request_refused_once_can_be_queued_later(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
-    """As with links."""
-
-    async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
-            frontier = new_scheduler(tmp_path)
-            frontier.attach(await w.joined(), Spider("test"))
-            url = "http://a.example/"
-            answers = [frontier.enqueue_request(Request(url, meta=meta)) for meta in ({"x": Unstorable()}, {}, {})]
-            assert answers == [False, True, False]
 
     asyncio.run(scenario())
