@@ -226,7 +226,7 @@ class Trial(World):
 
     def _offer_links(self, node: Node, page: str) -> None:
         urls = links_of(page)
-        for at in node.outbox.not_recent(node.keys.marks_of(urls)):
+        for at in node.outbox.remember_each(node.keys.marks_of(urls)):
             node.offer(queued(urls[at])[0])
 
     def break_off(self, node: Node) -> None:

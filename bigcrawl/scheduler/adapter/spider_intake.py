@@ -73,7 +73,7 @@ class SpiderIntake:
             node.link_graph.note(page, urls)
         offered = 0
         keys = node.keys
-        for at in node.outbox.not_recent(keys.marks_of(urls)):
+        for at in node.outbox.remember_each(keys.marks_of(urls)):
             try:
                 queued = encode(keys.of_url(urls[at]), urls[at])
             except (ValueError, IndexError):  # said to be canonical, and no URL at all
@@ -124,7 +124,7 @@ class SpiderIntake:
         is_plain = request.method == "GET" and not request.body and jar is None
         if node.link_graph is not None and (page := self._pages.pop(request, "")):
             node.link_graph.note(page, (canonical,))
-        if checked and node.outbox.is_recent(node.keys.mark_of(canonical) if is_plain else url.key):
+        if checked and not node.outbox.remember(node.keys.mark_of(canonical) if is_plain else url.key):
             return False
         node.offer(url)
         if url.flags:
