@@ -43,7 +43,7 @@ class Loop:
         """Rest so long; a loop that is waited for may begin its next round earlier."""
         await asyncio.sleep(rest_s)
 
-    async def note_failure(self) -> None:
+    async def after_failure(self) -> None:
         """Redis was away in this round, or a partition was lost: do what may help before the next one."""
 
 
@@ -99,7 +99,7 @@ class LoopRunner:
             return RETRY_S
         except (TransientStoreError, OwnershipLostError) as error:
             self._troubles.note_failure(loop.name, error)
-            await loop.note_failure()
+            await loop.after_failure()
             return RETRY_S
         except BigcrawlError as error:
             if isinstance(error, CorruptionError) and self._set_apart_by(error):

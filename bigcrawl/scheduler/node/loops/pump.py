@@ -86,7 +86,7 @@ class Pump(Loop):
             alarm.cancel()
         self._wake.clear()
 
-    async def note_failure(self) -> None:
+    async def after_failure(self) -> None:
         """Start the embedded server again if it died; an outside one is its operator's."""
         revive = self._engine.revive_server
         if revive is None:

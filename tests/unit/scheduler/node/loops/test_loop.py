@@ -51,7 +51,7 @@ class Scripted(Loop):
     async def rest(self, rest_s: float) -> None:
         self.rests.append(rest_s)
 
-    async def note_failure(self) -> None:
+    async def after_failure(self) -> None:
         self.failures += 1
 
 
