@@ -22,6 +22,8 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
+from bigcrawl.scheduler.node.assembly import Parts
+from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from bigcrawl.url.key import PUBLIC_KEYS
 from tests.support.redis_server import PrivateRedis
@@ -61,24 +63,21 @@ async def fill(url: str, state: Path) -> tuple[float, float, dict[str, Any]]:
     config = read_config({"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(state), "BIGCRAWL_CRAWL": "scale"})
     clock = SystemClock()
     client = RedisClient(url)
-    node = Node(
-        config,
-        client,
-        DnsCache(DnsResolver(DnsConfig()), clock),
-        clock,
-        fetch_nothing,
+    engine = EngineSide(
         poll_ended=lambda: None,
         may_take=lambda: False,
         may_acknowledge=lambda: True,
         on_fatal=lambda error: pytest.fail(str(error)),
     )
+    dns = DnsCache(DnsResolver(DnsConfig()), clock)
+    node = Node(Parts(config, client, dns, clock, fetch_nothing, engine))
     await node.start()
     started, peak = time.perf_counter(), rss_mb()
     for urls in pages():
         encode = links_encoder(Links(urls, canonical=True), 1)
         for canonical in urls:
             node.offer(encode(PUBLIC_KEYS.of_url(canonical), canonical))
-        while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
+        while node.workload.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(0.01)
         peak = max(peak, rss_mb())
         await asyncio.sleep(0)

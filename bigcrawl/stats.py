@@ -59,7 +59,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs dropped before they reached the frontier.",
-        "middlewares/links.py, middlewares/redirects.py, scheduler/scheduler.py",
+        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/spider_intake.py, scheduler/scheduler.py",
         (
             ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
@@ -82,7 +82,7 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "Trap-shaped URLs sent to the seen check; each counts under all its kinds.",
-        "scheduler/scheduler.py",
+        "scheduler/adapter/spider_intake.py",
         (
             ("long", "longer than BIGCRAWL_TRAP_URL_BYTES"),
             ("repeats", "a path segment that occurs at least BIGCRAWL_TRAP_REPEATS times"),
@@ -330,7 +330,7 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs that ended with an answer of this status.",
-        "scheduler/scheduler.py",
+        "scheduler/adapter/started_requests.py",
     ),
     Stat(
         "error:{kind}",

@@ -59,7 +59,7 @@ class Spider:
         keys = self._node.keys
         if self._node.link_graph is not None:
             self._node.link_graph.note(held.url, texts)
-        for at in self._node.outbox.not_recent(keys.marks_of(texts)):
+        for at in self._node.outbox.remember_each(keys.marks_of(texts)):
             self._node.offer(self._encode(keys.of_url(texts[at]), texts[at]))
             self.offered += 1
 
@@ -78,7 +78,7 @@ def main() -> None:
 async def _run(url: str, directory: str) -> None:
     client = RedisClient(url)
     settings: dict[str, Any] = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": directory}
-    node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: not node.is_crowded)
+    node = make_node(client, DnsCache(resolve, SystemClock()), settings, lambda: not node.workload.is_crowded)
     # The keys on disk, made before the crawl, are those of one without a secret.
     await client.command("HSETNX", CrawlKeys(node.config.crawl.name).crawl, "hash_seed", HASH_SEED)
     await node.start()
@@ -89,7 +89,7 @@ async def _run(url: str, directory: str) -> None:
     said_s = time.monotonic()
     while True:
         pages += await engine.run(PAGES_A_ROUND)
-        while node.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
+        while node.workload.is_crowded:  # noqa: ASYNC110 - as the spider middleware waits
             await asyncio.sleep(CROWDED_S)
         if time.monotonic() - said_s >= 1:
             said_s = time.monotonic()

@@ -17,7 +17,6 @@ from scrapy.utils.misc import load_object
 
 from benchmarks.crawl.sides import ROUND_TRIPS
 from bigcrawl.scheduler.adapter.registry import frontier_of
-from bigcrawl.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from typing import Self
@@ -41,8 +40,8 @@ class StatsFile:
         assert self._crawler.stats is not None
         stats = self._crawler.stats.get_stats()
         frontier = frontier_of(self._crawler)
-        if isinstance(frontier, Scheduler) and frontier._client is not None:
-            stats[ROUND_TRIPS] = frontier._client.round_trips
+        if frontier is not None and frontier.node is not None:
+            stats[ROUND_TRIPS] = frontier.node.parts.client.round_trips
         text = json.dumps(stats, default=str)
         Path(self._crawler.settings["BENCH_STATS_FILE"]).write_text(text)
 

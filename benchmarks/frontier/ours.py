@@ -14,6 +14,8 @@ from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.scheduler.node.assembly import Parts
+from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.memory import tame_memory
 from bigcrawl.scheduler.node.node import Node
 from tests.support.redis_server import PrivateRedis
@@ -117,17 +119,8 @@ def _node(client: RedisClient, dns: DnsCache, url: str, directory: Path, urls: i
 def make_node(client: RedisClient, dns: DnsCache, settings: dict[str, Any], may_take: Callable[[], bool]) -> Node:
     """A node of an own crawl whose hosts need no rest and whose fetches cost nothing."""
     clock = SystemClock()
-    return Node(
-        read_config({**NO_REST, **settings}),
-        client,
-        dns,
-        clock,
-        Web(),
-        poll_ended=lambda: None,
-        may_take=may_take,
-        may_acknowledge=lambda: True,
-        on_fatal=_fail,
-    )
+    engine = EngineSide(poll_ended=lambda: None, may_take=may_take, may_acknowledge=lambda: True, on_fatal=_fail)
+    return Node(Parts(read_config({**NO_REST, **settings}), client, dns, clock, Web(), engine))
 
 
 def _fail(error: BigcrawlError) -> None:

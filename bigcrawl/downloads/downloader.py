@@ -51,7 +51,7 @@ class Downloader(ScrapyDownloader):
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         """Download through the middlewares; fires with a response, or with a request that replaces it."""
         self._frontier = self._frontier or frontier_of(self._crawler)
-        if self._frontier is None or not self._frontier.is_handed_out(request):
+        if self._frontier is None or not self._frontier.started.is_handed_out(request):
             return super().fetch(request)
         self.active.add(request)  # now, not when the task starts: the engine may hand out more in this turn
         task = asyncio.ensure_future(self._fetch_now(self._frontier, request))
@@ -67,20 +67,20 @@ class Downloader(ScrapyDownloader):
         return self.handlers.break_off()  # type: ignore[no-any-return]
 
     async def _fetch_now(self, frontier: Frontier, request: Request) -> Response | Request:
-        refusal = frontier.refusal_of(request)
+        refusal = frontier.started.refusal_of(request)
         try:
             if isinstance(refusal, IgnoreRequest):
-                frontier.note_failure(request, refusal, 0)
+                frontier.started.note_failure(request, refusal, 0)
                 result = await self._chain.raised(refusal, request)
             else:
                 result = await self._chain.run(self._transfer, request)
         except IgnoreRequest:
             # Scrapy's middlewares refuse a redirect beyond the limit without counting it.
-            if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.was_answered(request):
+            if request.meta.get("redirect_times", 0) >= self._redirects_max and frontier.started.was_answered(request):
                 self._stats_buffer.inc_value("bigcrawl/limits/redirects")
             raise
         if isinstance(result, Response):
-            frontier.note_received(request, result)
+            frontier.started.note_received(request, result)
         return result
 
     async def _transfer(self, request: Request) -> Response:
@@ -118,16 +118,16 @@ class LimitedHandlers:
         try:
             response = await self._limited(frontier, request)
         except BaseException as error:
-            frontier.note_failure(request, error, round((monotonic() - started) * 1000))
+            frontier.started.note_failure(request, error, round((monotonic() - started) * 1000))
             raise
-        frontier.note_response(request, response, round((monotonic() - started) * 1000))
+        frontier.started.note_response(request, response, round((monotonic() - started) * 1000))
         return response
 
     async def _limited(self, frontier: Frontier, request: Request) -> Response:
-        refusal = frontier.refusal_of(request)
+        refusal = frontier.started.refusal_of(request)
         if refusal is not None:
             raise refusal
-        if self._aborted or not frontier.may_send(request):
+        if self._aborted or not frontier.started.may_send(request):
             raise FetchAbortedError("the node stops, or has no lease")
         task = asyncio.current_task()
         assert task is not None
@@ -158,7 +158,7 @@ class LimitedHandlers:
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return 0
-        return self._give_up([task for task, request in self._running.items() if frontier.is_bound(request)])
+        return self._give_up([task for task, request in self._running.items() if frontier.started.is_bound(request)])
 
     def _give_up(self, tasks: list[asyncio.Task[Any]]) -> int:
         self._given_up.update(tasks)

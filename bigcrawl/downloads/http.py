@@ -142,17 +142,17 @@ class HttpDownloadHandler:
     def _can_return(self, request: Request) -> bool:
         """Whether the frontier silently takes the request back for its host's next turn."""
         frontier = frontier_of(self._crawler)
-        return frontier is not None and frontier.is_handed_out(request) and request.errback is None
+        return frontier is not None and frontier.started.is_handed_out(request) and request.errback is None
 
     def _may_send(self, request: Request) -> bool:
         """Whether the frontier allows the request to be sent now."""
         frontier = frontier_of(self._crawler)
-        return frontier is None or frontier.may_send(request)
+        return frontier is None or frontier.started.may_send(request)
 
     def _checked_address(self, request: Request) -> str:
         """Return the address that the frontier checked for this request; empty if it is not the frontier's."""
         frontier = frontier_of(self._crawler)
-        return frontier.address_of(request) if frontier is not None else ""
+        return frontier.started.address_of(request) if frontier is not None else ""
 
     def _truncates(self, request: Request) -> bool:
         """Whether a truncated answer is acceptable: not for media pipelines, which ignore flags."""
@@ -160,7 +160,7 @@ class HttpDownloadHandler:
         if wanted is not None:
             return bool(wanted)
         frontier = frontier_of(self._crawler)
-        return self._limits.truncates and (frontier is None or frontier.is_handed_out(request))
+        return self._limits.truncates and (frontier is None or frontier.started.is_handed_out(request))
 
     def _count_limit(self, reason: str) -> None:
         self._stats_buffer.inc_value(f"bigcrawl/limits/{reason}")

@@ -63,7 +63,7 @@ class Progress:
         """Start the reports."""
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
-            self._first_pages = frontier.node.pages_before
+            self._first_pages = frontier.node.progress.pages_before
             self._past.append((self._started, self._first_pages))
             self._row = Row()
             self._task = asyncio.ensure_future(self._report(frontier, self._row))

@@ -75,7 +75,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
                 self._stats_buffer.inc_value("bigcrawl/limits/decompressed-size")
             frontier = frontier_of(self._crawler)
             if frontier is not None:
-                frontier.note_too_large(request)
+                frontier.started.note_too_large(request)
             raise
         except Exception as error:
             self._stats_buffer.inc_value("bigcrawl/limits/packing")

@@ -83,31 +83,31 @@ class LinksMiddleware:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
         if hasattr(self._spider, SITEMAPS_METHOD):
-            frontier.tell_sitemaps(self._sitemaps_found)
-        if not await frontier.claim_start(self._spider):
+            frontier.intake.tell_sitemaps(self._sitemaps_found)
+        if not await frontier.intake.claim_start():
             return
         try:
             async for output in start:
-                await frontier.wait_for_room()
+                await frontier.intake.wait_for_room()
                 if isinstance(output, Links):
                     await self._offer(frontier, output, None)
                 else:
                     if isinstance(output, Request):
-                        frontier.note_start_request(output)
+                        frontier.intake.note_start_request(output)
                     yield output
         except BigcrawlError as error:
             frontier.fail(error)
             raise CloseSpider("bigcrawl_failed") from error
         except Exception:
-            await frontier.give_up_start()
+            await frontier.intake.give_up_start()
             raise
-        await frontier.end_start()
+        await frontier.intake.end_start()
 
     def process_spider_input(self, response: Response) -> None:
         """Tell the watchdog which page the spider is given."""
         frontier = frontier_of(self._crawler)
         if frontier is not None:
-            frontier.note_running(response.request)
+            frontier.started.note_running(response.request)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on requests and items, take `Links`, and drop links that the page marks nofollow."""
@@ -117,18 +117,18 @@ class LinksMiddleware:
                 yield output
             return
         directives = PageDirectives(self._agent, response)
-        frontier.note_running(response.request)
+        frontier.started.note_running(response.request)
         async for output in result:
-            await frontier.wait_for_room()
+            await frontier.intake.wait_for_room()
             if isinstance(output, Links):
                 await self._offer(frontier, self._followed(output, directives), response)
             elif self._obeys_nofollow and isinstance(output, Request) and directives.closes(output):
                 self._count("nofollow")
             else:
                 if isinstance(output, Request):
-                    frontier.note_found(output, response.url)
+                    frontier.intake.note_found(output, response.url)
                 yield output
-            frontier.note_running(response.request)
+            frontier.started.note_running(response.request)
         if directives.is_noteworthy and response.request is not None:
             storage = storage_of(self._crawler)
             if storage is not None:
@@ -181,8 +181,8 @@ class LinksMiddleware:
         for portion in _portions(links):
             if portion is not links:
                 await asyncio.sleep(0)
-                await frontier.wait_for_room()
-            offered = frontier.offer_links(portion, self._canonical(portion), depth, page)
+                await frontier.intake.wait_for_room()
+            offered = frontier.intake.offer_links(portion, self._canonical(portion), depth, page)
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
 
     def _count_left_out(self, left_out: LeftOut) -> None:

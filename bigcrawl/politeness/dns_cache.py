@@ -154,6 +154,15 @@ class DnsCache:
         since_ms = self._since_ms.get(host)
         return None if since_ms is None else self._clock.monotonic_ms() - since_ms
 
+    def use_store(self, store: AnswerStore) -> None:
+        """Ask a store before the resolver, and tell it what the resolver has answered."""
+        self.store = store
+
+    def drop_store(self, store: AnswerStore) -> None:
+        """Do without a store; nothing if another one is in use by now."""
+        if self.store is store:
+            self.store = None
+
     @property
     def under_way(self) -> int:
         """How many hosts are being asked about."""

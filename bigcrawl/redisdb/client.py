@@ -195,6 +195,10 @@ class RedisClient:
         await self._connections.disconnect()
         await self.ping()
 
+    def take_back_acceptance(self) -> None:
+        """What follows a restart was not done to its end: the next connection meets a restarted server again."""
+        self.run_id = "unknown"
+
     async def ping(self) -> None:
         """Ask for a sign of life.
 

@@ -124,7 +124,7 @@ class Trial(World):
         node = await self.start_node()
         assert node is not None
         node.offer(queued(url_of(0))[0])
-        await node._flush()
+        await node.pump.flush()
         await self.pass_time(0)
 
     async def start_node(self) -> Node | None:
@@ -148,11 +148,11 @@ class Trial(World):
         await node.abandon()
 
     async def turn_loop(self, node: Node, work: Callable[[], Awaitable[float]]) -> None:
-        """One round of one of its loops, as `Node._loop` has it."""
+        """One round of one of its loops, as `LoopRunner` has it."""
         try:
             await work()
         except RedisRestartedError:
-            node._restarted = True
+            node.parts.troubles.note_restart()
         except (TransientStoreError, OwnershipLostError):
             return  # the client knows what is in doubt now
         except BigcrawlError as error:
@@ -160,10 +160,10 @@ class Trial(World):
 
     async def turn_node(self, node: Node) -> None:
         """All loops of the node, once; what it hands out is on the wire from then on."""
-        for work in (node._pump, node._fold, node._beat, node._watch):
+        for work in (node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
             await self.turn_loop(node, work)
-        if node._gatekeeper._tasks:
-            await asyncio.wait(node._gatekeeper._tasks, timeout=DECIDING_S)
+        if node.parts.gatekeeper._tasks:
+            await asyncio.wait(node.parts.gatekeeper._tasks, timeout=DECIDING_S)
         while (held := node.handout.pop()) is not None:
             self._note_start(node, held)
 
@@ -226,7 +226,7 @@ class Trial(World):
 
     def _offer_links(self, node: Node, page: str) -> None:
         urls = links_of(page)
-        for at in node.outbox.not_recent(node.keys.marks_of(urls)):
+        for at in node.outbox.remember_each(node.keys.marks_of(urls)):
             node.offer(queued(urls[at])[0])
 
     def break_off(self, node: Node) -> None:

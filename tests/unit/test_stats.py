@@ -73,13 +73,13 @@ def expanded(reason: str) -> list[str]:
 def scrapy_keys() -> Iterator[tuple[str, str]]:
     """(key, module) of what is counted in Scrapy's stats; reasons that come through a parameter included."""
     for where, name, call in calls():
-        if name == "_count_shapes":
+        if name == "count_shapes":
             yield from ((f"bigcrawl/traps/{kind}", where) for kind in SHAPES)
         elif name in STATS_CALLS:
             yield from ((key, where) for key in texts(call.args[0]) if "{}" not in key)
         elif name == "_meet_limit":
             yield from ((f"bigcrawl/limits/{reason}", where) for reason in texts(call.args[0]))
-        elif name in {"_drop", "_count"}:
+        elif name in {"count_dropped", "_count"}:
             for reason in texts(call.args[0]):
                 yield from ((f"bigcrawl/dropped/{text}", where) for text in expanded(reason))
 

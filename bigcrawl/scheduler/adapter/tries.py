@@ -1,7 +1,7 @@
 """Requests that try a URL in process once more: Scrapy's retries, and redirects of a URL to itself.
 
 Scrapy makes a new Request of each, with the old one's meta. Here they are no new URL: the taken URL fails, and waits in
-its host's queue for its next try. What tells them from requests that only copy old meta is the table of started ones.
+its host's queue for its next try. What tells them from requests that only copy old meta is which requests are started.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from bigcrawl.scheduler.records.member import lowered, order_of, pack_member
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy import Request, Spider
 
     from bigcrawl.scheduler.adapter.request_codec import KeyOf
+    from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.records.held import HeldUrl
 
@@ -30,8 +29,7 @@ REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 class Tries:
     """Which requests are tries, and what becomes of the URL that is tried."""
 
-    def __init__(self, started: Mapping[Request, HeldUrl], url_bytes_max: int, key_of: KeyOf) -> None:
-        """`started` is the live table of the requests that the engine works on."""
+    def __init__(self, started: StartedRequests, url_bytes_max: int, key_of: KeyOf) -> None:
         self._key_of = key_of
         self._started = started
         self._url_bytes_max = url_bytes_max
@@ -44,7 +42,7 @@ class Tries:
         came_from = meta.get("redirect_urls")
         if not meta.get("redirect_times") or not came_from:
             return False
-        return any(request.url == came_from[-1] for request in self._started)
+        return any(request.url == came_from[-1] for request, _ in self._started.items())
 
     def is_redirect_in_jar(self, meta: dict[str, Any]) -> bool:
         """Whether the URL in process that it is a redirect of is known by its cookie jar, too; see `is_redirect`."""

@@ -41,11 +41,7 @@ _SEQ_MASK = (1 << _PARTITION_SHIFT) - 1
 
 
 class InProcess:
-    """The URLs in process on this node. Each call costs some 0.2 us.
-
-    Attributes:
-        running: the URL whose page the spider got last; None before the first.
-    """
+    """The URLs in process on this node. Each call costs some 0.2 us."""
 
     def __init__(self, urls_max: int) -> None:
         # Twice as many: a URL that another node owns now may still be in process here.
@@ -54,7 +50,6 @@ class InProcess:
         self._map: mmap.mmap | None = None
         self._view: memoryview | None = None
         self._count = 0
-        self.running: HeldUrl | None = None
 
     def __repr__(self) -> str:
         return f"<InProcess {self._count}>"

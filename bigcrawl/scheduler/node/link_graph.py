@@ -63,8 +63,8 @@ class LinkGraph:
             self._add(source, targets)
 
     def _add(self, source: int, targets: Iterable[int]) -> None:
-        is_new = self._recent.is_new
-        for target in [target for target in targets if is_new((source * 31 + target) & _MASK)]:
+        remember = self._recent.remember
+        for target in [target for target in targets if remember((source * 31 + target) & _MASK)]:
             self._waiting.setdefault(target % self._partitions, bytearray()).extend(_EDGE.pack(source, target))
 
     def take(self, partition: int) -> bytes:

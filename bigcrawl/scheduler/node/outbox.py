@@ -115,21 +115,21 @@ class Outbox:
         self._waiting_bytes += len(url.body)
         self.offered += 1
 
-    def not_recent(self, keys: KeyArray) -> list[int]:
-        """Where the keys, different ones, stand of which no checked URL was offered lately; they count as offered now.
+    def remember_each(self, keys: KeyArray) -> list[int]:
+        """Remember the keys of checked URLs, all different; return the positions of those that were not offered lately.
 
         The others are dropped: their first sighting is in the outbox or in Redis already, and an
         acknowledgement waits for both alike.
         """
-        fresh: list[int] = self._recent.new(keys).tolist()
+        fresh: list[int] = self._recent.remember_each(keys).tolist()
         self.dropped_recent += len(keys) - len(fresh)
         return fresh
 
-    def is_recent(self, key: int) -> bool:
-        """Whether a checked URL of this key was offered lately; it counts as offered now."""
-        is_recent = not self._recent.is_new(key)
-        self.dropped_recent += is_recent
-        return is_recent
+    def remember(self, key: int) -> bool:
+        """Remember the key of a checked URL; True if it was not offered lately, else the URL is dropped."""
+        is_new = self._recent.remember(key)
+        self.dropped_recent += not is_new
+        return is_new
 
     async def flush(self, client: RedisClient) -> int:
         """Send everything that waits; return the URLs sent.

@@ -84,8 +84,9 @@ class Desk:
         def offer(url: Any) -> None:
             outbox.offer(url, KEYS.partition_of(self.suffixes.pld(url.host), 256))
 
-        node = SimpleNamespace(outbox=outbox, keys=KEYS, link_graph=graph, offer=offer, is_crowded=False)
-        self.scheduler.node = node  # type: ignore[assignment]
+        workload = SimpleNamespace(is_crowded=False)
+        node: Any = SimpleNamespace(outbox=outbox, keys=KEYS, link_graph=graph, offer=offer, workload=workload)
+        self.scheduler.attach(node, self.spider)
 
 
 def page(desk: Desk, data: bytes) -> None:

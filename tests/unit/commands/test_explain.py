@@ -43,16 +43,16 @@ def test_url_is_found_at_each_step_of_its_life(tmp_path: Path, crawl_name: str, 
             first, second = "http://a.example/0", URL
             for url in queued(first, second):
                 node.offer(url)
-            await node._flush()
+            await node.pump.flush()
             assert (await asked(w))["where"] == "inbox"
-            node._note_inboxes()
+            node.fold.note_inboxes()
             w.clock.advance(1_000)
             await node.ownership.step_due(starved=True)
             found = await asked(w)
             assert (found["where"], found["seen"], found["ahead"], found["host_queued"]) == ("queued", True, 1, 2)
             assert found["failed_tries"] == 0
-            await node._renew()
-            await node._exchange.run(acknowledge=False, urls_max=100)
+            await node.parts.leases.renew()
+            await node.parts.exchange.run(acknowledge=False, urls_max=100)
             assert (await asked(w, first))["where"] == "taken"
             found = await asked(w)
             assert (found["where"], found["ahead"], found["host_busy"]) == ("queued", 0, 1)
@@ -119,7 +119,7 @@ def test_host_says_when_it_may_be_asked(tmp_path: Path, crawl_name: str, redis_u
             [held] = await w.take(node)
             assert (await asked(w, held.url))["host_due_in_s"] in (0, None)
             w.end(node, held)
-            await node._exchange.run(acknowledge=True, urls_max=0)
+            await node.parts.exchange.run(acknowledge=True, urls_max=0)
             found = await asked(w, "http://a.example/2")
             assert 450 < found["host_due_in_s"] <= 500
             assert "may be asked in" in explanation_text(found)
@@ -241,13 +241,13 @@ def test_depth_and_referrer_of_a_url_that_waits_are_told(tmp_path: Path, crawl_n
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             node.offer(encode_request(request, spider, key_of=KEYS.of_request, checked=True, url_bytes_max=8_192)[0])
-            await node._flush()
+            await node.pump.flush()
             for where in "inbox", "queued":
                 found = await asked(w)
                 assert (found["where"], found["depth"], found["referrer"]) == (where, 3, "http://b.example/from")
                 assert "3 links from a start URL" in explanation_text(found)
                 assert "http://b.example/from" in explanation_text(found)
-                node._note_inboxes()
+                node.fold.note_inboxes()
                 w.clock.advance(1_000)
                 await node.ownership.step_due(starved=True)
 

@@ -37,11 +37,11 @@ async def status_of_a_living_crawl(tmp_path: Path, crawl_name: str, redis_url: s
                 held.fetched_bytes = 500
                 w.end(node, held, f"status:{200 + 204 * i}")
         node.wake()  # as an engine does that has nothing to do: two ends alone would wait for more
-        await node._pump()
+        await node.pump.turn()
         for url in queued(*PAGES[3:]):
             node.offer(url)
-        await node._flush()
-        await node._beat()
+        await node.pump.flush()
+        await node.beat.turn()
         return await read_status(w.config, redis_url)
 
 

@@ -13,7 +13,7 @@ from bigcrawl.commands.rejected import rejected
 from bigcrawl.commands.status import read_status, status_text
 from bigcrawl.commands.verify import damage_of
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION, encode_batch
 from tests.unit.commands.test_requeue import explained as explained_now
@@ -81,7 +81,7 @@ def test_crawl_with_a_batch_that_cannot_be_read_is_not_finished(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When nothing else is left it ends with an error that says what to do."""
-    monkeypatch.setattr(node_module, "STUCK_LOOKS", 3)
+    monkeypatch.setattr(watch, "STUCK_LOOKS", 3)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:

@@ -54,7 +54,7 @@ async def begun(w: World) -> Node:
         node.offer(url)
     held = {one.url: one for one in await w.take(node)}
     w.end(node, held[ENDED], "error:timeout")
-    await node._exchange.run(acknowledge=True, urls_max=0)
+    await node.parts.exchange.run(acknowledge=True, urls_max=0)
     return node
 
 

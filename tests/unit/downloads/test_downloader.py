@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -46,7 +46,7 @@ class Crawl:
 
     def hand_out(self, url: str, **request: Any) -> tuple[Request, HeldUrl]:
         made, held = Request(url, **request), held_url(1)
-        self.frontier._started[made] = held
+        self.frontier.started.note_start(made, held)
         return made, held
 
     def transfers_running(self) -> int:
@@ -190,7 +190,7 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
     async def scenario() -> None:
         async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
+            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, same_content=None)), Spider("test"))
             if kept:
                 await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
             request, held = crawl.hand_out(server.url("/late"))
@@ -220,7 +220,7 @@ def test_answer_that_was_slept_through_says_nothing_of_the_host(tmp_path: Path, 
     async def scenario() -> None:
         async with serving(answers_after(0.2)) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.node = cast("Any", SimpleNamespace(handout=handout, same_content=None))
+            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, same_content=None)), Spider("test"))
             request, held = crawl.hand_out(server.url("/"))
             work = asyncio.ensure_future(crawl.fetch(request))
             await server.until(lambda: bool(server.paths))

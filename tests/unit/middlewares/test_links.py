@@ -39,7 +39,17 @@ class Frontier:
         if has_room:
             self.room.set()
 
-    async def claim_start(self, spider: Spider) -> bool:
+    @property
+    def intake(self) -> Frontier:
+        """Notes what its intake is asked."""
+        return self
+
+    @property
+    def started(self) -> Frontier:
+        """Notes what its started requests are asked."""
+        return self
+
+    async def claim_start(self) -> bool:
         self.events.append("claim")
         return self.starts
 

@@ -162,7 +162,7 @@ def test_answers_are_shared() -> None:
         zone, clock, store = Zone({"mute.example": TimeoutError(), "gone.example": []}), ManualClock(), Store()
         store.known = {"a.example": Answer(("192.0.2.7",), 3_000), "none.example": Answer((), 2_000)}
         cache = make_cache(zone, clock)
-        cache.store = store
+        cache.use_store(store)
         assert await cache.lookup("a.example") == ["192.0.2.7"]
         assert (await failure(cache, "none.example")).retry_after_ms == 2_000
         clock.advance(3_000)

@@ -1,43 +1,26 @@
-"""What Scrapy's engine touches: no exception leaves it, and a stop is noticed whatever else hangs."""
+"""What Scrapy's engine touches: no exception leaves it, and it is told when to wait and when to end."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-import pytest
 from scrapy import Request, Spider
-from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
 from scrapy.utils.test import get_crawler
 
-from bigcrawl.scheduler import scheduler as scheduler_module
-from bigcrawl.scheduler.records.member import unpack_member
-from bigcrawl.scheduler.scheduler import Scheduler, start_digest
-from tests.support.keys import KEYS, request_key
+from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.logs import of_bigcrawl
-from tests.unit.scheduler.records.test_held_urls import held_url
 from tests.unit.scheduler.world import QUIET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bigcrawl.scheduler.records.held import HeldUrl
+    import pytest
 
 
 def new_scheduler(tmp_path: Path, **settings: Any) -> Scheduler:
     chosen = {f"BIGCRAWL_{name.upper()}": value for name, value in settings.items()}
     return Scheduler(get_crawler(Spider, {**QUIET, "BIGCRAWL_STATE_DIR": str(tmp_path), **chosen}))
-
-
-def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> None:
-    """A start request dropped on its way must not make a later request, at its address, a start request."""
-    frontier = new_scheduler(tmp_path)
-    for i in range(50):
-        frontier.note_start_request(Request(f"http://a.example/{i}"))
-    gc.collect()
-    assert len(frontier._start_requests) == 0
 
 
 def test_no_exception_leaves_what_the_engine_calls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -48,8 +31,7 @@ def test_no_exception_leaves_what_the_engine_calls(tmp_path: Path, caplog: pytes
 
     frontier = new_scheduler(tmp_path)
     handout = SimpleNamespace(buffered=1, suspects=())
-    frontier.node = SimpleNamespace(handout=handout, outbox=None)  # type: ignore[assignment]
-    frontier._spider = Spider(name="test")
+    frontier.attach(cast("Any", SimpleNamespace(handout=handout, outbox=None)), Spider(name="test"))
     frontier._may_take = broken  # type: ignore[method-assign]
     assert frontier.next_request() is None
     assert frontier.enqueue_request(Request("http://a.example/")) is False
@@ -69,95 +51,8 @@ def test_limit_is_told_as_the_reason_by_who_knows_it(tmp_path: Path) -> None:
     """At BIGCRAWL_MAX_PAGES the engine must not close by itself: it would say "finished"."""
     frontier = new_scheduler(tmp_path, max_pages=3)
     handout = SimpleNamespace(held=[])
-    frontier.node = SimpleNamespace(finished=False, has_reached_max=True, handout=handout)  # type: ignore[assignment]
+    node = SimpleNamespace(finished=False, progress=SimpleNamespace(has_reached_max=True), handout=handout)
+    frontier.attach(cast("Any", node), Spider(name="test"))
     assert frontier.has_pending_requests()
-    frontier.node.finished = True  # type: ignore[union-attr]
+    node.finished = True
     assert not frontier.has_pending_requests()
-
-
-def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow fetches are given up after the grace although no loop of the node turns: Redis hangs."""
-    monkeypatch.setattr(scheduler_module, "LOOK_OUT_S", 0.001)
-
-    async def scenario() -> None:
-        frontier = new_scheduler(tmp_path, stop_grace=0)
-        returned: list[str] = []
-        aborted = asyncio.Event()
-        handout = SimpleNamespace(return_unstarted=lambda: returned.append("unstarted"))
-        frontier.node = SimpleNamespace(stop=lambda: returned.append("stopped"), handout=handout)  # type: ignore[assignment]
-        downloader = SimpleNamespace(abort=aborted.set)
-        slot = SimpleNamespace(closing=None, inprogress=set())
-        engine = SimpleNamespace(_slot=slot, downloader=downloader, running=True)
-        monkeypatch.setattr(frontier._crawler, "_engine", engine)
-        frontier._look_out()
-        assert not returned
-        slot.closing = object()
-        await asyncio.wait_for(aborted.wait(), 60)
-        assert returned == ["stopped", "unstarted"]
-        frontier._closed = True
-
-    asyncio.run(scenario())
-
-
-def test_time_to_close_is_what_the_stop_has_left(tmp_path: Path) -> None:
-    """A crawl that ends by itself closes in its own time; a stopped one within ten seconds of the signal."""
-
-    async def scenario() -> None:
-        frontier = new_scheduler(tmp_path, stop_grace=4)
-        assert frontier._left_to_close_ms() == 9_000
-        now = asyncio.get_running_loop().time()
-        frontier._abort_at = now + 4
-        assert frontier._left_to_close_ms() == pytest.approx(9_000, abs=100)
-        frontier._abort_at = now - 2
-        assert frontier._left_to_close_ms() == pytest.approx(3_000, abs=100)
-        frontier._abort_at = now - 60
-        assert frontier._left_to_close_ms() == 500
-
-    asyncio.run(scenario())
-
-
-def test_digest_tells_start_requests_apart_by_spider_and_arguments() -> None:
-    """The same spider with the same arguments starts once; others start too."""
-    spiders = [Spider("a"), Spider("b"), Spider("a", seeds="x"), Spider("a", seeds="y")]
-    assert len({start_digest(spider) for spider in spiders}) == 4
-    assert start_digest(Spider("a", seeds="x")) == start_digest(Spider("a", seeds="x"))
-
-
-@pytest.mark.parametrize(("outcome", "goes_behind"), [("status:301", False), ("status:500", True)])
-def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, goes_behind: bool) -> None:
-    """Scrapy carries a URL's retries along with its redirects; only a failed try goes behind the others."""
-    frontier = new_scheduler(tmp_path)
-    frontier.node = SimpleNamespace(handout=None, keys=KEYS)  # type: ignore[assignment]
-    frontier._spider = Spider(name="test")
-    before = {"retry_times": 1} if not goes_behind else {}
-    started = Request("http://a.example/", meta=before)
-    held = held_url(1)
-    held.fields = held.fields._replace(key=request_key("http://a.example/", "GET", b""))
-    held.outcome = outcome
-    frontier._started[started] = held
-    hop = {"redirect_times": 1, "redirect_urls": ["http://a.example/"]}
-    after = {"retry_times": 1} | ({} if goes_behind else hop)
-    assert frontier.enqueue_request(Request("http://a.example/", meta=after, dont_filter=True))
-    assert (held.next_order is not None) is goes_behind
-    assert unpack_member(held.next_try).attempts == held.fields.attempts + goes_behind
-
-
-@pytest.mark.parametrize(
-    ("error", "has_begun", "noted"), [("timeout", True, 1), ("timeout", False, 0), ("lost", True, 0)]
-)
-def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
-    tmp_path: Path, error: str, *, has_begun: bool, noted: int
-) -> None:
-    """A server that never said a word may be dead, and a lost connection has no time: neither counts, all are over."""
-    frontier = new_scheduler(tmp_path)
-    times: list[tuple[str, int]] = []
-    over: list[HeldUrl] = []
-    crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
-    handout = SimpleNamespace(crowd=crowd, note_answered=over.append, has_lease=True)
-    frontier.node = SimpleNamespace(handout=handout)  # type: ignore[assignment]
-    request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
-    held = frontier._started[request] = held_url(1)
-    failure = DownloadTimeoutError("3 s") if error == "timeout" else DownloadFailedError("reset")
-    frontier.note_failure(request, failure, 3_000)
-    assert times == [(held.host, 3_000)] * noted
-    assert over == [held]

@@ -17,6 +17,8 @@ from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
+from bigcrawl.scheduler.node.assembly import Parts
+from bigcrawl.scheduler.node.engine_side import EngineSide
 from bigcrawl.scheduler.node.node import Node
 from tests.support.keys import url_key
 
@@ -113,19 +115,22 @@ class World:
         self.clients.append(RedisClient(self.config.crawl.redis_url))
         return self.clients[-1]
 
-    def new_node(self, *, may_acknowledge: Callable[[], bool] = lambda: True) -> Node:
-        node = Node(
-            self.config,
-            self.new_client(),
-            DnsCache(resolve, self.clock),
-            self.clock,
-            self.web,
+    def new_node(
+        self,
+        *,
+        may_acknowledge: Callable[[], bool] = lambda: True,
+        revive_server: Callable[[], object] | None = None,
+    ) -> Node:
+        engine = EngineSide(
             poll_ended=lambda: None,
             may_take=lambda: True,
             may_acknowledge=may_acknowledge,
             on_fatal=self.fatal.append,
-            node_id=f"node{next(self._numbers)}",  # who owns what is the same in each run
+            revive_server=revive_server,
         )
+        dns = DnsCache(resolve, self.clock)
+        name = f"node{next(self._numbers)}"  # who owns what is the same in each run
+        node = Node(Parts(self.config, self.new_client(), dns, self.clock, self.web, engine, name))
         self.nodes.append(node)
         return node
 
@@ -139,17 +144,17 @@ class World:
         """Let a node's loops run a few rounds, half a second apart by its clock."""
         for _ in range(turns):
             self.clock.advance(500)
-            await node._pump()
-            await node._fold()
-            await node._beat()
-            await node._watch()
+            await node.pump.turn()
+            await node.fold.turn()
+            await node.beat.turn()
+            await node.watch.turn()
 
     async def take(self, node: Node, turns: int = 6) -> list[HeldUrl]:
         """Turn the loops and hand out what becomes ready."""
         started = []
         for _ in range(turns):
             await self.turn(node, 1)
-            await asyncio.gather(*node._gatekeeper._tasks)
+            await asyncio.gather(*node.parts.gatekeeper._tasks)
             while (held := node.handout.pop()) is not None:
                 started.append(held)
         return started
@@ -168,8 +173,8 @@ class World:
                 "HDEL", CRAWLS, "", *(f"{self.config.crawl.name}/{node.node_id}" for node in self.nodes)
             )
         for node in self.nodes:
-            await node._gatekeeper.close()
-            node._worker.shutdown(wait=True)
+            await node.parts.gatekeeper.close()
+            node.parts.worker.shutdown(wait=True)
             node.membership.unlock()
         for client in self.clients:
             await client.close()

@@ -129,7 +129,7 @@ def test_names_are_resolved_without_redis_too(redis_url: str, crawl_name: str, m
     async def scenario() -> None:
         async with store(redis_url, crawl_name) as (answers, client):
             cache = DnsCache(resolve, ManualClock())
-            cache.store = answers
+            cache.use_store(answers)
 
             async def away(rows: object) -> Any:
                 raise TransientStoreError("gone")
@@ -170,17 +170,17 @@ def test_nodes_of_a_crawl_share(tmp_path: Path, crawl_name: str, redis_url: str)
 
             first, second = await w.joined(), await w.joined()
             for node in (first, second):
-                node._dns._resolve = counted
-            await first._dns.lookup("a.example")
+                node.parts.dns._resolve = counted
+            await first.parts.dns.lookup("a.example")
             with pytest.raises(DnsError):
-                await first._dns.lookup("x.no.example")
-            await told(first._answers)
-            assert await second._dns.lookup("a.example") == ["192.0.2.1"]
+                await first.parts.dns.lookup("x.no.example")
+            await told(first.parts.answers)
+            assert await second.parts.dns.lookup("a.example") == ["192.0.2.1"]
             with pytest.raises(DnsError, match="not-found"):
-                await second._dns.lookup("x.no.example")
+                await second.parts.dns.lookup("x.no.example")
             assert asked == ["a.example", "x.no.example"]
             await first.close()
-            assert first._dns.store is None
+            assert first.parts.dns.store is None
 
     asyncio.run(scenario())
 
@@ -191,6 +191,6 @@ def test_sharing_can_be_off(tmp_path: Path, crawl_name: str, redis_url: str) -> 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, dns_shared=0) as w:
             node = await w.joined()
-            assert node._dns.store is None
+            assert node.parts.dns.store is None
 
     asyncio.run(scenario())

@@ -80,8 +80,8 @@ class Crawler:
 
     async def run(self) -> None:
         while True:
-            await self.node._pump()
-            await self.node._fold()
+            await self.node.pump.turn()
+            await self.node.fold.turn()
             while (held := self.node.handout.pop()) is not None:
                 task = asyncio.create_task(self._fetch(held))
                 self._fetches.add(task)
@@ -90,7 +90,7 @@ class Crawler:
 
     async def beat(self) -> None:
         while True:
-            await self.node._beat()
+            await self.node.beat.turn()
             await asyncio.sleep(0.1)
 
     async def _fetch(self, held: HeldUrl) -> None:

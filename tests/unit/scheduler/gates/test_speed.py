@@ -38,8 +38,8 @@ async def steer(made: World, node: Node, *, ms: int = 1_000, step_ms: int = 50) 
     started = 0
     for _ in range(ms // step_ms):
         made.clock.advance(step_ms)
-        await node._pump()
-        await node._steer()
+        await node.pump.turn()
+        await node.steer.turn()
         while node.handout.pop() is not None:
             started += 1
     return started
@@ -90,7 +90,7 @@ async def test_a_pause_and_its_end_are_heard_while_the_crawl_runs(
         node = await filled(made)
         await say(made, "0/s")
         made.clock.advance(500)
-        await node._steer()
+        await node.steer.turn()
         held = len(node.handout.held)
         assert await steer(made, node) == 0
         assert len(node.handout.held) == held
@@ -109,7 +109,7 @@ async def test_a_text_that_is_no_plan_changes_nothing(
             await say(made, "as fast as you can")
             await steer(made, node, ms=1_500)
         assert caplog.text.count("the speed stays as it is") == 1
-        assert node.speed.speed.pages == 5
+        assert node.parts.speed.speed.pages == 5
 
 
 @awaited
@@ -118,12 +118,12 @@ async def test_another_speed_at_another_time_of_day(tmp_path: Path, crawl_name: 
     plan = ";".join(f"{minute + 1}/s {minute // 60:02}:{minute % 60:02}-24:00" for minute in range(1439, -1, -1))
     async with world(tmp_path, crawl_name, redis_url, speed=plan) as made:
         node = await made.joined()
-        await node._steer()
-        before = node.speed.speed.pages
-        node.speed.note_time(made.clock.now_ms())
+        await node.steer.turn()
+        before = node.parts.speed.speed.pages
+        node.parts.speed.note_time(made.clock.now_ms())
         minute = made.clock.now_ms() // 60_000 % 1440
-        node.speed.note_said(None)
-        assert node.speed.speed.pages == minute + 1
+        node.parts.speed.note_said(None)
+        assert node.parts.speed.speed.pages == minute + 1
         assert before >= 1
 
 
@@ -134,7 +134,7 @@ async def test_robots_txt_waits_for_its_turn_and_counts(tmp_path: Path, crawl_na
         node = await filled(made)
         await say(made, "0/s")
         made.clock.advance(500)
-        await node._steer()
+        await node.steer.turn()
         await made.turn(node, 2)
         await asyncio.sleep(0)
         assert made.web.asked == []

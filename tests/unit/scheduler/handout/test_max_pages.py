@@ -28,18 +28,18 @@ def test_nodes_share_what_is_left(tmp_path: Path, crawl_name: str, redis_url: st
             for _ in range(30):
                 for node in nodes:
                     await w.turn(node, 1)
-                    await asyncio.gather(*node._gatekeeper._tasks)
+                    await asyncio.gather(*node.parts.gatekeeper._tasks)
                 for node in nodes:  # and no survey in between
                     for _ in range(10):
                         while (held := node.handout.pop()) is not None:
                             w.end(node, held)
                         w.clock.advance(100)
                         node.wake()
-                        await node._pump()
-                        await asyncio.gather(*node._gatekeeper._tasks)
+                        await node.pump.turn()
+                        await asyncio.gather(*node.parts.gatekeeper._tasks)
             seen = await nodes[0].survey()
             assert 60 <= seen.pages <= 60 + 8 * NODES
-            assert all(node.has_reached_max for node in nodes)
+            assert all(node.progress.has_reached_max for node in nodes)
 
     asyncio.run(scenario())
 
@@ -61,7 +61,7 @@ def test_silent_hosts_do_not_keep_the_last_pages(tmp_path: Path, crawl_name: str
             for held in more:
                 w.end(node, held)
             await w.turn(node, 2)
-            assert node.has_reached_max
+            assert node.progress.has_reached_max
             assert not await w.take(node, 2)
 
     asyncio.run(scenario())

@@ -83,7 +83,7 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
             [held] = await w.take(node)
             w.end(node, held)
             sent: list[int] = []
-            run_each = node._client.run_each
+            run_each = node.parts.client.run_each
 
             async def away(calls: Any) -> list[Any]:
                 sent.append(calls[0].args[10] - calls[0].args[20])
@@ -91,12 +91,12 @@ def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_
                     raise TransientStoreError("away")
                 return await run_each(calls)
 
-            node._client.run_each = away  # type: ignore[method-assign]
+            node.parts.client.run_each = away  # type: ignore[method-assign]
             w.clock.advance(100)
             with pytest.raises(TransientStoreError):
-                await node._exchange.run(acknowledge=True, urls_max=0)
+                await node.parts.exchange.run(acknowledge=True, urls_max=0)
             w.clock.advance(900)
-            assert await node._exchange.run(acknowledge=True, urls_max=0)
+            assert await node.parts.exchange.run(acknowledge=True, urls_max=0)
             assert sent == [4_902, 4_002]
             assert not node.handout.held
 
@@ -123,18 +123,18 @@ async def taken_now(node: Node, urls_max: int) -> list[HeldUrl]:
 async def taking_on(w: World, node: Node, *urls: str) -> None:
     for url in queued(*urls):
         node.offer(url)
-    await node._flush()
-    node._note_inboxes()
+    await node.pump.flush()
+    node.fold.note_inboxes()
     w.clock.advance(1_000)
     while await node.ownership.step_due(starved=True):
         w.clock.advance(1_000)
-    await node._renew()
+    await node.parts.leases.renew()
 
 
 async def take(node: Node, urls_max: int) -> int:
     before = len(node.handout.held)
-    await node._exchange.run(acknowledge=False, urls_max=urls_max)
-    await asyncio.gather(*node._gatekeeper._tasks)
+    await node.parts.exchange.run(acknowledge=False, urls_max=urls_max)
+    await asyncio.gather(*node.parts.gatekeeper._tasks)
     return len(node.handout.held) - before
 
 
@@ -176,13 +176,13 @@ def test_room_is_shared_and_never_overdrawn(tmp_path: Path, crawl_name: str, red
             due_heap = node.ownership.due_heap
             for mine, due_ms in ((first, 3), (second, 1), (third, 2), (last, NEVER_MS)):
                 mine.note_due(due_ms)
-            assert list(node._exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
+            assert list(node.parts.exchange._shares(10, 0).items()) == [(second, 4), (third, 4), (first, 2)]
             for mine in (first, second, third):  # as when the call is over
                 due_heap.note(mine)
             second.drain()
-            assert list(node._exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
+            assert list(node.parts.exchange._shares(100, 0).items()) == [(third, 4), (first, 4)]
             second.note_wanted(True)
-            assert list(node._exchange._shares(100, 0).items()) == [(second, 4)]
+            assert list(node.parts.exchange._shares(100, 0).items()) == [(second, 4)]
             for mine in (first, second, third):
                 due_heap.note(mine)
             total = 0
@@ -213,8 +213,8 @@ def test_partition_that_is_told_of_an_end_is_asked_next_unless_another_has_waite
             for waited_ms, first in ((TOGETHER_MS - 1, told), (TOGETHER_MS + 1, other)):
                 told.note_due(NEVER_MS)
                 other.note_due(now_ms - waited_ms)
-                assert list(node._exchange._ends(now_ms)) == [told]
-                assert next(iter(node._exchange._shares(100, now_ms))) is first
+                assert list(node.parts.exchange._ends(now_ms)) == [told]
+                assert next(iter(node.parts.exchange._shares(100, now_ms))) is first
 
     asyncio.run(scenario())
 
@@ -231,7 +231,7 @@ def test_hosts_of_all_partitions_are_taken_as_they_fell_due(tmp_path: Path, craw
             await taking_on(w, node, *second)
             for mine in node.ownership.owned.values():
                 mine.note_due(NEVER_MS)
-            await node._renew()  # as Redis has it, whose clock is no manual one
+            await node.parts.leases.renew()  # as Redis has it, whose clock is no manual one
             taken: list[str] = []
             for _ in urls[:24]:
                 taken += [held.host for held in await taken_now(node, 1)]
@@ -268,15 +268,15 @@ def test_partition_is_asked_again_when_a_call_was_lost(tmp_path: Path, crawl_nam
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await taking(w, *hosts(3))
-            run_each = node._client.run_each
+            run_each = node.parts.client.run_each
 
             async def away(calls: Any) -> Any:
                 raise TransientStoreError("no answer")
 
-            node._client.run_each = away  # type: ignore[method-assign]
+            node.parts.client.run_each = away  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
                 await take(node, 10)
-            node._client.run_each = run_each  # type: ignore[method-assign]
+            node.parts.client.run_each = run_each  # type: ignore[method-assign]
             assert await take(node, 10) == 3
 
     asyncio.run(scenario())
@@ -290,17 +290,17 @@ def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str
             node = await taking(w, "http://a.example/1", "http://a.example/2")
             assert await take(node, 10) == 1
             mine = only(node)
-            trips = node._client.round_trips
+            trips = node.parts.client.round_trips
             while mine.due_ms < NEVER_MS:  # its one host is busy
                 w.clock.advance(60_000)
                 assert await take(node, 10) == 0
             w.clock.advance(60_000)
-            assert not await node._exchange.run(acknowledge=True, urls_max=10)
-            assert node._client.round_trips - trips <= 1
+            assert not await node.parts.exchange.run(acknowledge=True, urls_max=10)
+            assert node.parts.client.round_trips - trips <= 1
             [held] = node.handout.held
             held.outcome = "status:200"
             node.handout.end_fetched(held)
-            assert await node._exchange.run(acknowledge=True, urls_max=0)
+            assert await node.parts.exchange.run(acknowledge=True, urls_max=0)
             due_ms = w.clock.monotonic_ms() + 5_000
             assert mine.due_ms == due_ms
 

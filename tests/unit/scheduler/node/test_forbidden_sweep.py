@@ -38,14 +38,14 @@ async def run_out(w: World, node: Node, turns: int) -> tuple[list[str], int]:
     """Turn the node's loops, ending what is handed out at once; URLs fetched, and takes that brought any."""
     fetched: list[str] = []
     takes = 0
-    offer: Any = node._gatekeeper.offer
+    offer: Any = node.parts.gatekeeper.offer
 
     def counted(held: Any) -> None:
         nonlocal takes
         takes += 1
         offer(held)
 
-    node._gatekeeper.offer = counted  # type: ignore[method-assign]
+    node.parts.gatekeeper.offer = counted  # type: ignore[method-assign]
     for _ in range(turns):
         for held in await w.take(node, 1):
             fetched.append(held.url)
@@ -70,7 +70,7 @@ def test_many_forbidden_urls_drain_in_a_few_takes(tmp_path: Path, crawl_name: st
             assert found["dropped:forbidden"] == len(closed)
             assert found["ended"] == len(closed) + len(open_)
             assert found["hot"] == 0
-            assert node.sweeper.dropped >= len(closed) - takes
+            assert node.parts.sweeper.dropped >= len(closed) - takes
             assert w.web.asked == [FILE]
             await w.turn(node, 8)
             assert node.finished
@@ -87,13 +87,13 @@ def test_outcomes_of_a_sweep_are_waited_for(
         async with world(tmp_path, crawl_name, redis_url, partitions=1, robots="obey", host_delay=60) as w:
             w.web.answers[FILE] = CLOSED
             node = await w.joined()
-            monkeypatch.setattr(node.sweeper, "is_due", lambda host: False)
+            monkeypatch.setattr(node.parts.sweeper, "is_due", lambda host: False)
             await seed(w, node, *(f"http://{HOST}/{where}/{number}" for where in ("ok", "no") for number in range(9)))
             await run_out(w, node, 2)
             mine = node.ownership.owned[0]
             for drops in (True, False):
                 mine.inbox.has_others = False
-                _, dropped = await node.sweeper._sweep(0, HOST, "forbidden")
+                _, dropped = await node.parts.sweeper._sweep(0, HOST, "forbidden")
                 assert (dropped > 0, mine.inbox.has_others) == (drops, drops)
 
     asyncio.run(scenario())
@@ -130,10 +130,10 @@ def test_what_has_an_errback_is_left_to_the_engine(tmp_path: Path, crawl_name: s
             urls = [f"http://{HOST}/no/{number}" for number in range(5)]
             for url in urls:
                 node.offer(encode(url_key(url), url))
-            await node._flush()
+            await node.pump.flush()
             fetched, _ = await run_out(w, node, 20)
             assert sorted(fetched) == urls  # to be refused there, see `refusal`
-            assert node.sweeper.dropped == 0
+            assert node.parts.sweeper.dropped == 0
 
     asyncio.run(scenario())
 
@@ -148,12 +148,12 @@ def test_host_with_few_forbidden_urls_is_not_swept_for_each(tmp_path: Path, craw
             ok = [f"http://{HOST}/ok/{number}" for number in range(20)]
             await seed(w, node, f"http://{HOST}/no/1", *ok, f"http://{HOST}/no/2")
             await run_out(w, node, 6)
-            assert node.sweeper.dropped == 1
-            await node.sweeper.sweep(node.partition_of_host(HOST), HOST)
-            assert not node.sweeper.is_due(HOST)
+            assert node.parts.sweeper.dropped == 1
+            await node.parts.sweeper.sweep(node.partition_of_host(HOST), HOST)
+            assert not node.parts.sweeper.is_due(HOST)
             w.clock.advance(REST_MS)
-            assert node.sweeper.is_due(HOST)
-            assert "dropped=" in repr(node.sweeper)
+            assert node.parts.sweeper.is_due(HOST)
+            assert "dropped=" in repr(node.parts.sweeper)
 
     asyncio.run(scenario())
 
@@ -169,9 +169,9 @@ def test_sweep_of_a_partition_that_was_lost_does_nothing(tmp_path: Path, crawl_n
             await run_out(w, node, 1)
             partition = node.partition_of_host(HOST)
             node.ownership.lose(node.ownership.owned[partition])
-            await node.sweeper.sweep(partition, HOST)
-            await node.sweeper.sweep(10_000, HOST)
-            assert node.sweeper.dropped == 0
+            await node.parts.sweeper.sweep(partition, HOST)
+            await node.parts.sweeper.sweep(10_000, HOST)
+            assert node.parts.sweeper.dropped == 0
 
     asyncio.run(scenario())
 

@@ -131,13 +131,13 @@ def test_blacklisted_host_that_is_away_holds_up_no_end(tmp_path: Path, crawl_nam
             assert not is_finished(node)
             await say(w, DEAD)
             w.clock.advance(1_000)
-            await node._steer()
+            await node.steer.turn()
             await w.turn(node, 12)
             assert is_finished(node)
             assert (await node.survey()).counts["withheld"] == URLS - 1
             await say(w, DEAD, None)
             w.clock.advance(1_000)
-            await node._steer()
+            await node.steer.turn()
             await w.turn(node, 6)
             assert not (await node.survey()).is_empty
             await let_time_pass(w, node)

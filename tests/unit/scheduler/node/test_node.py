@@ -13,7 +13,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.member import order_of, pack_member
 from bigcrawl.scheduler.records.queued_url import QueuedUrl
@@ -69,10 +69,10 @@ def test_link_is_not_acknowledged_before_its_batch_is_in_redis(tmp_path: Path, c
             [held] = await w.take(node)
             node.offer(queued(PAGES[1])[0])
             w.end(node, held)
-            await node._end_and_take(take=False)
+            await node.pump.end()
             assert (await node.survey()).urls_taken == 1
-            await node._flush()
-            await node._end_and_take(take=False)
+            await node.pump.flush()
+            await node.pump.end()
             assert (await node.survey()).urls_taken == 0
 
     asyncio.run(scenario())
@@ -104,7 +104,7 @@ def test_partition_with_a_take_in_flight_is_not_released(tmp_path: Path, crawl_n
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await seed(w, node, PAGES[0])
-            await node._pump()
+            await node.pump.turn()
             [held] = list(node.handout.held)
             mine = node.ownership.owned[held.partition]
             node.handout.held.drop_partition(held.partition)  # as if the reply were still under way
@@ -123,7 +123,7 @@ def test_partition_lost_in_mid_reconcile_does_not_end_the_crawl(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            node._client.in_doubt.update(range(w.config.crawl.partitions))
+            node.parts.client.in_doubt.update(range(w.config.crawl.partitions))
             work = asyncio.ensure_future(node.ownership.settle_doubts())
             await asyncio.sleep(0)
             gone = node.ownership.owned.pop(0)
@@ -215,11 +215,11 @@ def test_host_rests_its_delay_when_the_node_stops_in_mid_robots_fetch(
             node = await w.joined()
             w.web.gate = asyncio.Event()
             await seed(w, node, PAGES[0])
-            await node._pump()
+            await node.pump.turn()
             await asyncio.wait_for(w.web.was_asked.wait(), 60)
-            node.stopping = True
+            node.workload.stop()
             node.handout.return_unstarted()
-            await node._end_and_take(take=False)
+            await node.pump.end()
             assert (await node.survey()).urls_taken == 1, "the fetch goes on: its host is busy"
             await node.close()
             due_ms = await w.client.command("ZSCORE", w.keys(node, "h0.example").ready, "h0.example")
@@ -236,8 +236,8 @@ def test_fold_that_takes_long_does_not_cost_the_lease(tmp_path: Path, crawl_name
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=2) as w:
             node = await w.joined()
             w.clock.advance(1_400)
-            async with node._folding:
-                await asyncio.wait_for(node._beat(), 60)
+            async with node.parts.folding:
+                await asyncio.wait_for(node.beat.turn(), 60)
             assert node.handout.lease_ends_ms > w.clock.monotonic_ms() + 500
 
     asyncio.run(scenario())
@@ -280,8 +280,8 @@ def test_redis_that_forgot_ended_urls_does_not_cost_room(tmp_path: Path, crawl_n
                 server.client.zadd(keys.back + first.host, {first.member: order})
                 server.client.zadd(keys.ready, {first.host: 0})
                 server.client.hincrby(keys.state, "hot", 1)
-                node._restarted = True
-                await node._pump()
+                node.parts.troubles.note_restart()
+                await node.pump.turn()
                 assert node.ownership.owned[0].hot.by_host == {held.host: 1 for held in started if held is not first}
                 assert second in list(node.handout.held)
 
@@ -298,8 +298,8 @@ def test_returned_url_is_not_treated_as_ended_after_rewind(tmp_path: Path, crawl
                 await seed(w, node, PAGES[0])
                 [held] = await w.take(node)
                 node.handout.give_back(held, 0)
-                await node._end_and_take(take=False)
-                node._restarted = True
+                await node.pump.end()
+                node.parts.troubles.note_restart()
                 [again] = await w.take(node)
                 assert again.url == held.url
 
@@ -315,7 +315,7 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                 node = await w.joined()
                 await seed(w, node, *PAGES)
                 started = await w.take(node)
-                run = node._client.run
+                run = node.parts.client.run
                 calls = 0
 
                 async def dies_once(batch: Any) -> Any:
@@ -325,13 +325,13 @@ def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: s
                         raise TransientStoreError("the server is gone again")
                     return await run(batch)
 
-                node._client.run = dies_once  # type: ignore[method-assign,assignment]
-                node._restarted = True
+                node.parts.client.run = dies_once  # type: ignore[method-assign,assignment]
+                node.parts.troubles.note_restart()
                 with pytest.raises(TransientStoreError):
-                    await node._pump()
-                still_to_do = node._restarted
-                await node._pump()
-                assert (still_to_do, node._restarted) == (True, False)
+                    await node.pump.turn()
+                still_to_do = node.parts.troubles.is_restarted
+                await node.pump.turn()
+                assert (still_to_do, node.parts.troubles.is_restarted) == (True, False)
                 seen = await node.survey()
                 assert (seen.urls_taken, seen.urls_queued) == (len(started), 0)
 
@@ -343,8 +343,7 @@ def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_nam
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
-            node = w.new_node()
-            turns = 0
+            turns = revivals = 0
 
             async def failing() -> float:
                 nonlocal turns
@@ -354,18 +353,19 @@ def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_nam
                 raise TransientStoreError("gone")
 
             def broken() -> None:
+                nonlocal revivals
+                revivals += 1
                 raise OSError("no fork")
 
-            node._revive = broken
-            node._pump = failing  # type: ignore[method-assign]
-
-            async def no_rest(rest_s: float, work: object) -> None:
+            async def no_rest(rest_s: float) -> None:
                 await asyncio.sleep(0)
 
-            node._rest = no_rest  # type: ignore[method-assign]
+            node = w.new_node(revive_server=broken)
+            node.pump.turn = failing  # type: ignore[method-assign]
+            node.pump.rest = no_rest  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
-                await node._loop(node._pump)
-            assert turns == 3
+                await node.runner.run(node.pump)
+            assert (turns, revivals) == (3, 2)
 
     asyncio.run(scenario())
 
@@ -374,7 +374,7 @@ def test_end_is_looked_for_as_soon_as_nothing_is_left(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long the watch rests while there is work."""
-    monkeypatch.setattr(node_module, "WATCH_S", 3_600.0)
+    monkeypatch.setattr(watch, "WATCH_S", 3_600.0)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w, asyncio.timeout(60):
@@ -403,7 +403,7 @@ def test_finished_is_taken_back_while_urls_wait(tmp_path: Path, crawl_name: str,
             node = await w.joined()
             await seed(w, node, PAGES[0])
             await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
-            assert not await node._finish.look()
+            assert not await node.parts.finish.look()
             assert await w.client.command("HGET", CrawlKeys(crawl_name).crawl, "finished") is None
             await w.client.command("HSET", CrawlKeys(crawl_name).crawl, "finished", "1")
             await node.close()
@@ -466,16 +466,16 @@ def test_take_cut_off_by_the_stop_is_given_back(tmp_path: Path, crawl_name: str,
             for url in queued(*PAGES):
                 node.offer(url)
             await w.turn(node, 1)
-            run_some = node._client._run_some
+            run_some = node.parts.client._run_some
 
             async def reply_lost(calls: Any, now_ms: int) -> Any:
                 await run_some(calls, now_ms)
-                node._client._run_some = run_some  # type: ignore[method-assign]
+                node.parts.client._run_some = run_some  # type: ignore[method-assign]
                 raise asyncio.CancelledError
 
-            node._client._run_some = reply_lost  # type: ignore[method-assign]
+            node.parts.client._run_some = reply_lost  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
-                await node._pump()
+                await node.pump.turn()
             last = await node.close()
             assert last is not None
             assert (last.urls_taken, last.urls_queued, last.owned) == (0, len(PAGES), 0)
@@ -491,7 +491,7 @@ def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_na
             node = await w.joined()
             node.offer(queued(PAGES[0])[0])
             await w.turn(node, 1)
-            run_each = node._client.run_each
+            run_each = node.parts.client.run_each
 
             async def lost_meanwhile(calls: Any) -> Any:
                 results = await run_each(calls)
@@ -499,8 +499,8 @@ def test_take_of_a_partition_lost_meanwhile_is_not_held(tmp_path: Path, crawl_na
                     node.ownership.lose(mine)
                 return results
 
-            node._client.run_each = lost_meanwhile  # type: ignore[method-assign]
-            await node._end_and_take(take=True)
+            node.parts.client.run_each = lost_meanwhile  # type: ignore[method-assign]
+            await node.pump.end_and_take()
             assert len(node.handout.held) == 0
 
     asyncio.run(scenario())
@@ -516,15 +516,15 @@ def test_node_that_cannot_fold_takes_nothing_and_says_so_once(
             node = await w.joined()
             node.offer(queued(PAGES[0])[0])
             await w.turn(node, 1)
-            assert node._room()
+            assert node.room.urls()
             for _ in range(3):
-                node._note_trouble("_fold", TransientStoreError("no space left on device"))
-                node._note_success("_pump")
-            assert not node._room()
-            node._note_success("_fold")
-            assert node._room()
+                node.parts.troubles.note_failure(node.fold.name, TransientStoreError("no space left on device"))
+                node.parts.troubles.note_success(node.pump.name)
+            assert not node.room.urls()
+            node.parts.troubles.note_success(node.fold.name)
+            assert node.room.urls()
 
-    with caplog.at_level("INFO", logger="bigcrawl.scheduler.node.node"):
+    with caplog.at_level("INFO", logger="bigcrawl.scheduler.node"):
         asyncio.run(scenario())
     assert [record.getMessage() for record in of_bigcrawl(caplog)] == [
         "waiting: no space left on device",
@@ -540,12 +540,12 @@ def test_heartbeat_tells_the_rate(tmp_path: Path, crawl_name: str, redis_url: st
             node = await w.joined()
             await seed(w, node, *PAGES)
             started = await w.take(node)
-            await node._heartbeat()
+            await node.parts.heartbeat.send()
             for held in started:
                 w.end(node, held)
-            await node._end_and_take(take=False)
+            await node.pump.end()
             w.clock.advance(10_000)
-            await node._heartbeat()
+            await node.parts.heartbeat.send()
             w.clock.advance(1)
             assert node.membership.reports[node.node_id]["rate"] == pytest.approx(len(PAGES) / 10)
 
@@ -565,17 +565,18 @@ def test_crawl_fetches_exactly_as_many_pages_as_it_may(
             fetched = 0
             for _ in range(12):
                 w.clock.advance(500)
-                await node._pump()
+                await node.pump.turn()
                 while (held := node.handout.pop()) is not None:
                     fetched += 1
                     w.end(node, held)
                 # The acknowledgement and the survey of `_watch` are under way at the same time.
-                await asyncio.gather(node._end_and_take(take=False), node._watch())
-                await node._fold()
-                assert node.has_reached_max == ((await node.survey()).pages >= pages_max) or not node.has_reached_max
-                if node.has_reached_max:
+                await asyncio.gather(node.pump.end(), node.watch.turn())
+                await node.fold.turn()
+                pages, has_reached_max = (await node.survey()).pages, node.progress.has_reached_max
+                assert pages >= pages_max or not has_reached_max
+                if has_reached_max:
                     break
-            assert node.has_reached_max
+            assert node.progress.has_reached_max
             assert fetched == pages_max == (await node.survey()).pages
 
     asyncio.run(scenario())
@@ -591,7 +592,7 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
             await w.take(node, 2)
             held = next(h for h in node.handout.held if h.stage is Stage.STARTED)
             w.end(node, held)
-            look = node.survey
+            look = node.progress.survey
             waiting = asyncio.Event()
 
             async def survey_after_the_end_is_in_redis() -> Any:
@@ -602,11 +603,11 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
                 waiting.set()
                 return seen
 
-            node.survey = survey_after_the_end_is_in_redis  # type: ignore[method-assign]
-            await asyncio.gather(node._watch(), node._end_and_take(take=False))
-            node.survey = look  # type: ignore[method-assign]
+            node.progress.survey = survey_after_the_end_is_in_redis  # type: ignore[method-assign]
+            await asyncio.gather(node.watch.turn(), node.pump.end())
+            node.progress.survey = look  # type: ignore[method-assign]
             assert waiting.is_set()
-            assert not node.has_reached_max
+            assert not node.progress.has_reached_max
 
     asyncio.run(scenario())
 
@@ -625,7 +626,7 @@ def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
             assert not given_up
             before = node.handout.lease_ends_ms
             w.clock.advance(60_000)
-            await node._beat()
+            await node.beat.turn()
             assert given_up == [before]
             assert node.handout.lease_ends_ms > w.clock.monotonic_ms()
             await w.turn(node, 2)
@@ -641,10 +642,10 @@ def test_nothing_is_handed_out_after_the_lease(tmp_path: Path, crawl_name: str, 
         async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
             node = await w.joined()
             await seed(w, node, *PAGES)
-            await node._pump()
+            await node.pump.turn()
             w.clock.advance(60_000)
             assert node.handout.pop() is None
-            assert not node._room()
+            assert not node.room.urls()
 
     asyncio.run(scenario())
 
@@ -681,7 +682,7 @@ def test_closed_node_leaves_nothing_behind(tmp_path: Path, crawl_name: str, redi
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await seed(w, node, *PAGES)
-            await node._pump()
+            await node.pump.turn()
             last = await node.close()
             assert last is not None
             assert (last.owned, last.urls_taken, last.urls_queued) == (0, 0, len(PAGES))

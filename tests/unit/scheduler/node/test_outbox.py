@@ -209,11 +209,11 @@ def test_nothing_counts_as_sent_before_after_redis_forgot(crawl_name: str, redis
         async with connected(redis_url):
             links = LinkGraph(str, pld_key, 1)
             outbox = Outbox("node", crawl_name, 1000, ManualClock(), links)
-            assert not outbox.is_recent(5)
+            assert outbox.remember(5)
             links.note("http://a.example/", ["http://b.example/"])
             links.take(0)
             outbox.tell_again()
-            assert not outbox.is_recent(5)
+            assert outbox.remember(5)
             links.note("http://a.example/", ["http://b.example/"])
             assert len(links.take(0)) == 16
 
@@ -301,7 +301,7 @@ def test_url_sent_lately_is_told_from_a_new_one(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(outbox_module, "RECENT_KEYS", 4)
     outbox = new_outbox("crawl")
     keys = (1, 1, 2, 6, 1, 2, 0, 0)
-    assert [outbox.is_recent(key) for key in keys] == [False, True, False, False, True, False, False, True]
+    assert [outbox.remember(key) for key in keys] == [True, False, True, True, False, True, True, False]
     assert outbox.dropped_recent == 3
 
 
@@ -317,12 +317,12 @@ def test_most_of_the_newest_keys_are_recent_and_the_oldest_are_not() -> None:
     """Of the last tenth of a memory nearly all are known, of those long before hardly any."""
     keys = np.random.default_rng(7).integers(1 << 64, size=8 * RECENT_KEYS, dtype=np.uint64)
     outbox = new_outbox("crawl")
-    assert outbox.not_recent(keys) == list(range(len(keys)))
+    assert outbox.remember_each(keys) == list(range(len(keys)))
     assert outbox.dropped_recent == 0
     tenth = RECENT_KEYS // 10
     newest, oldest = keys[-tenth:].tolist(), keys[:tenth].tolist()
-    assert sum(map(outbox.is_recent, newest)) > 0.88 * tenth
-    assert sum(map(outbox.is_recent, oldest)) < 0.01 * tenth
+    assert sum(map(outbox.remember, newest)) < 0.12 * tenth
+    assert sum(map(outbox.remember, oldest)) > 0.99 * tenth
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -335,8 +335,8 @@ def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: p
     for _ in range(500):
         keys = chance.sample(range(60), chance.randrange(12))
         keys = [key for at, key in enumerate(keys) if key % 16 not in {other % 16 for other in keys[:at]}]
-        found = batches.not_recent(np.array(keys, dtype=np.uint64))
-        assert found == [at for at, key in enumerate(keys) if not singles.is_recent(key)]
+        found = batches.remember_each(np.array(keys, dtype=np.uint64))
+        assert found == [at for at, key in enumerate(keys) if singles.remember(key)]
         assert {key for key in keys if key not in sighted} <= {keys[at] for at in found}
         sighted.update(keys)
         assert batches.dropped_recent == singles.dropped_recent
@@ -346,8 +346,8 @@ def test_batches_of_keys_are_told_apart_as_single_ones(seed: int, monkeypatch: p
 @pytest.mark.parametrize("key", [0, 1, 2, (1 << 64) - 1])
 def test_no_key_is_recent_before_it_was_met(key: int) -> None:
     """Nor one whose bits are those of an empty place."""
-    assert not new_outbox("crawl").is_recent(key)
-    assert new_outbox("crawl").not_recent(np.array([key], dtype=np.uint64)) == [0]
+    assert new_outbox("crawl").remember(key)
+    assert new_outbox("crawl").remember_each(np.array([key], dtype=np.uint64)) == [0]
 
 
 # --- edges

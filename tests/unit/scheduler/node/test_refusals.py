@@ -11,7 +11,7 @@ import pytest
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.client import RedisRefusedError
-from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.node.loops import loop as loop_module
 from tests.support.redis_server import PrivateRedis
 from tests.unit.scheduler.world import queued, world
 
@@ -50,7 +50,7 @@ async def try_turn(w: World, node: Node, turns: int = 1) -> None:
     """Turn the loops as `turn` does, each past what Redis refuses it."""
     for _ in range(turns):
         w.clock.advance(500)
-        for work in (node._pump, node._fold, node._beat, node._watch):
+        for work in (node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
             with suppress(RedisRefusedError):
                 await work()
 
@@ -112,14 +112,14 @@ def test_crawl_frees_memory_by_itself(tmp_path: Path, crawl_name: str, own_serve
             urls = [f"http://h{i % 50}.example/{i:06}{'x' * 80}" for i in range(30_000)]
             await offer(node, *urls)
             before = used(own_server)
-            await node._flush()
+            await node.pump.flush()
             brought = used(own_server) - before
             assert brought > 500_000
             own_server.client.config_set("maxmemory", str(before + brought // 2))
             try:
                 await offer(node, *PAGES)
                 with pytest.raises(RedisRefusedError):
-                    await node._pump()
+                    await node.pump.turn()
                 assert node.outbox.waiting == len(PAGES)
                 for _ in range(60):
                     await try_turn(w, node)
@@ -160,7 +160,7 @@ def test_refusal_is_no_doubt(
     tmp_path: Path, crawl_name: str, own_server: PrivateRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was done, so that nothing is compared, and no host waits for it."""
-    monkeypatch.setattr(node_module, "RETRY_S", 0.01)
+    monkeypatch.setattr(loop_module, "RETRY_S", 0.01)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, own_server.url) as w:
@@ -175,10 +175,11 @@ def test_refusal_is_no_doubt(
                     again.set()
                 raise RedisRefusedError("OOM")
 
-            loop = asyncio.create_task(node._loop(refused))
+            node.fold.turn = refused  # type: ignore[method-assign]
+            loop = asyncio.create_task(node.runner.run(node.fold))
             await again.wait()
             loop.cancel()
-            assert not node._client.in_doubt
+            assert not node.parts.client.in_doubt
             assert not w.fatal
 
     asyncio.run(scenario())
@@ -193,7 +194,7 @@ def test_partition_with_an_admission_that_was_refused_is_not_empty(
         async with world(tmp_path, crawl_name, own_server.url) as w:
             node = await w.joined()
             await offer(node, PAGES[0])
-            await node._flush()
+            await node.pump.flush()
             with refusing(own_server, "OOM"):
                 for _ in range(4):
                     await try_turn(w, node)
@@ -214,7 +215,7 @@ def test_counts_that_were_refused_are_told_again(tmp_path: Path, crawl_name: str
             await w.turn(node, 2)
             [held] = await w.take(node)
             w.end(node, held)
-            await node._pump()
+            await node.pump.turn()
             with refusing(own_server, "NOREPLICAS"):
                 for _ in range(60):  # durable rounds, in which there is nothing left to do in the end
                     await try_turn(w, node)
@@ -242,8 +243,8 @@ def test_looking_needs_no_server_that_takes_writes(tmp_path: Path, crawl_name: s
                 with refusing(own_server, how):
                     assert (await node.survey()).owned == w.config.crawl.partitions
             with refusing(own_server, "OOM"):
-                await node._beat()  # the leases are renewed
+                await node.beat.turn()  # the leases are renewed
             with refusing(own_server, "NOREPLICAS"), pytest.raises(TransientStoreError):
-                await node._beat()
+                await node.beat.turn()
 
     asyncio.run(scenario())

@@ -52,9 +52,9 @@ async def begun(w: World, *urls: str) -> Node:
 
 async def told(w: World, node: Node) -> None:
     """Acknowledge, and let an idle node fold."""
-    await node._exchange.run(acknowledge=True, urls_max=0)
+    await node.parts.exchange.run(acknowledge=True, urls_max=0)
     w.clock.advance(1_000)
-    await node._fold()
+    await node.fold.turn()
 
 
 def test_each_url_that_ended_can_be_asked_for(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
@@ -135,8 +135,8 @@ async def with_one_ended(w: World) -> tuple[Node, OwnedPartition]:
     node = await begun(w, URL, "http://b.example/")
     held = {one.url: one for one in await w.take(node)}
     w.end(node, held[URL])
-    await node._exchange.run(acknowledge=True, urls_max=0)
-    await node._renew()
+    await node.parts.exchange.run(acknowledge=True, urls_max=0)
+    await node.parts.leases.renew()
     return node, node.ownership.owned[held[URL].partition]
 
 
@@ -151,11 +151,11 @@ def test_outcomes_alone_wait_for_the_ordinary_pace(tmp_path: Path, crawl_name: s
             assert (mine.inbox.has_others, mine.inbox_moved) == (True, False)
             for _ in range(4):
                 w.clock.advance(1_000)
-                await node._beat()
-                await node._fold()
+                await node.beat.turn()
+                await node.fold.turn()
             assert (mine.disk.manifest_number, name_of(node, URL)) == (number, "")
             w.clock.advance(1_000)
-            await node._fold()
+            await node.fold.turn()
             assert (mine.disk.manifest_number, name_of(node, URL)) == (number + 1, "status:200")
             assert not mine.inbox.has_others
 
@@ -171,11 +171,11 @@ def test_urls_do_not_wait_for_company_of_outcomes(tmp_path: Path, crawl_name: st
             other = await w.joined()
             for url in queued("http://c.example/"):
                 other.offer(url)
-            await other.outbox.flush(other._client)
-            await node._beat()
+            await other.outbox.flush(other.parts.client)
+            await node.beat.turn()
             assert mine.inbox_moved
             w.clock.advance(1_000)
-            await node._fold()
+            await node.fold.turn()
             assert (mine.disk.seen, name_of(node, URL)) == (3, "status:200")
 
     asyncio.run(scenario())
@@ -193,8 +193,8 @@ def test_url_that_was_miscounted_does_not_hurry_outcomes(tmp_path: Path, crawl_n
             assert mine.disk.rejected == 1
             assert not mine.inbox_moved
             w.end(node, held)
-            await node._exchange.run(acknowledge=True, urls_max=0)
-            await node._renew()
+            await node.parts.exchange.run(acknowledge=True, urls_max=0)
+            await node.parts.leases.renew()
             assert (mine.inbox.has_others, mine.inbox_moved) == (True, False)
 
     asyncio.run(scenario())
@@ -208,11 +208,11 @@ def test_crawl_is_finished_only_when_outcomes_are_folded(tmp_path: Path, crawl_n
             node = await begun(w, URL)
             [held] = await w.take(node)
             w.end(node, held)
-            await node._exchange.run(acknowledge=True, urls_max=0)
+            await node.parts.exchange.run(acknowledge=True, urls_max=0)
             seen = await node.survey()
             assert (seen.inboxes_unfolded, seen.is_empty) == (1, False)
             w.clock.advance(20)
-            await node._fold()
+            await node.fold.turn()
             seen = await node.survey()
             assert (seen.inboxes_unfolded, seen.is_empty) == (0, True)
             await w.turn(node, 3)
@@ -230,7 +230,7 @@ def test_step_that_stops_before_a_word_to_forget_goes_on_with_it(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
             node = await begun(w, URL)
-            await node._flush()
+            await node.pump.flush()
             keys = w.keys(node, "a.example")
             for _ in range(2):
                 await w.client.command("XADD", keys.inbox, "*", "f", pack_keys([url_key(URL)]))
@@ -238,7 +238,7 @@ def test_step_that_stops_before_a_word_to_forget_goes_on_with_it(
             seen = []
             for _ in range(3):
                 w.clock.advance(1_000)
-                await node._fold()
+                await node.fold.turn()
                 seen.append(mine.disk.seen)
             assert seen == [1, 0, 0]
             assert not (await node.survey()).inboxes_unfolded
@@ -257,7 +257,7 @@ def test_outcome_whose_reply_was_lost_is_told_again(tmp_path: Path, crawl_name: 
             node = await begun(w, URL)
             [held] = await w.take(node)
             w.end(node, held)
-            run_each = node._client.run_each
+            run_each = node.parts.client.run_each
             lost: list[Any] = []
 
             async def lose_one(calls: Any) -> list[Any]:
@@ -267,9 +267,9 @@ def test_outcome_whose_reply_was_lost_is_told_again(tmp_path: Path, crawl_name: 
                     raise TransientStoreError("the reply was lost")
                 return results
 
-            node._client.run_each = lose_one  # type: ignore[method-assign]
+            node.parts.client.run_each = lose_one  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
-                await node._exchange.run(acknowledge=True, urls_max=0)
+                await node.parts.exchange.run(acknowledge=True, urls_max=0)
             await told(w, node)
             assert name_of(node, URL) == "status:200"
             entries = await w.client.command("XRANGE", w.keys(node, "a.example").inbox, "-", "+")
@@ -288,14 +288,14 @@ def test_redis_that_forgot_its_last_second_is_told_the_latest_outcomes(
             node = await begun(w, URL)
             [held] = await w.take(node)
             w.end(node, held)
-            await node._exchange.run(acknowledge=True, urls_max=0)
+            await node.parts.exchange.run(acknowledge=True, urls_max=0)
             inbox = w.keys(node, "a.example").inbox
             entries = await w.client.command("XRANGE", inbox, "-", "+")
             await w.client.command("XDEL", inbox, *(entry_id for entry_id, fields in entries if b"o" in fields))
-            node._exchange.tell_again()
+            node.parts.exchange.tell_again()
             await told(w, node)
             assert name_of(node, URL) == "status:200"
-            assert not await node._exchange.run(acknowledge=True, urls_max=0)
+            assert not await node.parts.exchange.run(acknowledge=True, urls_max=0)
 
     asyncio.run(scenario())
 
@@ -336,10 +336,10 @@ def test_outcomes_that_a_step_has_left_are_taken_up_a_second_later(
             kept = []
             mine.schedule.note_step(w.clock.monotonic_ms() - 60_000)
             for _ in range(4):
-                await node._fold()
+                await node.fold.turn()
                 kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
                 w.clock.advance(500)
-                await node._fold()
+                await node.fold.turn()
                 kept.append(int(mine.disk.ends(np.arange(1, 12, dtype=np.uint64))[0].sum()))
                 w.clock.advance(600)
             steps = [after - before for before, after in pairwise([0, *kept])]

@@ -92,11 +92,11 @@ def test_node_finds_nothing_more_for_an_owner_that_is_stuck(tmp_path: Path, craw
             for url in (*theirs, *ours):
                 node.offer(url)
             await w.turn(node, 3)
-            assert (node.outbox.waiting, node.is_crowded, len(node.handout.held)) == (0, True, 0)
+            assert (node.outbox.waiting, node.workload.is_crowded, len(node.handout.held)) == (0, True, 0)
             assert sum(mine.disk.seen for mine in node.ownership.owned.values()) == len(ours)
             await w.turn(stuck, 60)
-            await node._beat()
-            assert not node.is_crowded
+            await node.beat.turn()
+            assert not node.workload.is_crowded
             await w.turn(node, 2)
             assert len(node.handout.held) > 0
             assert not w.fatal

@@ -204,8 +204,8 @@ def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_nam
             crawler = get_crawler(Spider, {**QUIET, "BIGCRAWL_STATE_DIR": str(tmp_path)})
             crawler.spider = Spider(name="test")
             frontier = Scheduler.from_crawler(crawler)
-            node = frontier.node = await w.joined()
-            frontier._spider = crawler.spider
+            node = await w.joined()
+            frontier.attach(node, crawler.spider)
             middleware = LinksMiddleware.from_crawler(crawler)
             for i, target in enumerate(("http://WWW.A.example:80/", "http://b.a.example/", "http://www.a.example/")):
                 made = Request(target, method="POST" if i == 1 else "GET", dont_filter=i == 2)
@@ -214,7 +214,7 @@ def test_requests_of_callbacks_are_links_of_their_page(tmp_path: Path, crawl_nam
                     async for request in middleware.process_spider_output(Response(page), _given(requests)):
                         frontier.enqueue_request(request)
             start, redirect = Request("http://www.a.example/start"), Request("http://www.a.example/moved")
-            frontier.note_start_request(start)
+            frontier.intake.note_start_request(start)
             redirect.meta.update(redirect_times=1, redirect_urls=["http://site9.example9/"])
             assert all(frontier.enqueue_request(request) for request in (start, redirect))
             await offered(w, node)
@@ -306,19 +306,19 @@ def test_budgets_that_cannot_be_read_after_a_step_lose_no_batch(
             node = await w.joined()
             for url in queued("http://a.example/", "http://b.example/"):
                 node.offer(url)
-            await node._flush()
-            node._note_inboxes()
+            await node.pump.flush()
+            node.fold.note_inboxes()
             w.clock.advance(1_000)
 
             def fails(*_: object) -> list[int]:
                 raise TransientStoreError("away")
 
             with monkeypatch.context() as patched:
-                patched.setattr(node._reputation, "budgets_of", fails)
+                patched.setattr(node.parts.reputation, "budgets_of", fails)
                 with pytest.raises(TransientStoreError):
                     await node.ownership.step_due(starved=True)
             assert not any(mine.is_behind for mine in node.ownership.owned.values())
-            await node._renew()
+            await node.parts.leases.renew()
             assert sorted(await take_all(w, node)) == ["http://a.example/", "http://b.example/"]
 
     asyncio.run(scenario())

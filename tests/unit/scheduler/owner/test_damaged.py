@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError, CorruptionError, TransientStoreError
 from bigcrawl.redisdb.keys import PartitionKeys
-from bigcrawl.scheduler.node.node import STUCK_LOOKS
+from bigcrawl.scheduler.node.loops.watch import STUCK_LOOKS
 from bigcrawl.scheduler.owner.damaged import LOOK_MS
 from tests.unit.scheduler.world import queued, world
 
@@ -101,16 +101,16 @@ def test_damaged_partition_is_opened_by_nobody_and_taken_up_again_when_it_was_me
             assert seen.urls_damaged > 0
             assert manifest.exists(), "what is named to the operator stays where it is"
             for _ in range(STUCK_LOOKS + 10):
-                await node._watch()
+                await node.watch.turn()
                 await asyncio.sleep(0)
             assert not node.finished
             assert isinstance(w.fatal[0], ConfigError)
             manifest.write_bytes(sound)
             w.clock.advance(2 * LOOK_MS)
-            await node._watch()
+            await node.watch.turn()
             assert node.ownership.damaged._look is not None
             await node.ownership.damaged._look
-            await node._watch()
+            await node.watch.turn()
             assert len(node.ownership.owned) == 4
             fetched = await fetch_all(w, node)
             assert fetched == {url for url in PAGES if node.partition_of_host(url.split("/")[2]) == bad}

@@ -30,10 +30,10 @@ async def begun(w: World, *urls: str) -> tuple[Node, OwnedPartition]:
     node = await w.joined()
     for url in queued(*urls):
         node.offer(url)
-    await node._flush()
-    node._note_inboxes()
+    await node.pump.flush()
+    node.fold.note_inboxes()
     w.clock.advance(5_000)
-    await node._fold()
+    await node.fold.turn()
     [mine] = node.ownership.owned.values()
     assert mine.hot.urls == len(urls)
     return node, mine
@@ -42,7 +42,7 @@ async def begun(w: World, *urls: str) -> tuple[Node, OwnedPartition]:
 async def hot_in_redis(node: Node, mine: OwnedPartition) -> dict[str, int]:
     """What `OwnedPartition.hot` is to be."""
     hosts = {held.host for held in node.handout.held} | {HOST}
-    counts = {host: int(await node._client.command("ZCARD", mine.keys.back + host)) for host in hosts}
+    counts = {host: int(await node.parts.client.command("ZCARD", mine.keys.back + host)) for host in hosts}
     for held in node.handout.held:
         counts[held.host] += 1
     return {host: count for host, count in counts.items() if count}
@@ -50,13 +50,13 @@ async def hot_in_redis(node: Node, mine: OwnedPartition) -> dict[str, int]:
 
 async def snooze(node: Node, mine: OwnedPartition) -> None:
     """Redis says that the host is away for an hour."""
-    await node._client.commands(
+    await node.parts.client.commands(
         [
-            ("ZADD", mine.keys.snoozed, node._client.now_ms() + 3_600_000, HOST),
+            ("ZADD", mine.keys.snoozed, node.parts.client.now_ms() + 3_600_000, HOST),
             ("HINCRBY", mine.keys.state, "snoozes", "1"),
         ]
     )
-    await node._beat()
+    await node.beat.turn()
 
 
 @awaited
@@ -68,10 +68,10 @@ async def test_lost_reply_of_parking_leaves_no_wrong_count(
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
         await snooze(node, mine)
-        losing = LostReplies(node._client, once("park_urls"), is_late=is_late)
+        losing = LostReplies(node.parts.client, once("park_urls"), is_late=is_late)
         with pytest.raises(TransientStoreError):
-            await tend_snoozed(node._client, [mine], w.clock.monotonic_ms())
-        assert node._client.in_doubt == {0}
+            await tend_snoozed(node.parts.client, [mine], w.clock.monotonic_ms())
+        assert node.parts.client.in_doubt == {0}
         await node.ownership.settle_doubts()
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6 if is_late else 1}
         if is_late:
@@ -86,12 +86,12 @@ async def test_lost_reply_of_dropping_leaves_no_wrong_count(tmp_path: Path, craw
     """Nor where robots.txt forbids what waits."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        members = await node._client.command("ZRANGE", mine.keys.back + HOST, 0, 1)
-        LostReplies(node._client, once("drop_urls"))
+        members = await node.parts.client.command("ZRANGE", mine.keys.back + HOST, 0, 1)
+        LostReplies(node.parts.client, once("drop_urls"))
         call = scripts.drop_urls(mine.keys, mine.identity, HOST, "dropped:forbidden", [(m, b"x" * 12) for m in members])
         with pytest.raises(TransientStoreError):
-            await node._client.run([call])
-        await node._pump()
+            await node.parts.client.run([call])
+        await node.pump.turn()
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 4}
 
 
@@ -107,12 +107,12 @@ async def test_crawl_ends_whichever_reply_is_lost(tmp_path: Path, crawl_name: st
             lost.update(names)
             return bool(names)
 
-        LostReplies(node._client, loses)
+        LostReplies(node.parts.client, loses)
         for url in queued(*PAGES):
             node.offer(url)
         fetched = []
         for _ in range(60):
-            for work in (node._pump, node._fold, node._beat, node._watch):
+            for work in (node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
                 try:
                     await work()
                 except TransientStoreError:
@@ -127,7 +127,7 @@ async def test_crawl_ends_whichever_reply_is_lost(tmp_path: Path, crawl_name: st
         [mine] = node.ownership.owned.values()
         assert not mine.hot.by_host
         seen = await node.survey()
-        assert seen.pages == seen.counts["ended"] == node.pages == len(PAGES), "and counted once"
+        assert seen.pages == seen.counts["ended"] == node.progress.pages == len(PAGES), "and counted once"
 
 
 @awaited
@@ -136,23 +136,23 @@ async def test_late_end_does_not_end_the_next_try(tmp_path: Path, crawl_name: st
     """A word of a URL's end that arrives after both sides were compared is refused, whatever was taken since."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        await node._pump()
+        await node.pump.turn()
         [held] = node.handout.held
-        losing = LostReplies(node._client, once("exchange_urls"), is_late=True)
+        losing = LostReplies(node.parts.client, once("exchange_urls"), is_late=True)
         if end == "acknowledged":
             w.end(node, held)
         else:
             node.handout.give_back(held, 0)
         w.clock.advance(500)
         with pytest.raises(TransientStoreError):
-            await node._pump()
+            await node.pump.turn()
         w.clock.advance(1_000)
-        await node._pump()  # compared; the end is told again, and a URL is taken
-        before = await node._client.command("HGETALL", mine.keys.taken)
+        await node.pump.turn()  # compared; the end is told again, and a URL is taken
+        before = await node.parts.client.command("HGETALL", mine.keys.taken)
         assert before
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
-        assert await node._client.command("HGETALL", mine.keys.taken) == before
+        assert await node.parts.client.command("HGETALL", mine.keys.taken) == before
         assert len(node.handout.held) == 1
 
 
@@ -161,13 +161,13 @@ async def test_late_take_hands_out_nothing(tmp_path: Path, crawl_name: str, redi
     """A host is not asked twice at a time because a take came when nobody waited for it any more."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        losing = LostReplies(node._client, once("exchange_urls"), is_late=True)
+        losing = LostReplies(node.parts.client, once("exchange_urls"), is_late=True)
         with pytest.raises(TransientStoreError):
-            await node._pump()
+            await node.pump.turn()
         await node.ownership.settle_doubts()
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
-        assert not await node._client.command("HLEN", mine.keys.taken)
+        assert not await node.parts.client.command("HLEN", mine.keys.taken)
 
 
 @awaited
@@ -178,19 +178,19 @@ async def test_late_comparison_or_claim_is_refused(
     """What was held when it was sent is not what is held now."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        losing = LostReplies(node._client, once(script), is_late=True)
+        losing = LostReplies(node.parts.client, once(script), is_late=True)
         again = node.ownership.reclaim_all if script == "claim_partition" else node.ownership.settle_doubts
-        node._client.in_doubt.add(0)
+        node.parts.client.in_doubt.add(0)
         with pytest.raises(TransientStoreError):
             await again()
-        node._client.in_doubt.add(0)
+        node.parts.client.in_doubt.add(0)
         await again()
-        await node._pump()
-        before = await node._client.command("HGETALL", mine.keys.taken)
-        owner = await node._client.command("HGETALL", mine.keys.owner)
+        await node.pump.turn()
+        before = await node.parts.client.command("HGETALL", mine.keys.taken)
+        owner = await node.parts.client.command("HGETALL", mine.keys.owner)
         await losing.deliver()
-        assert await node._client.command("HGETALL", mine.keys.taken) == before
-        assert await node._client.command("HGETALL", mine.keys.owner) == owner
+        assert await node.parts.client.command("HGETALL", mine.keys.taken) == before
+        assert await node.parts.client.command("HGETALL", mine.keys.owner) == owner
         assert len(node.handout.held) == 1
 
 
@@ -200,15 +200,15 @@ async def test_late_publication_does_not_bring_old_counts_back(tmp_path: Path, c
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
         mine.schedule.waiting = 77
-        losing = LostReplies(node._client, once("trim_partition"), is_late=True)
+        losing = LostReplies(node.parts.client, once("trim_partition"), is_late=True)
         with pytest.raises(TransientStoreError):
-            await node._client.run([mine.publish()])
+            await node.parts.client.run([mine.publish()])
         mine.schedule.waiting = 0
-        await node._pump()
-        await node._fold()
+        await node.pump.turn()
+        await node.fold.turn()
         [refused] = await losing.deliver()
         assert isinstance(refused, StaleCallError)
-        assert await node._client.command("HGET", mine.keys.state, "waiting") == b"0"
+        assert await node.parts.client.command("HGET", mine.keys.state, "waiting") == b"0"
 
 
 @awaited
@@ -216,10 +216,10 @@ async def test_late_renewal_makes_no_lease_shorter(tmp_path: Path, crawl_name: s
     """A look that arrives after a later one leaves the lease as that one said."""
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *PAGES)
-        now_ms = node._client.now_ms()
+        now_ms = node.parts.client.now_ms()
         for sent_ms in (now_ms, now_ms - 25_000):
-            await node._client.run([scripts.look_partition(mine.keys, mine.identity, 30_000, sent_ms)])
-        assert int(await node._client.command("HGET", mine.keys.owner, "lease_ms")) >= now_ms + 30_000
+            await node.parts.client.run([scripts.look_partition(mine.keys, mine.identity, 30_000, sent_ms)])
+        assert int(await node.parts.client.command("HGET", mine.keys.owner, "lease_ms")) >= now_ms + 30_000
 
 
 @awaited
@@ -237,23 +237,23 @@ async def test_own_call_under_way_is_made_again_and_loses_no_partition(
         async def meanwhile(batch: list[Any]) -> None:
             if not calls and any(call.name == "admit_urls" for _, call in batch):
                 calls.extend(batch)
-                node._client.in_doubt.add(0)
+                node.parts.client.in_doubt.add(0)
                 await settle()
             await run(batch)
 
         table.run = meanwhile  # type: ignore[method-assign,assignment]
         for url in queued(*PAGES[1:]):
             node.offer(url)
-        await node._flush()
-        node._note_inboxes()
+        await node.pump.flush()
+        node.fold.note_inboxes()
         w.clock.advance(5_000)
         with pytest.raises(StaleCallError):
-            await node._fold()
+            await node.fold.turn()
         await w.turn(node, 2)
         assert calls
         assert node.ownership.owned[0] is mine
         assert mine.hot.by_host == await hot_in_redis(node, mine) == {HOST: 6}
-        folded = await node._client.command("HGET", mine.keys.state, "folded_urls")
+        folded = await node.parts.client.command("HGET", mine.keys.state, "folded_urls")
         assert int(folded) == len(PAGES)
 
 
@@ -269,18 +269,18 @@ async def test_doubt_concerns_its_partition_and_makes_no_host_wait(
         await w.turn(node, 1)
         before = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         due = [
-            await node._client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
+            await node.parts.client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
             for m in node.ownership.owned.values()
         ]
         mine = node.ownership.owned[0]
-        LostReplies(node._client, once("trim_partition"))
+        LostReplies(node.parts.client, once("trim_partition"))
         with pytest.raises(TransientStoreError):
-            await node._client.run([mine.publish()])
+            await node.parts.client.run([mine.publish()])
         await node.ownership.settle_doubts()
         after = {p: mine.identity.generation for p, mine in node.ownership.owned.items()}
         assert [p for p in after if after[p] != before[p]] == [0]
         assert due == [
-            await node._client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
+            await node.parts.client.command("ZRANGE", m.keys.ready, 0, -1, "WITHSCORES")
             for m in node.ownership.owned.values()
         ]
 
@@ -300,13 +300,13 @@ async def test_much_is_compared_in_portions(
         await w.turn(node, 1)
         for held in started[4:6]:
             w.end(node, held)
-        LostReplies(node._client, once("exchange_urls"))
+        LostReplies(node.parts.client, once("exchange_urls"))
         w.clock.advance(500)
         with pytest.raises(TransientStoreError):
-            await node._pump()
+            await node.pump.turn()
         await (node.ownership.reclaim_all() if has_forgotten else node.ownership.settle_doubts())
         [mine] = node.ownership.owned.values()
-        taken = {int(seq) for seq in await node._client.command("HKEYS", mine.keys.taken)}
+        taken = {int(seq) for seq in await node.parts.client.command("HKEYS", mine.keys.taken)}
         assert taken == {held.seq for held in node.handout.held}
         assert len(taken) == (8 if has_forgotten else 6), "what was carried out is known where nothing is forgotten"
         assert mine.hot.urls == len(taken)

@@ -63,8 +63,8 @@ def test_hosts_that_rest_long_are_many_in_redis(
             urls = [f"http://h{host}.example{host}/{page}" for host in range(200) for page in range(10)]
             for url in queued(*urls):
                 node.offer(url)
-            await node._flush()
-            node._note_inboxes()
+            await node.pump.flush()
+            node.fold.note_inboxes()
             [mine] = node.ownership.owned.values()
             for _ in range(60):
                 w.clock.advance(1_000)
@@ -118,15 +118,15 @@ async def _fetched(w: World) -> None:
     before = share._rest_ms
     for url in queued("http://a.example/1", "http://b.example/1"):
         node.offer(url)
-    await node._flush()
-    node._note_inboxes()
+    await node.pump.flush()
+    node.fold.note_inboxes()
     w.clock.advance(1_000)
     await node.ownership.step_due(starved=True)
-    await node._exchange.run(acknowledge=True, urls_max=2)
-    await asyncio.gather(*node._gatekeeper._tasks)
+    await node.parts.exchange.run(acknowledge=True, urls_max=2)
+    await asyncio.gather(*node.parts.gatekeeper._tasks)
     page, other = node.handout.held
     page.outcome = "status:200"
     node.handout.end_fetched(page)
     node.handout.give_back(other, 0)
-    await node._exchange.run(acknowledge=True, urls_max=0)
+    await node.parts.exchange.run(acknowledge=True, urls_max=0)
     assert share._rest_ms == pytest.approx(before + (1_000 - before) / PAGES, abs=1)

@@ -15,7 +15,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Claim
-from bigcrawl.scheduler.node import node as node_module
+from bigcrawl.scheduler.node.loops import beat
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
 from bigcrawl.scheduler.owner.file_work import FileWork
 from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
@@ -56,8 +56,8 @@ async def offered(w: World, node: Node) -> None:
     """All pages are in the inboxes, and the next step is due."""
     for url in queued(*PAGES):
         node.offer(url)
-    await node._flush()
-    node._note_inboxes()
+    await node.pump.flush()
+    node.fold.note_inboxes()
     w.clock.advance(1_000)
 
 
@@ -70,9 +70,9 @@ def test_live_owner_is_never_fenced(tmp_path: Path, crawl_name: str, redis_url: 
             second = await w.joined()
             assert len(first.ownership.owned) == 4
             assert not second.ownership.owned
-            await first._beat()
-            await first._watch()
-            await second._watch()
+            await first.beat.turn()
+            await first.watch.turn()
+            await second.watch.turn()
             assert len(first.ownership.owned) + len(second.ownership.owned) == 4
             assert second.ownership.owned
 
@@ -109,7 +109,7 @@ def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner
             await offered(w, first)
             await first.ownership.step_due(starved=True)
             other = w.new_node()
-            other._record = first._record
+            await other.parts.crawl.join()
             opener = first.ownership._opener
             reopen = opener.open
 
@@ -134,7 +134,7 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are open, and those that are claimed and still to be opened, on a slow disk."""
-    monkeypatch.setattr(node_module, "BEAT_S", 0.01)
+    monkeypatch.setattr(beat, "BEAT_S", 0.01)
 
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
@@ -181,15 +181,15 @@ def test_node_whose_disk_hangs_leaves_its_partitions_to_others_and_rejoins(
                 write_at(*args, **kinds)
 
             files.write_at = hanging  # type: ignore[method-assign]
-            folding = asyncio.create_task(node._fold())
+            folding = asyncio.create_task(node.fold.turn())
             assert await asyncio.to_thread(hangs.wait, 60)
             w.clock.advance(29_000)
-            await node._beat()
-            assert node._room() > 0
+            await node.beat.turn()
+            assert node.room.urls() > 0
             beaten = await w.client.command("ZSCORE", CrawlKeys(crawl_name).beats, node.node_id)
             w.clock.advance(2_000)
-            await node._beat()
-            assert node._room() == 0
+            await node.beat.turn()
+            assert node.room.urls() == 0
             assert await w.client.command("ZSCORE", CrawlKeys(crawl_name).beats, node.node_id) == beaten
             # So much for a lease's time: it runs out by Redis' clock.
             await w.client.command("ZADD", CrawlKeys(crawl_name).beats, 0, node.node_id)
@@ -200,7 +200,7 @@ def test_node_whose_disk_hangs_leaves_its_partitions_to_others_and_rejoins(
             assert sorted(other.ownership.owned) == [0, 1, 2, 3]
             goes_on.set()
             await folding
-            await node._beat()
+            await node.beat.turn()
             assert not node.ownership.owned
             await w.turn(other)
             await w.turn(node)
@@ -292,15 +292,15 @@ def test_batch_committed_while_redis_was_away_is_admitted_afterwards(
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
             await offered(w, node)
-            run_each = node._client.run_each
+            run_each = node.parts.client.run_each
 
             async def away(calls: Any) -> Any:
                 raise TransientStoreError("gone")
 
-            node._client.run_each = away  # type: ignore[method-assign]
+            node.parts.client.run_each = away  # type: ignore[method-assign]
             with pytest.raises(TransientStoreError):
                 await node.ownership.step_due(starved=True)
-            node._client.run_each = run_each  # type: ignore[method-assign]
+            node.parts.client.run_each = run_each  # type: ignore[method-assign]
             assert (await node.survey()).urls_queued == 0
             w.clock.advance(1_000)
             await node.ownership.step_due(starved=True)
@@ -316,17 +316,17 @@ def test_release_that_redis_did_not_hear_is_repeated(tmp_path: Path, crawl_name:
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url) as w:
             node = await w.joined()
-            run_each = node._client.run_each
+            run_each = node.parts.client.run_each
 
             async def away(calls: Any) -> Any:
                 raise TransientStoreError("gone")
 
-            node._client.run_each = away  # type: ignore[method-assign]
+            node.parts.client.run_each = away  # type: ignore[method-assign]
             mine = list(node.ownership.owned.values())
             with pytest.raises(TransientStoreError):
                 await node.ownership.release(mine)
             assert list(node.ownership.owned.values()) == mine
-            node._client.run_each = run_each  # type: ignore[method-assign]
+            node.parts.client.run_each = run_each  # type: ignore[method-assign]
             await node.ownership.release(mine)
             assert not node.ownership.owned
             assert (await node.survey()).owned == 0
@@ -340,7 +340,7 @@ def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, partitions=3 * DURABLE_AT_ONCE) as w:
             node = await w.joined()
-            run_each, rounds = node._client.run_each, 0
+            run_each, rounds = node.parts.client.run_each, 0
 
             async def slow(calls: Any) -> Any:
                 nonlocal rounds
@@ -349,7 +349,7 @@ def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name
                     raise TimeoutError
                 return await run_each(calls)
 
-            node._client.run_each = slow  # type: ignore[method-assign]
+            node.parts.client.run_each = slow  # type: ignore[method-assign]
             with pytest.raises(TimeoutError):
                 await node.ownership.release(list(node.ownership.owned.values()))
             assert len(node.ownership.owned) == (await node.survey()).owned == DURABLE_AT_ONCE
@@ -383,14 +383,14 @@ def test_round_reads_a_bounded_number_of_inbox_entries(tmp_path: Path, crawl_nam
         async with world(tmp_path, crawl_name, redis_url, partitions=64) as w:
             node = await w.joined()
             w.clock.advance(1_000)
-            commands, asked = node._client.commands, 0
+            commands, asked = node.parts.client.commands, 0
 
             async def counting(rows: Any) -> Any:
                 nonlocal asked
                 asked += sum(row[-1] for row in rows if row[0] == "XRANGE")
                 return await commands(rows)
 
-            node._client.commands = counting  # type: ignore[method-assign]
+            node.parts.client.commands = counting  # type: ignore[method-assign]
             await node.ownership.step_due(starved=True)
             assert 0 < asked <= INBOX_ENTRIES_AT_ONCE
 
@@ -497,11 +497,11 @@ def test_urls_are_counted_that_wait_in_a_redis_that_is_new(tmp_path: Path, crawl
             assert await node.ownership.step_due(starved=False) == len(PAGES)
             [mine] = node.ownership.owned.values()
             await w.client.commands([("HDEL", mine.keys.state, "appended_urls")])  # as a new one would have it
-            await node._renew()
+            await node.parts.leases.renew()
             assert mine.unfolded_urls == 0
             node.offer(queued("http://late.example/")[0])
-            await node._flush()
-            await node._renew()
+            await node.pump.flush()
+            await node.parts.leases.renew()
             assert mine.unfolded_urls == 1
 
     asyncio.run(scenario())
@@ -516,8 +516,8 @@ def test_starved_node_steps_sooner(tmp_path: Path, crawl_name: str, redis_url: s
             await offered(w, node)
             assert await node.ownership.step_due(starved=False) == len(PAGES)
             node.offer(queued("http://late.example/")[0])
-            await node._flush()
-            node._note_inboxes()
+            await node.pump.flush()
+            node.fold.note_inboxes()
             w.clock.advance(20)
             assert await node.ownership.step_due(starved=False) == 0
             assert await node.ownership.step_due(starved=True) == 1

@@ -131,7 +131,7 @@ async def test_delays_said_while_the_crawl_runs_are_heard(tmp_path: Path, crawl_
         rule = DelayRule(90_000).to_json()
         await made.client.commands([("HSET", keys.delays, "slow.example", rule), ("HINCRBY", keys.control, DELAYED, 1)])
         made.clock.advance(1_000)
-        await node._steer()
+        await node.steer.turn()
         for url in queued("http://slow.example/", "http://other.example/"):
             node.offer(url)
         await made.take(node)

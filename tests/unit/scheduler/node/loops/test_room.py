@@ -24,12 +24,12 @@ async def taking_on(w: World, node: Node, *urls: str) -> None:
     """Bring URLs into the queues of the node's partitions; the first steps of claimed ones find nothing."""
     for url in queued(*urls):
         node.offer(url)
-    await node._flush()
-    node._note_inboxes()
+    await node.pump.flush()
+    node.fold.note_inboxes()
     for _ in range(6):
         w.clock.advance(1_000)
         await node.ownership.step_due(starved=True)
-    await node._renew()
+    await node.parts.leases.renew()
 
 
 @ROOMS
@@ -42,10 +42,10 @@ def test_first_url_is_taken_with_the_first_pump(
         async with world(tmp_path, crawl_name, redis_url, partitions=256, in_process_max=in_process_max) as w:
             node = await w.joined()
             await taking_on(w, node, URLS[0])
-            before = node._client.round_trips
-            await node._end_and_take(take=True)
+            before = node.parts.client.round_trips
+            await node.pump.end_and_take()
             assert [held.url for held in node.handout.held] == URLS[:1]
-            assert node._client.round_trips - before <= 2
+            assert node.parts.client.round_trips - before <= 2
 
     asyncio.run(scenario())
 
@@ -63,13 +63,13 @@ def test_hosts_do_not_wait_for_the_turns_of_empty_partitions(
             for mine in node.ownership.owned.values():
                 if not mine.hot.by_host:
                     mine.note_due(0)
-            await node._end_and_take(take=True)
-            await asyncio.gather(*node._gatekeeper._tasks)
+            await node.pump.end_and_take()
+            await asyncio.gather(*node.parts.gatekeeper._tasks)
             assert len(node.handout.held) == min(in_process_max, len(URLS))
-            before = node._client.round_trips
+            before = node.parts.client.round_trips
             assert node.handout.buffered
-            await node._end_and_take(take=True)
-            assert node._client.round_trips - before <= 1, "an engine that has work waits for the batch"
+            await node.pump.end_and_take()
+            assert node.parts.client.round_trips - before <= 1, "an engine that has work waits for the batch"
 
     asyncio.run(scenario())
 

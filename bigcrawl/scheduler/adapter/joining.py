@@ -1,0 +1,130 @@
+"""How a node of this process gets into its crawl, and the connection and the server that it needs for that."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError, OwnershipLostError, TransientStoreError
+from bigcrawl.politeness.dns_shared import shared_dns
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch
+from bigcrawl.scheduler.crawl.deletion import delete_crawl
+from bigcrawl.scheduler.node.assembly import Parts
+from bigcrawl.scheduler.node.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.node.engine_side import EngineSide
+
+logger = logging.getLogger(__name__)
+
+JOIN_LOOK_S = 0.1  # between two looks whether the start was called off
+JOIN_LOOKS = 5  # before the start is tried again
+
+
+class Joining:
+    """A crawler's way into its crawl, and out of it.
+
+    Attributes:
+        has_begun_crawl: whether the crawl was not there before this process.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config, clock: Clock) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._clock = clock
+        self._embedded: EmbeddedServer | None = None
+        self._client: RedisClient | None = None
+        self._has_said = False
+        self.has_begun_crawl = False
+
+    def __repr__(self) -> str:
+        return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
+
+    async def join(self, engine: EngineSide) -> Node:
+        """Start this node, of a crawl that begins anew if the settings say so.
+
+        What passes by itself is waited for: a Redis that restarts, or cannot write, a full disk. An embedded server
+        that dies meanwhile is started again.
+
+        Raises:
+            BigcrawlError: waiting does not mend it, took too long, or somebody has asked for the end.
+        """
+        crawl = self._config.crawl
+        if crawl.is_fresh and any(await delete_crawl(self._config)):
+            logger.info("crawl %(name)s begins anew: BIGCRAWL_FRESH", {"name": crawl.name})
+        url = crawl.redis_url or await self._start_embedded()
+        if self._embedded is not None:
+            engine = replace(engine, revive_server=self._embedded.ensure_running)
+        now = asyncio.get_running_loop().time
+        until = now() + self._config.frontier.start_wait_ms / 1000
+        while True:
+            try:
+                return await self._try(url, engine)
+            except BigcrawlError as error:
+                if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
+                    raise
+                self._say_once(error, until - now())
+                await self._rest()
+                if self._is_called_off():
+                    raise
+                if self._embedded is not None:
+                    await asyncio.to_thread(self._embedded.ensure_running)
+
+    async def _try(self, url: str, engine: EngineSide) -> Node:
+        self._client = client = RedisClient(url)
+        node = Node(Parts(self._config, client, shared_dns(), self._clock, RobotsFetch(self._crawler), engine))
+        try:
+            await node.start()
+        except BigcrawlError:
+            await node.abandon()
+            await client.close()
+            raise
+        finally:
+            self.has_begun_crawl = self.has_begun_crawl or node.parts.crawl.is_new
+        return node
+
+    def _say_once(self, error: BigcrawlError, left_s: float) -> None:
+        if not self._has_said:
+            self._has_said = True
+            logger.warning(
+                "cannot start yet: %(error)s; trying for %(seconds)d s (BIGCRAWL_START_WAIT)",
+                {"error": error, "seconds": round(left_s)},
+            )
+
+    async def _rest(self) -> None:
+        for _ in range(JOIN_LOOKS):
+            if self._is_called_off():
+                return
+            await asyncio.sleep(JOIN_LOOK_S)
+
+    def _is_called_off(self) -> bool:
+        """Whether a signal asked for the end while the spider was still being opened; Scrapy looks at it afterwards."""
+        return self._crawler.crawling is False
+
+    async def _start_embedded(self) -> str:
+        self._embedded = EmbeddedServer(self._config.crawl.crawl_dir / "redis")
+        return await asyncio.to_thread(self._embedded.start)
+
+    async def leave(self, left_ms: Callable[[], int]) -> None:
+        """Close the connection, and the embedded server unless another crawl has it; the node is closed already.
+
+        Args:
+            left_ms: how long the server may take to end.
+        """
+        if self._client is not None:
+            await self._client.close()
+        if self._embedded is not None:
+            try:
+                await asyncio.to_thread(self._embedded.leave, left_ms())
+            except BigcrawlError as error:
+                logger.warning("%(error)s", {"error": error})

@@ -1,0 +1,131 @@
+"""How a crawl ends in this process: by a signal, by its limit, or by an error that waiting will not mend."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.exceptions import BigcrawlError
+    from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
+    from bigcrawl.scheduler.node.node import Node
+
+logger = logging.getLogger(__name__)
+
+LOOK_OUT_S = 0.25
+CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
+CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
+
+
+class Shutdown:
+    """Sees that the spider closes, and hurries.
+
+    Args:
+        grace_ms: for which fetches go on that run when the spider closes.
+        note_failure: called when an error ends the crawl.
+
+    Attributes:
+        has_failed: whether an error ends the crawl.
+    """
+
+    def __init__(self, crawler: Crawler, probe: EngineProbe, grace_ms: int, note_failure: Callable[[], None]) -> None:
+        self._crawler = crawler
+        self._grace_ms = grace_ms
+        self._note_failure = note_failure
+        self._node: Node | None = None
+        self._abort_at: float | None = None
+        self._is_over = False
+        self._closing: asyncio.Future[None] | None = None
+        self.has_failed = False
+        self.is_closing = probe.is_closing
+        self._is_open = probe.is_open
+
+    def __repr__(self) -> str:
+        return f"<Shutdown closing={self.is_closing()} failed={self.has_failed}>"
+
+    def attach(self, node: Node) -> None:
+        """The node that is to be stopped has joined its crawl."""
+        self._node = node
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the spider closes, or is about to because of an error."""
+        return self.has_failed or self.is_closing()
+
+    # --- noticing it
+
+    def look_out(self) -> None:
+        """Notice every moment that the spider closes, even while the pump waits for a Redis that hangs."""
+        if self._is_over:
+            return
+        asyncio.get_running_loop().call_later(LOOK_OUT_S, self.look_out)
+        if self.is_closing():
+            self._hurry()
+
+    def look(self, node: Node) -> None:
+        """See whether the spider closes, or has fetched as many pages as it may."""
+        if self.is_closing():
+            self._hurry()
+        elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
+            node.workload.stop()
+            logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": node.progress.pages})
+            self._close_spider_soon("bigcrawl_max_pages")
+
+    def end(self) -> None:
+        """The scheduler is closed: look out no more."""
+        self._is_over = True
+
+    # --- bringing it about
+
+    def fail(self, error: BigcrawlError) -> None:
+        """End the crawl because of an error that waiting will not mend: one line, and exit status 1."""
+        if self.has_failed:
+            return
+        self.has_failed = True
+        logger.error("%(error)s", {"error": error})
+        self._note_failure()
+        if self._crawler.engine.running and not self.is_closing():
+            self._close_spider_soon("bigcrawl_failed")
+
+    def _close_spider_soon(self, reason: str) -> None:
+        self._closing = asyncio.ensure_future(self._close_spider(reason))
+
+    async def _close_spider(self, reason: str) -> None:
+        try:
+            await self._crawler.engine.close_spider_async(reason=reason)
+        except RuntimeError:  # it was never opened, or is closed already
+            return
+
+    def _hurry(self) -> None:
+        """The spider closes: what was not started goes back; what runs has BIGCRAWL_STOP_GRACE to end."""
+        assert self._node is not None
+        now = asyncio.get_running_loop().time()
+        if self._abort_at is None:
+            self._node.stop()
+            self._node.handout.return_unstarted()
+            self._abort_at = now + self._grace_ms / 1000
+        elif now >= self._abort_at:
+            abort = getattr(self._crawler.engine.downloader, "abort", None)
+            if abort is not None:
+                abort()
+
+    def break_off(self) -> None:
+        """The lease is over: what runs is given up, and the crawl goes on."""
+        break_off = getattr(self._crawler.engine.downloader, "break_off", None)
+        if break_off is not None and (given_up := break_off()):
+            logger.warning(
+                "this node slept, or heard nothing of Redis, for as long as its lease; it gives up %(count)d fetches",
+                {"count": given_up},
+            )
+
+    def left_ms(self) -> int:
+        """What is left of the time in which a stopped crawl must be gone."""
+        if self._abort_at is None:
+            return CLOSE_MS
+        waited_ms = round((asyncio.get_running_loop().time() - self._abort_at) * 1000)
+        return max(CLOSE_MS_MIN, CLOSE_MS - waited_ms - self._grace_ms)

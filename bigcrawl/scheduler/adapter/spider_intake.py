@@ -1,0 +1,208 @@
+"""What a spider finds and where it starts, on its way to the outbox (steps 1 to 3)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
+
+from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.scheduler.adapter.digests import start_digest
+from bigcrawl.scheduler.adapter.request_codec import encode_request, links_encoder
+from bigcrawl.scheduler.adapter.tries import Tries
+from bigcrawl.url.shape import Shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from scrapy import Request, Spider
+
+    from bigcrawl.config import Config
+    from bigcrawl.links import Links
+    from bigcrawl.scheduler.adapter.drops import Drops
+    from bigcrawl.scheduler.adapter.shutdown import Shutdown
+    from bigcrawl.scheduler.adapter.started_requests import StartedRequests
+    from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.url.key import UrlKey
+
+ROOM_POLL_S = 0.1
+FLUSH_POLL_S = 0.05
+FLUSH_TRIES = 100  # five seconds; Redis may be away
+START_RETRY_S = 1.0
+
+
+class SpiderIntake:
+    """Takes a spider's links and requests; nothing before the node has joined its crawl."""
+
+    def __init__(self, config: Config, started: StartedRequests, shutdown: Shutdown, drops: Drops) -> None:
+        self._url_bytes_max = config.frontier.url_bytes_max
+        self._marks = Shapes(config.traps).marks if config.traps.share else None
+        self._tries = Tries(started, self._url_bytes_max, self._key_of)
+        self._shutdown = shutdown
+        self._drops = drops
+        self._start_requests: WeakSet[Request] = WeakSet()
+        self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # where requests on their way were found
+        self._node: Node | None = None
+        self._spider: Spider | None = None
+
+    def __repr__(self) -> str:
+        return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
+
+    def attach(self, node: Node, spider: Spider) -> None:
+        """The node that takes the spider's URLs has joined its crawl."""
+        self._node, self._spider = node, spider
+
+    def _key_of(self, canonical: str, method: str, body: bytes, jar: bytes) -> UrlKey:
+        assert self._node is not None
+        return self._node.keys.of_request(canonical, method, body, jar)
+
+    # --- links and requests
+
+    def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
+        """Take a batch of canonical URLs, found on a page if any; return how many were not sent just before."""
+        node = self._node
+        if node is None:
+            return 0
+        if links.callback or links.errback:
+            links.check_methods(self._spider)
+        encode = links_encoder(links, depth, self._marks)
+        if links.meta:
+            self._drops.heed_meta(links.meta)
+        urls = list(dict.fromkeys(urls))
+        if page and node.link_graph is not None:
+            node.link_graph.note(page, urls)
+        offered = 0
+        keys = node.keys
+        for at in node.outbox.remember_each(keys.marks_of(urls)):
+            try:
+                queued = encode(keys.of_url(urls[at]), urls[at])
+            except (ValueError, IndexError):  # said to be canonical, and no URL at all
+                self._drops.count_dropped("url", urls[at])
+                continue
+            node.offer(queued)
+            offered += 1
+            if queued.flags:
+                self._drops.count_shapes(queued.flags)
+        return offered
+
+    def take_request(self, request: Request) -> bool:
+        """Take a request of the engine's: a link, a start request, or the next try of a URL in process.
+
+        Returns:
+            False where nothing is queued: the node has not joined, or the URL was sent just before.
+
+        Raises:
+            UrlError: it has no http(s) URL, or a longer one than is crawled.
+            RequestNotStorableError: it holds what cannot be stored.
+        """
+        node, spider = self._node, self._spider
+        if node is None or spider is None:
+            return False
+        is_start = request in self._start_requests
+        self._start_requests.discard(request)
+        meta = request._meta or {}
+        if meta:
+            self._drops.heed_meta(meta)
+        held = self._tries.tried_again(request, meta)
+        if held is not None:
+            self._tries.try_again(held, request, spider, node.handout)
+            return True
+        is_redirect = self._tries.is_redirect(meta)
+        checked = is_start or not request.dont_filter or is_redirect
+        jar = meta.get("cookiejar")
+        if jar is not None and not (is_start or (is_redirect and self._tries.is_redirect_in_jar(meta))):
+            jar = None
+        url, canonical = encode_request(
+            request,
+            spider,
+            key_of=node.keys.of_request,
+            checked=checked,
+            url_bytes_max=self._url_bytes_max,
+            marks=self._marks,
+            jar=jar,
+        )
+        is_plain = request.method == "GET" and not request.body and jar is None
+        if node.link_graph is not None and (page := self._pages.pop(request, "")):
+            node.link_graph.note(page, (canonical,))
+        if checked and not node.outbox.remember(node.keys.mark_of(canonical) if is_plain else url.key):
+            return False
+        node.offer(url)
+        if url.flags:
+            self._drops.count_shapes(url.flags)
+        return True
+
+    def note_start_request(self, request: Request) -> None:
+        """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
+        self._start_requests.add(request)
+
+    def note_found(self, request: Request, page: str) -> None:
+        """A callback made this request of a page: the next time it is enqueued it is a link from there."""
+        if self._node is not None and self._node.link_graph is not None:
+            self._pages[request] = page
+
+    async def wait_for_room(self) -> None:
+        """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
+        node = self._node
+        while node is not None and node.workload.is_crowded and not self._shutdown.has_begun:
+            node.wake()
+            await asyncio.sleep(ROOM_POLL_S)
+
+    # --- where it starts
+
+    def tell_sitemaps(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
+        """Have `tell` called with each robots.txt that is fetched and names sitemaps, and with their URLs.
+
+        What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
+        fetches the file again and tells of it again.
+        """
+        node = self._node
+        if node is None:
+            return
+
+        async def tell_and_flush(robots_url: str, urls: list[str]) -> None:
+            await tell(robots_url, urls)
+            offered, tries_left = node.outbox.offered, FLUSH_TRIES
+            while node.outbox.flushed < offered and tries_left and not self._shutdown.is_closing():
+                node.wake()
+                tries_left -= 1
+                await asyncio.sleep(FLUSH_POLL_S)
+
+        node.parts.robots.tell_sitemaps_to(tell_and_flush)
+
+    async def claim_start(self) -> bool:
+        """Wait until the start requests are this node's (True) or done by another or an earlier one (False)."""
+        digest = start_digest(self._spider) if self._spider is not None else ""
+        while self._node is not None and not self._shutdown.is_closing():
+            try:
+                answer = await self._node.claim_start(digest)
+            except TransientStoreError:
+                answer = 0
+            if answer:
+                return answer == 1
+            await asyncio.sleep(START_RETRY_S)
+        return False
+
+    async def end_start(self) -> None:
+        """All start requests are offered: say so to the crawl once they are in the inboxes."""
+        node = self._node
+        if node is None:
+            return
+        offered = node.outbox.offered
+        while not self._shutdown.is_closing():
+            if node.outbox.flushed >= offered:
+                try:
+                    await node.starts.end()
+                    return
+                except TransientStoreError:
+                    pass
+            node.wake()
+            await asyncio.sleep(FLUSH_POLL_S)
+
+    async def give_up_start(self) -> None:
+        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this one."""
+        node = self._node
+        while node is not None and node.starts.are_under_way and not self._shutdown.is_closing():
+            try:
+                await node.starts.leave_undone()
+            except TransientStoreError:
+                await asyncio.sleep(START_RETRY_S)

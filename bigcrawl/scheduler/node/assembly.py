@@ -1,0 +1,235 @@
+"""All parts of a node but its loops: made here, in an order in which each has what it needs, and tied here.
+
+Where two parts need each other, the later one is tied to the earlier one in `_tie`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.budgets.policies import NO_POLICY
+from bigcrawl.scheduler.budgets.same_content import SameContent
+from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
+from bigcrawl.scheduler.crawl.membership import Membership
+from bigcrawl.scheduler.crawl.start_requests import StartRequests
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.gates.address_check import AddressCheck
+from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
+from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
+from bigcrawl.scheduler.gates.lookups import Lookups
+from bigcrawl.scheduler.gates.passages import Passages
+from bigcrawl.scheduler.gates.proxies import local_names
+from bigcrawl.scheduler.gates.robots import Robots
+from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
+from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
+from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+from bigcrawl.scheduler.gates.spaces import Spaces
+from bigcrawl.scheduler.gates.speed import SpeedControl
+from bigcrawl.scheduler.handout.handout import Handout
+from bigcrawl.scheduler.node.control import Control
+from bigcrawl.scheduler.node.exchange import Exchange
+from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
+from bigcrawl.scheduler.node.heartbeat import Heartbeat, Leases
+from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
+from bigcrawl.scheduler.node.last_hosts import LastHosts
+from bigcrawl.scheduler.node.link_graph import LinkGraph
+from bigcrawl.scheduler.node.loops.troubles import Troubles
+from bigcrawl.scheduler.node.outbox import Outbox
+from bigcrawl.scheduler.node.progress import Progress
+from bigcrawl.scheduler.node.set_aside import Aside
+from bigcrawl.scheduler.node.trials import Trials
+from bigcrawl.scheduler.node.workload import Workload
+from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+from bigcrawl.scheduler.owner.file_work import FileWork
+from bigcrawl.scheduler.owner.ownership import Ownership
+from bigcrawl.scheduler.partition.yielding_files import UnhurriedFiles
+
+if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
+    from bigcrawl.config import Config
+    from bigcrawl.politeness.dns_cache import DnsCache
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.gates.fetched import Fetch
+    from bigcrawl.scheduler.node.engine_side import EngineSide
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+
+class Parts:
+    """What a node is made of."""
+
+    def __init__(
+        self,
+        config: Config,
+        client: RedisClient,
+        dns: DnsCache,
+        clock: Clock,
+        fetch: Fetch,
+        engine: EngineSide,
+        node_id: str = "",
+    ) -> None:
+        """Make the parts; nothing is asked of Redis or written to the disk.
+
+        Args:
+            config: the settings.
+            client: the crawl's Redis.
+            dns: maybe shared with other crawls of this process.
+            clock: by which everything here waits.
+            fetch: gets robots.txt files.
+            engine: for which this node takes URLs.
+            node_id: by which other nodes know this one; made up if empty.
+
+        Raises:
+            ConfigError: settings that are checked by the part they are for.
+        """
+        self.config = config
+        self.client = client
+        self.dns = dns
+        self.clock = clock
+        self.engine = engine
+        self.node_id = node_id or f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
+        self.crawl = JoinedCrawl(client, config.crawl)
+        self.troubles = Troubles(client)
+        self.worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
+        self.folding = asyncio.Lock()  # whoever has it may step, claim and release partitions
+        self._make_way_out()
+        self._make_way_in()
+        self._make_ownership()
+        self._make_gates(fetch)
+        self._make_exchange()
+        self._make_signs_of_life()
+        self._tie()
+
+    def __repr__(self) -> str:
+        return f"<Parts of {self.node_id}>"
+
+    def _make_way_out(self) -> None:
+        """What is found on pages, and leaves the node."""
+        config, crawl = self.config, self.crawl
+        # Without budgets nobody asks for in-degrees, nor for traps.
+        has_budgets = config.budget.policy != NO_POLICY
+        has_traps = has_budgets and bool(config.traps.share)
+        partitions = config.crawl.partitions
+        self.link_graph = LinkGraph(crawl.pld_of, crawl.pld_key, partitions) if has_budgets else None
+        self.same_content = SameContent(config.traps.same_share, crawl.pld_of, crawl.pld_key) if has_traps else None
+        self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
+        urls_max = config.frontier.outbox_urls_max
+        self.outbox = Outbox(self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions)
+
+    def _make_way_in(self) -> None:
+        """What is held, and handed to the engine."""
+        self.paces = Paces(self.config, self.crawl.pld_of)
+        self.speed = SpeedControl(self.config, self.client, self.clock, self.wake_engine)
+        self.handout = Handout(self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again)
+        self.workload = Workload(self.config.frontier, self.handout, self.outbox)
+
+    def _make_ownership(self) -> None:
+        config, client, clock = self.config, self.client, self.clock
+        self.membership = Membership(config, self.node_id, self.handout.in_process)
+        self.reputation = Reputation(config, client, self.crawl.pld_of, self.crawl.pld_key)
+        file_work = FileWork(clock, config.frontier.lease_ms)
+        self.ownership = Ownership(
+            config,
+            client,
+            self.membership,
+            self.handout.held,
+            lambda: self.handout.late_ms,
+            clock,
+            self.worker,
+            UnhurriedFiles(self.workload.may_rest, file_work.note_sign),
+            file_work,
+            self.reputation,
+            self.paces,
+        )
+
+    def _make_gates(self, fetch: Fetch) -> None:
+        config, client, clock, held = self.config, self.client, self.clock, self.handout.held
+        self.answers = SharedAnswers(client, CrawlKeys(config.crawl.name), config.dns.shared_answers)
+        self.aside = Aside(client, held, self.ownership, config.politeness.host_connections, clock)
+        self.shared_hosts = SharedHosts(config, self.node_id, client, clock, self.paces, held)
+        lookups = Lookups(config, clock, self.crawl.pld_of, self._budget_of, self.wildcards)
+        resolves_here, on_fatal = local_names(config.dns), self.engine.on_fatal
+        addresses = AddressCheck(config.politeness, self.dns, lookups, self.aside, resolves_here, on_fatal)
+        spaces = Spaces(config.pace, self.paces, self.crawl.pld_of)
+        passages = Passages(self.node_id, client, clock, self.paces, spaces, config.crawl.name)
+        self.robots = self._make_robots(
+            RobotsStarts(addresses, passages, clock, self.handout.start_gaps.try_start_until), fetch
+        )
+        self.sweeper = Sweeper(client, self.ownership, self.robots, clock)
+        self.gatekeeper = Gatekeeper(
+            self.robots,
+            addresses,
+            passages,
+            clock,
+            self.handout,
+            self.sweeper,
+            self.speed.turn,
+            self.aside,
+            self.shared_hosts,
+        )
+
+    def _make_robots(self, starts: RobotsStarts, fetch: Fetch) -> Robots:
+        config, client, clock = self.config, self.client, self.clock
+        paced, partition_of = self.speed.paced(fetch), self.crawl.partition_of_host
+        redirects = RobotsRedirects(config, client, clock, starts, paced, partition_of, self.shared_hosts)
+        return Robots(config, client, clock, starts, redirects, self.handout.health.fails)
+
+    async def _budget_of(self, host: str) -> int:
+        return await self.ownership.budget_of(self.crawl.partition_of_host(host), host)
+
+    def _ask_again(self, held: HeldUrl) -> None:
+        self.gatekeeper.offer(held)
+
+    def wake_engine(self) -> None:
+        """Make the engine ask for URLs; while the node joins, the engine is not open yet."""
+        if self.workload.is_running:
+            self.handout.wake_engine()
+
+    def _make_exchange(self) -> None:
+        config, client, clock = self.config, self.client, self.clock
+        self.exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self.gatekeeper)
+        self.trials = Trials(client, self.ownership, self.handout)
+        self.control = Control(
+            config,
+            client,
+            clock,
+            self.speed,
+            self.aside,
+            self.crawl.pld_of,
+            self.reputation.note_blacklist,
+            self.paces,
+        )
+        crawl, aside = config.crawl, self.aside
+        self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)
+        self.progress = Progress(crawl, client, self.exchange, self.finish)
+
+    def _make_signs_of_life(self) -> None:
+        config, client, clock = self.config, self.client, self.clock
+        self.last_hosts = LastHosts(config, client, clock, self.handout, self.ownership, self.membership)
+        self.heartbeat = Heartbeat(
+            client,
+            clock,
+            self.membership,
+            self.ownership,
+            self.handout,
+            self.outbox,
+            self.exchange,
+            self.last_hosts,
+            self.shared_hosts,
+        )
+        lease_ms = config.frontier.lease_ms
+        self.leases = Leases(client, clock, self.ownership, self.handout, self.workload, lease_ms)
+        self.starts = StartRequests(config, client, self.membership, self.node_id, self.heartbeat.send)
+
+    def _tie(self) -> None:
+        """What was made first gets to know what was made later."""
+        engine, handout = self.engine, self.handout
+        handout.connect_engine(wake=engine.wake, break_off=engine.break_off, on_limit=engine.note_limit)
+        handout.held.store_pages_in(engine.storage)
+        self.exchange.bytes_account = self.reputation.bytes_account
+        self.ownership.reconciliation.note_ended = self.exchange.note_ended
+        engine.note_limit(handout.crowd.limit)

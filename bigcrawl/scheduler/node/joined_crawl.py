@@ -1,0 +1,70 @@
+"""The crawl that a node has joined: its record in Redis, and what follows from it for hosts and URLs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.scheduler.crawl.crawl_record import open_record
+
+if TYPE_CHECKING:
+    from bigcrawl.config import CrawlConfig
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.crawl.crawl_record import CrawlRecord
+    from bigcrawl.url.key import Keys, PldKey
+
+NOT_JOINED = "the node has not joined the crawl"
+
+
+class JoinedCrawl:
+    """The record, and the keys and partitions by it; all but `join` needs the record."""
+
+    def __init__(self, client: RedisClient, crawl: CrawlConfig) -> None:
+        self._client = client
+        self._crawl = crawl
+        self._partitions = crawl.partitions
+        self._record: CrawlRecord | None = None
+
+    def __repr__(self) -> str:
+        return f"<JoinedCrawl {self._crawl.name} {self._record!r}>"
+
+    async def join(self) -> None:
+        """Read the crawl's record, or write it where there is none.
+
+        Raises:
+            ConfigError: the settings contradict it.
+            TransientStoreError: Redis is away.
+        """
+        self._record = await open_record(self._client, self._crawl)
+
+    async def check(self) -> None:
+        """See that a Redis that was restarted has the same crawl; raises as `join`."""
+        record = await open_record(self._client, self._crawl)
+        if self._record is None or record.crawl_id != self._record.crawl_id:
+            raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the crawl was not there before this node."""
+        return self._record is not None and self._record.is_new
+
+    @property
+    def keys(self) -> Keys:
+        """What makes the crawl's keys."""
+        assert self._record is not None, NOT_JOINED
+        return self._record.keys
+
+    def pld_of(self, host: str) -> str:
+        """The pay-level domain of a host, by the crawl's own list of suffixes."""
+        assert self._record is not None, NOT_JOINED
+        return self._record.suffixes.pld(host)
+
+    def pld_key(self, pld: str) -> PldKey:
+        """The key of a pay-level domain."""
+        return self.keys.of_pld(pld)
+
+    def partition_of_host(self, host: str) -> int:
+        """The partition of a host's pay-level domain."""
+        record = self._record
+        assert record is not None, NOT_JOINED
+        return record.keys.partition_of(record.suffixes.pld(host), self._partitions)

@@ -1,0 +1,58 @@
+"""The fold: steps of the owned partitions that are due (steps 4 to 8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.scheduler.node.assembly import Parts
+
+FOLD_S = 0.1  # between two looks for partitions whose step is due
+FOLD_STARVED_S = 0.02
+
+
+class Fold(Loop):
+    """Steps partitions, and makes them durable.
+
+    Args:
+        wake_pump: called when a step has brought URLs that may be taken.
+    """
+
+    name = "fold"
+
+    def __init__(self, parts: Parts, wake_pump: Callable[[], None]) -> None:
+        self._client = parts.client
+        self._troubles = parts.troubles
+        self._folding = parts.folding
+        self._ownership = parts.ownership
+        self._outbox = parts.outbox
+        self._workload = parts.workload
+        self._wake_pump = wake_pump
+
+    async def turn(self) -> float:
+        """One round, unless Redis and this node have to be brought in line: the pump does that first."""
+        if self._troubles.is_restarted or self._client.in_doubt:
+            return FOLD_S
+        starved = self._workload.is_starved
+        async with self._folding:
+            self.note_inboxes()
+            refused = await refusal_of(self._step(starved=starved, idle=self._workload.is_empty))
+            await self._ownership.make_durable_due()
+            if refused is not None:
+                raise refused
+        return FOLD_STARVED_S if starved else FOLD_S
+
+    async def _step(self, *, starved: bool, idle: bool) -> None:
+        if await self._ownership.step_due(starved=starved, idle=idle):
+            self._wake_pump()
+
+    def note_inboxes(self) -> None:
+        """Batches that this node has just sent to its own partitions need no look to be known."""
+        for partition in self._outbox.take_flushed_partitions():
+            mine = self._ownership.owned.get(partition)
+            if mine is not None:
+                mine.note_inbox_moved()

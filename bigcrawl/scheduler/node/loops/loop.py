@@ -1,0 +1,123 @@
+"""What the loops of a node have in common, and what runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, ClassVar
+
+from bigcrawl.exceptions import (
+    BigcrawlError,
+    CorruptionError,
+    OwnershipLostError,
+    RewoundError,
+    TransientStoreError,
+)
+from bigcrawl.redisdb.client import RedisRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from bigcrawl.scheduler.node.loops.troubles import Troubles
+
+logger = logging.getLogger(__name__)
+
+RETRY_S = 0.5  # after Redis did not answer
+AFTER_RESTART_S = 0.05
+
+
+class Loop:
+    """One of a node's loops.
+
+    Attributes:
+        name: as the docstring of `node.node` has it.
+    """
+
+    name: ClassVar[str]
+
+    async def turn(self) -> float:
+        """Do one round; return how many seconds to rest after it."""
+        raise NotImplementedError
+
+    async def rest(self, rest_s: float) -> None:
+        """Rest so long; a loop that is waited for may begin its next round earlier."""
+        await asyncio.sleep(rest_s)
+
+    async def after_failure(self) -> None:
+        """Redis was away in this round, or a partition was lost: do what may help before the next one."""
+
+
+class LoopRunner:
+    """Runs loops until they are stopped, or one of them meets what waiting will not mend.
+
+    Args:
+        set_apart_by: sets the partition apart whose file an error names; False where it is none's.
+        on_fatal: told of an error that ends the crawl.
+    """
+
+    def __init__(
+        self,
+        loops: Sequence[Loop],
+        troubles: Troubles,
+        set_apart_by: Callable[[CorruptionError], bool],
+        on_fatal: Callable[[BigcrawlError], None],
+    ) -> None:
+        self.loops = tuple(loops)
+        self._troubles = troubles
+        self._set_apart_by = set_apart_by
+        self._on_fatal = on_fatal
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def __repr__(self) -> str:
+        return f"<LoopRunner of {', '.join(loop.name for loop in self.loops)}; {self._troubles!r}>"
+
+    def start(self) -> None:
+        """Run all loops from now on."""
+        create_task = asyncio.get_running_loop().create_task
+        self._tasks = [create_task(self.run(loop), name=f"bigcrawl-{loop.name}") for loop in self.loops]
+
+    async def stop(self) -> None:
+        """Cut all loops off, wherever they are."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def run(self, loop: Loop) -> None:
+        """Run a loop for ever; returns only where the node cannot go on."""
+        while (rest_s := await self._turn(loop)) is not None:
+            await loop.rest(rest_s)
+
+    async def _turn(self, loop: Loop) -> float | None:
+        """Do one round; how long to rest after it, or None if the node cannot go on."""
+        try:
+            rest_s = await loop.turn()
+        except RewoundError:
+            self._troubles.note_restart()
+            return AFTER_RESTART_S
+        except RedisRefusedError as error:  # nothing was done: there is nothing to bring in line
+            self._troubles.note_failure(loop.name, error)
+            return RETRY_S
+        except (TransientStoreError, OwnershipLostError) as error:
+            self._troubles.note_failure(loop.name, error)
+            await loop.after_failure()
+            return RETRY_S
+        except BigcrawlError as error:
+            if isinstance(error, CorruptionError) and self._set_apart_by(error):
+                return RETRY_S
+            self._on_fatal(error)
+            return None
+        except Exception as error:
+            logger.exception("a loop of bigcrawl failed")
+            self._on_fatal(BigcrawlError(f"the loop `{loop.name}` failed: {error!r}"))
+            return None
+        self._troubles.note_success(loop.name)
+        return rest_s
+
+
+async def refusal_of(work: Awaitable[None]) -> RedisRefusedError | None:
+    """Do the work; the error if Redis refuses a part of it, so that other work can be done before it is raised."""
+    try:
+        await work
+    except RedisRefusedError as error:
+        return error
+    return None

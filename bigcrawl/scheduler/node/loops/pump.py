@@ -1,0 +1,131 @@
+"""The pump: what leaves the node and what comes in, in as few round trips as it can be (steps 3, 9, 12 to 14)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.node.assembly import Parts
+    from bigcrawl.scheduler.node.loops.recovery import Recovery
+    from bigcrawl.scheduler.node.loops.room import Room
+
+logger = logging.getLogger(__name__)
+
+PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
+PUMP_URLS = 32  # ended URLs that are worth a round trip
+PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
+PUMP_IDLE_S = 0.25
+TAKES_MAX = 64  # a pump, while what is taken leaves room and more may be due
+
+
+class Pump(Loop):
+    """Flushes the outbox, acknowledges what has ended, and takes what is due."""
+
+    name = "pump"
+
+    def __init__(self, parts: Parts, room: Room, recovery: Recovery) -> None:
+        self._client = parts.client
+        self._clock = parts.clock
+        self._engine = parts.engine
+        self._troubles = parts.troubles
+        self._ownership = parts.ownership
+        self._handout = parts.handout
+        self._held = parts.handout.held
+        self._outbox = parts.outbox
+        self._exchange = parts.exchange
+        self._trials = parts.trials
+        self._aside = parts.aside
+        self._shared_hosts = parts.shared_hosts
+        self._progress = parts.progress
+        self._recovery = recovery
+        self._room = room
+        self._wake = asyncio.Event()
+        self._is_hungry = True
+        self._pumped_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<Pump hungry={self._is_hungry}>"
+
+    def wake(self) -> None:
+        """There is something to send or room for more: go without waiting for a batch."""
+        self._is_hungry = True
+        self._wake.set()
+
+    async def turn(self) -> float:
+        """One round, with a round trip if that is worth it."""
+        self._engine.poll_ended()
+        if self._troubles.is_restarted:
+            await self._recovery.run()
+        if self._client.in_doubt:
+            await self._ownership.settle_doubts()
+        if self._trials.have_news:
+            await self._trials.flush()
+        if not self._pays():
+            return PUMP_BUSY_S
+        self._is_hungry = False
+        self._pumped_ms = self._clock.monotonic_ms()
+        refused = await refusal_of(self.flush())
+        # What ends frees room, which may be what Redis lacks.
+        moved = await self.end_and_take() if refused is None else await self.end()
+        if refused is not None:
+            raise refused
+        busy = moved or len(self._held) > 0
+        return PUMP_BUSY_S if busy else PUMP_IDLE_S
+
+    async def rest(self, rest_s: float) -> None:
+        """Rest so long, or until somebody wakes the pump."""
+        await asyncio.sleep(PUMP_BUSY_S)  # an engine that asks again and again is answered in batches
+        if rest_s > PUMP_BUSY_S:
+            alarm = asyncio.get_running_loop().call_later(rest_s - PUMP_BUSY_S, self._wake.set)
+            await self._wake.wait()
+            alarm.cancel()
+        self._wake.clear()
+
+    async def after_failure(self) -> None:
+        """Start the embedded server again if it died; an outside one is its operator's."""
+        revive = self._engine.revive_server
+        if revive is None:
+            return
+        try:
+            await asyncio.to_thread(revive)
+        except (BigcrawlError, OSError) as error:
+            logger.warning("the embedded server does not start: %(error)s", {"error": error})
+
+    def _pays(self) -> bool:
+        """Whether a round trip is worth its CPU now: a page's share of it shrinks with the batch."""
+        if self._is_hungry or self._held.has_safe(PUMP_URLS):
+            return True
+        if self._handout.is_idle and self._held.has_safe(1):
+            return True
+        return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
+
+    async def flush(self) -> None:
+        """Send the outbox; that the crawl goes on is told first, or a restart would believe that it is finished."""
+        await self._progress.take_back_end()
+        await self._outbox.flush(self._client)
+        if await self._aside.flush():
+            self.wake()  # the hosts' next URLs go the same way
+        await self._shared_hosts.tell()
+
+    async def end(self) -> bool:
+        """Acknowledge what is safe, and take nothing; True when anything moved."""
+        return await self._exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=0)
+
+    async def end_and_take(self) -> bool:
+        """Acknowledge what is safe and take what there is room for; True when anything moved.
+
+        Room that was kept for partitions which then had less to give goes to the next ones at once, while the engine
+        has nothing to do.
+        """
+        exchange, room = self._exchange, self._room
+        moved = await exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=room.urls())
+        for _ in range(TAKES_MAX):
+            if self._handout.buffered or not exchange.has_more_due or not (urls := room.urls()):
+                break
+            moved = await exchange.run(acknowledge=False, urls_max=urls) or moved
+        return moved

@@ -1,0 +1,52 @@
+"""How many URLs a node may take now (step 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.node.loops.fold import Fold
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.node.assembly import Parts
+
+
+class Room:
+    """Asked before each take."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._clock = parts.clock
+        self._may_take = parts.engine.may_take
+        self._shared_hosts = parts.shared_hosts
+        self._workload = parts.workload
+        self._troubles = parts.troubles
+        self._file_work = parts.ownership.file_work
+        self._handout = parts.handout
+        self._speed = parts.speed
+        self._gatekeeper = parts.gatekeeper
+        self._progress = parts.progress
+        self._membership = parts.membership
+        self._node_id = parts.node_id
+        self._in_process_max = parts.config.frontier.in_process_max
+        self._pages_max = parts.config.crawl.pages_max
+
+    def urls(self) -> int:
+        """URLs that may be taken now; 0 when the node stops, or cannot keep what their pages would bring."""
+        if self._workload.is_stopping or not self._shared_hosts.may_take:
+            return 0
+        if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease_ends_ms:
+            return 0
+        if self._workload.is_crowded or self._troubles.is_failing(Fold.name):
+            return 0  # what cannot be folded, on a full disk for instance, must not pile up in Redis
+        if self._file_work.stands_still:
+            return 0
+        room = self._in_process_max - len(self._handout.held)
+        if self._speed.limits:
+            room = min(room, self._speed.room(self._handout.buffered + self._gatekeeper.waiting))
+        if self._pages_max:
+            room = min(room, self._progress.pages_left(1 + self._busy_others()) - self._handout.soon_ended)
+        return max(0, room)
+
+    def _busy_others(self) -> int:
+        """Other nodes that hold URLs: they share what is left of BIGCRAWL_MAX_PAGES."""
+        reports = self._membership.reports.items()
+        return int(sum(report.get("held", 0) > 0 for name, report in reports if name != self._node_id))

@@ -1,0 +1,56 @@
+"""Steering: what was said to the running crawl, the speed it may have, fetches at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bigcrawl.scheduler.node.assembly import Parts
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+
+STEER_S = 0.2  # between two looks for what may have to be asked
+STEER_SLOWED_S = 0.04
+
+
+class Steer(Loop):
+    """Hears what operators say, and asks for the node's share of the crawl's speed.
+
+    Args:
+        wake_pump: called when something was said that may let URLs be taken.
+    """
+
+    name = "steer"
+
+    def __init__(self, parts: Parts, wake_pump: Callable[[], None]) -> None:
+        self._troubles = parts.troubles
+        self._handout = parts.handout
+        self._control = parts.control
+        self._ownership = parts.ownership
+        self._speed = parts.speed
+        self._membership = parts.membership
+        self._wake_engine = parts.wake_engine
+        self._wake_pump = wake_pump
+
+    async def turn(self) -> float:
+        """One round."""
+        handout, speed = self._handout, self._speed
+        if handout.crowd.look(handout.held):
+            self._wake_engine()
+        if self._troubles.is_restarted:
+            return RETRY_S
+        if await self._control.hear_due():
+            look_at_snoozed(self._ownership.owned.values())
+            self._wake_pump()
+        if speed.wants(handout.buffered):
+            await speed.ask(handout.buffered, len(self._membership.reports))
+        return STEER_SLOWED_S if speed.limits else STEER_S
+
+
+def look_at_snoozed(owned: Iterable[OwnedPartition]) -> None:
+    """The blacklist is another one: so may be what hosts are waited for."""
+    for mine in owned:
+        mine.away.look_again()

@@ -1,0 +1,21 @@
+"""Tidying: memory that is free goes back to the system."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bigcrawl.scheduler.node.loops.loop import Loop
+from bigcrawl.scheduler.node.memory import give_memory_back
+
+TIDY_S = 60.0
+
+
+class Tidy(Loop):
+    """Keeps the process small."""
+
+    name = "tidy"
+
+    async def turn(self) -> float:
+        """One round."""
+        await asyncio.to_thread(give_memory_back)
+        return TIDY_S

@@ -1,0 +1,53 @@
+"""What keeps a node's loops from their work, and may pass by itself."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bigcrawl.exceptions import BigcrawlError
+    from bigcrawl.redisdb.client import RedisClient
+
+logger = logging.getLogger(__name__)
+
+
+class Troubles:
+    """Which loops failed in their last round, and whether Redis was restarted.
+
+    Attributes:
+        is_restarted: whether Redis was restarted, and has not been brought in line yet.
+    """
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+        self._failing: set[str] = set()
+        self.is_restarted = False
+
+    def __repr__(self) -> str:
+        return f"<Troubles of {sorted(self._failing)} restarted={self.is_restarted}>"
+
+    def note_restart(self) -> None:
+        """Redis was restarted; most loops wait until `note_recovery`."""
+        self.is_restarted = True
+
+    def note_recovery(self) -> None:
+        """Redis and this node agree again."""
+        self.is_restarted = False
+
+    def note_failure(self, loop: str, error: BigcrawlError) -> None:
+        """A round has failed. Say once that the node waits, whatever else fails until all loops are well again."""
+        if not self._failing:
+            logger.warning("waiting: %(error)s", {"error": error})
+        self._failing.add(loop)
+
+    def note_success(self, loop: str) -> None:
+        """A round went well, which counts only while Redis and this node agree."""
+        if loop in self._failing and not (self.is_restarted or self._client.in_doubt):
+            self._failing.discard(loop)
+            if not self._failing:
+                logger.info("the crawl goes on")
+
+    def is_failing(self, loop: str) -> bool:
+        """Whether the last round of a loop failed."""
+        return loop in self._failing

@@ -1,0 +1,109 @@
+"""The watch: who should own what, hosts that are snoozed, budgets, and the end of the crawl."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
+from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
+from bigcrawl.scheduler.owner.crawl_budgets import REFRESH_MS
+from bigcrawl.scheduler.owner.parking import tend_snoozed
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.node.assembly import Parts
+
+WATCH_S = 1.0
+WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
+STUCK_LOOKS = 50  # in ten seconds: another node may be reading a damaged partition that was mended
+
+
+class Watch(Loop):
+    """Looks after what changes slowly."""
+
+    name = "watch"
+
+    def __init__(self, parts: Parts) -> None:
+        self._client = parts.client
+        self._clock = parts.clock
+        self._troubles = parts.troubles
+        self._folding = parts.folding
+        self._ownership = parts.ownership
+        self._reputation = parts.reputation
+        self._aside = parts.aside
+        self._last_hosts = parts.last_hosts
+        self._starts = parts.starts
+        self._control = parts.control
+        self._outbox = parts.outbox
+        self._handout = parts.handout
+        self._workload = parts.workload
+        self._finish = parts.finish
+        self._progress = parts.progress
+        self._on_fatal = parts.engine.on_fatal
+        self._closes_when_empty = parts.config.crawl.close_when_empty
+
+    async def turn(self) -> float:
+        """One round."""
+        if self._troubles.is_restarted:
+            return RETRY_S
+        async with self._folding:
+            await self._look_after_partitions()
+        await self._starts.renew()
+        await self._progress.count_pages()
+        await self._look_for_end()
+        self._end_held_up()
+        return WATCH_IDLE_S if self._is_idle() else WATCH_S
+
+    async def rest(self, rest_s: float) -> None:
+        """Rest so long, or until nothing is left to do here."""
+        while rest_s > 0:
+            await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
+            rest_s = 0 if self._is_idle() else rest_s - WATCH_IDLE_S
+
+    def _is_idle(self) -> bool:
+        return self._workload.is_idle(self._ownership.owned.values())
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is on its way from this node to an inbox, and no start requests are under way here."""
+        return not self._outbox.waiting and not self._starts.are_under_way
+
+    async def _look_after_partitions(self) -> None:
+        await self._ownership.rebalance()
+        owned = list(self._ownership.owned.values())
+        await tend_snoozed(self._client, owned, self._clock.monotonic_ms(), self._aside.blacklist)
+        await self.refresh_budgets()
+        await self._last_hosts.look(is_quiet=self._is_quiet())
+
+    async def refresh_budgets(self) -> None:
+        """Let the partitions have the budgets that follow from what all of them count, if it is time to.
+
+        Raises:
+            TransientStoreError: Redis is away; budgets stay as they are.
+        """
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._reputation.stale_ms:
+            self._reputation.stale_ms = now_ms + REFRESH_MS  # unless somebody says otherwise meanwhile
+            try:
+                await self._ownership.refresh_budgets()
+            except RedisRefusedError:
+                self._reputation.stale_ms = now_ms  # it has no haste, and what comes after it has
+            except BigcrawlError:
+                self._reputation.stale_ms = now_ms
+                raise
+
+    async def _look_for_end(self) -> None:
+        offered = self._outbox.offered
+        # What was blacklisted may be wanted again by now: a crawl is not finished before it was asked.
+        if self._is_idle() and await self._control.hear():
+            look_at_snoozed(self._ownership.owned.values())
+        elif self._is_idle() and await self._finish.look():
+            self._progress.note_end(is_certain=offered == self._outbox.offered)
+            self._handout.wake_engine()
+
+    def _end_held_up(self) -> None:
+        """End a crawl that would go on for ever: all that is left is what nobody can read."""
+        is_stuck = self._finish.stuck_looks >= STUCK_LOOKS and not self._ownership.damaged.is_looking
+        if is_stuck and self._is_idle() and self._closes_when_empty:
+            self._on_fatal(ConfigError(self._finish.holdup))

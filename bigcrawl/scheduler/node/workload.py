@@ -1,0 +1,70 @@
+"""How much a node has to do, and whether it wants more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.config import FrontierConfig
+    from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.node.outbox import Outbox
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+
+
+class Workload:
+    """What a node holds, has to send, and has in the inboxes of its partitions.
+
+    Attributes:
+        is_running: whether the node's loops run, and its engine may be open.
+        is_stopping: whether the node takes nothing more.
+    """
+
+    def __init__(self, frontier: FrontierConfig, handout: Handout, outbox: Outbox) -> None:
+        self._urls_max = frontier.outbox_urls_max
+        self._starved_below = max(1, frontier.in_process_max // 2)
+        self._held = handout.held
+        self._outbox = outbox
+        self._unfolded = 0  # URLs in the inboxes of owned partitions
+        self.is_running = False
+        self.is_stopping = False
+
+    def __repr__(self) -> str:
+        return f"<Workload held={len(self._held)} waiting={self._outbox.waiting} unfolded={self._unfolded}>"
+
+    def begin(self) -> None:
+        """The loops run."""
+        self.is_running = True
+
+    def stop(self) -> None:
+        """Take nothing more."""
+        self.is_stopping = True
+
+    def note_unfolded(self, urls: int) -> None:
+        """So many URLs are in the inboxes of owned partitions."""
+        self._unfolded = urls
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether spiders must wait and nothing is taken: outbox or inboxes hold as much as they may."""
+        inboxes_full = self._unfolded >= self._urls_max or self._outbox.unfolded.is_full
+        return self._outbox.is_full or inboxes_full
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether the node has too little to fetch."""
+        return len(self._held) < self._starved_below
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the node holds nothing, and has nothing to send."""
+        return not len(self._held) and not self._outbox.waiting
+
+    def is_idle(self, owned: Iterable[OwnedPartition]) -> bool:
+        """Whether nothing waits in the owned partitions either."""
+        return self.is_empty and all(not mine.inbox_moved and not mine.waiting for mine in owned)
+
+    def may_rest(self) -> bool:
+        """Whether merges may take their time; asked from the worker thread."""
+        return not (self.is_stopping or self.is_starved)

@@ -1,0 +1,231 @@
+"""What a spider finds: nothing is noted of it before it is safe, and what a request is depends on how it came."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from scrapy import Request, Spider
+
+from bigcrawl.exceptions import ConfigError, RequestNotStorableError, TransientStoreError
+from bigcrawl.links import Links
+from bigcrawl.scheduler.adapter import spider_intake
+from bigcrawl.scheduler.records.member import unpack_member
+from tests.support.keys import KEYS, request_key
+from tests.unit.scheduler.records.test_held_urls import held_url
+from tests.unit.scheduler.test_scheduler import new_scheduler
+from tests.unit.scheduler.world import world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bigcrawl.scheduler.scheduler import Scheduler
+
+
+def test_start_request_that_never_came_is_forgotten_with_it(tmp_path: Path) -> None:
+    """A start request dropped on its way must not make a later request, at its address, a start request."""
+    frontier = new_scheduler(tmp_path)
+    for i in range(50):
+        frontier.intake.note_start_request(Request(f"http://a.example/{i}"))
+    gc.collect()
+    assert len(frontier.intake._start_requests) == 0
+
+
+@pytest.mark.parametrize(("outcome", "goes_behind"), [("status:301", False), ("status:500", True)])
+def test_redirect_to_itself_is_no_retry(tmp_path: Path, outcome: str, *, goes_behind: bool) -> None:
+    """Scrapy carries a URL's retries along with its redirects; only a failed try goes behind the others."""
+    frontier = new_scheduler(tmp_path)
+    frontier.attach(cast("Any", SimpleNamespace(handout=None, keys=KEYS)), Spider(name="test"))
+    before = {"retry_times": 1} if not goes_behind else {}
+    started = Request("http://a.example/", meta=before)
+    held = held_url(1)
+    held.fields = held.fields._replace(key=request_key("http://a.example/", "GET", b""))
+    held.outcome = outcome
+    frontier.started.note_start(started, held)
+    hop = {"redirect_times": 1, "redirect_urls": ["http://a.example/"]}
+    after = {"retry_times": 1} | ({} if goes_behind else hop)
+    assert frontier.enqueue_request(Request("http://a.example/", meta=after, dont_filter=True))
+    assert (held.next_order is not None) is goes_behind
+    assert unpack_member(held.next_try).attempts == held.fields.attempts + goes_behind
+
+
+class Unstorable:
+    """What msgpack cannot hold."""
+
+
+@pytest.mark.parametrize("fields", [{"meta": {"x": Unstorable()}}, {"cb_kwargs": {"x": Unstorable()}}])
+def test_links_refused_once_can_be_offered_later(
+    tmp_path: Path, crawl_name: str, redis_url: str, fields: dict[str, Any]
+) -> None:
+    """A batch that cannot be stored fails before any of its URLs counts as offered lately."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier, node = new_scheduler(tmp_path), await w.joined()
+            frontier.attach(node, Spider("test"))
+            urls = [f"http://a.example/{n}" for n in range(5)]
+            with pytest.raises(RequestNotStorableError):
+                frontier.intake.offer_links(Links(urls, **fields), urls, 1)
+            assert (node.outbox.offered, node.outbox.dropped_recent) == (0, 0)
+            assert frontier.intake.offer_links(Links(urls), urls, 1) == 5
+            assert frontier.intake.offer_links(Links(urls), urls, 1) == 0
+            assert (node.outbox.offered, node.outbox.dropped_recent) == (5, 5)
+
+    asyncio.run(scenario())
+
+
+class NamedSpider(Spider):
+    name = "named"
+
+    def parse_feed(self, response: Any) -> None:
+        """Names a callback."""
+
+
+@pytest.mark.parametrize("field_name", ["callback", "errback"])
+def test_links_to_a_method_that_the_spider_lacks_are_refused(
+    tmp_path: Path, crawl_name: str, redis_url: str, field_name: str
+) -> None:
+    """A name with a slip of the pen in it, or another object's method: said now, not with the first page."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path)
+            node, spider = await w.joined(), NamedSpider()
+            frontier.attach(node, spider)
+            urls = ["http://a.example/1"]
+            bad: tuple[Any, ...] = ("parse_fed", "name", w.web.__call__)
+            for method in bad:
+                with pytest.raises(RequestNotStorableError, match=f"{field_name} is ") as caught:
+                    frontier.intake.offer_links(Links(urls, **{field_name: method}), urls, 1)
+                assert f"{field_name}=self." in str(caught.value)
+            assert node.outbox.offered == 0
+            methods: tuple[Any, ...] = ("parse_feed", spider.parse_feed)
+            for good in methods:
+                assert frontier.intake.offer_links(Links(urls, **{field_name: good}), urls, 1) == (good == "parse_feed")
+
+    asyncio.run(scenario())
+
+
+def test_request_refused_once_can_be_queued_later(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """As with links."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path)
+            frontier.attach(await w.joined(), Spider("test"))
+            url = "http://a.example/"
+            answers = [frontier.enqueue_request(Request(url, meta=meta)) for meta in ({"x": Unstorable()}, {}, {})]
+            assert answers == [False, True, False]
+
+    asyncio.run(scenario())
+
+
+# --- where a spider starts, and where it waits
+
+
+class Crawl:
+    """A node of which only starts, room and the outbox matter; Redis may be away for some calls."""
+
+    def __init__(self, *, answers: Sequence[int | None] = (), away: int = 0) -> None:
+        self._answers = list(answers)
+        self._away = away
+        self.woken = 0
+        self.calls: list[str] = []
+        self.outbox = SimpleNamespace(offered=5, flushed=3)
+        self.workload = SimpleNamespace(is_crowded=True)
+        self.starts = SimpleNamespace(end=self._end, leave_undone=self._leave, are_under_way=True)
+
+    def wake(self) -> None:
+        self.woken += 1
+        self.outbox.flushed += 1
+
+    async def claim_start(self, digest: str) -> int:
+        answer = self._answers.pop(0)
+        if answer is None:
+            raise TransientStoreError("away")
+        return answer
+
+    async def _end(self) -> None:
+        self._call("end")
+
+    async def _leave(self) -> None:
+        self._call("leave")
+        self.starts.are_under_way = False
+
+    def _call(self, name: str) -> None:
+        self._away -= 1
+        if self._away >= 0:
+            raise TransientStoreError("away")
+        self.calls.append(name)
+
+
+def attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crawl: Crawl) -> Scheduler:
+    """A scheduler of that crawl, whose spider is open and which does not wait between two tries."""
+    for name in ("ROOM_POLL_S", "FLUSH_POLL_S", "START_RETRY_S"):
+        monkeypatch.setattr(spider_intake, name, 0.0)
+    frontier = new_scheduler(tmp_path)
+    frontier.attach(cast("Any", crawl), Spider("test"))
+    return frontier
+
+
+@pytest.mark.parametrize(("answers", "is_ours"), [((0, None, 1), True), ((None, 0, 2), False)])
+def test_start_is_asked_for_until_somebody_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: Sequence[int | None], *, is_ours: bool
+) -> None:
+    """While another node runs it, and while Redis is away; ours or done in the end."""
+    frontier = attached(tmp_path, monkeypatch, Crawl(answers=answers))
+    assert asyncio.run(frontier.intake.claim_start()) is is_ours
+
+
+def test_start_ends_when_its_requests_are_in_the_inboxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before: a crash between the two would lose them. Redis may be away when it is told."""
+    crawl = Crawl(away=2)
+    asyncio.run(attached(tmp_path, monkeypatch, crawl).intake.end_start())
+    assert crawl.calls == ["end"]
+    assert crawl.outbox.flushed >= crawl.outbox.offered
+    assert crawl.woken >= 2
+
+
+def test_start_that_failed_is_left_to_the_next_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often Redis is away meanwhile."""
+    crawl = Crawl(away=2)
+    asyncio.run(attached(tmp_path, monkeypatch, crawl).intake.give_up_start())
+    assert crawl.calls == ["leave"]
+
+
+def test_spider_waits_for_room_and_not_for_a_crawl_that_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has found by then is taken all the same; a crawl that failed sends no more of it."""
+
+    async def scenario() -> None:
+        crawl = Crawl()
+        frontier = attached(tmp_path, monkeypatch, crawl)
+        waiting = asyncio.ensure_future(frontier.intake.wait_for_room())
+        while crawl.woken < 3:  # noqa: ASYNC110 - every turn of the loop counts
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        crawl.workload.is_crowded = False
+        await asyncio.wait_for(waiting, 60)
+        crawl.workload.is_crowded = True
+        monkeypatch.setattr(frontier._crawler, "_engine", SimpleNamespace(running=False))
+        frontier.fail(ConfigError("a setting"))
+        await asyncio.wait_for(frontier.intake.wait_for_room(), 60)
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_taken_before_the_node_has_joined(tmp_path: Path) -> None:
+    """Nor waited for, nor claimed."""
+
+    async def scenario() -> None:
+        intake = new_scheduler(tmp_path).intake
+        assert intake.offer_links(Links(["http://a.example/"]), ["http://a.example/"], 1) == 0
+        assert not intake.take_request(Request("http://a.example/"))
+        assert not await intake.claim_start()
+        for wait in (intake.wait_for_room, intake.end_start, intake.give_up_start):
+            await asyncio.wait_for(wait(), 60)
+
+    asyncio.run(scenario())

@@ -1,0 +1,40 @@
+"""What the downloader says of requests, and what it is told."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
+
+from tests.unit.scheduler.records.test_held_urls import held_url
+from tests.unit.scheduler.test_scheduler import new_scheduler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.records.held import HeldUrl
+
+
+@pytest.mark.parametrize(
+    ("error", "has_begun", "noted"), [("timeout", True, 1), ("timeout", False, 0), ("lost", True, 0)]
+)
+def test_time_that_ran_out_tells_of_a_crowd_where_an_answer_had_begun(
+    tmp_path: Path, error: str, *, has_begun: bool, noted: int
+) -> None:
+    """A server that never said a word may be dead, and a lost connection has no time: neither counts, all are over."""
+    frontier = new_scheduler(tmp_path)
+    times: list[tuple[str, int]] = []
+    over: list[HeldUrl] = []
+    crowd = SimpleNamespace(note=lambda host, took_ms: times.append((host, took_ms)))
+    handout = SimpleNamespace(crowd=crowd, note_answered=over.append, has_lease=True)
+    frontier.attach(cast("Any", SimpleNamespace(handout=handout)), Spider(name="test"))
+    request = Request("http://a.example/", meta={"download_latency": 0.1} if has_begun else {})
+    held = held_url(1)
+    frontier.started.note_start(request, held)
+    failure = DownloadTimeoutError("3 s") if error == "timeout" else DownloadFailedError("reset")
+    frontier.started.note_failure(request, failure, 3_000)
+    assert times == [(held.host, 3_000)] * noted
+    assert over == [held]

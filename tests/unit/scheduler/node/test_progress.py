@@ -1,0 +1,126 @@
+"""How far a node takes the crawl to be: no page is counted twice, and no end is believed that was told too soon."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.scheduler.crawl.survey import Survey
+from bigcrawl.scheduler.node.progress import Progress
+from tests.unit.scheduler.world import make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Finish:
+    """What was said of the end to other nodes."""
+
+    def __init__(self) -> None:
+        self.taken_back = 0
+
+    async def is_said(self, seen: Survey) -> bool:
+        return True
+
+    async def take_back(self) -> None:
+        self.taken_back += 1
+
+
+def progress_of(tmp_path: Path, pages_max: int = 0) -> tuple[Any, Any, Finish]:
+    """The progress of a crawl, and where its node's own pages and the word of its end come from."""
+    crawl = make_config(tmp_path, "crawl", max_pages=pages_max).crawl
+    exchange, finish, client = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
+    made: Any = Progress
+    return made(crawl, client, exchange, finish), exchange, finish
+
+
+def survey_of(pages: int, urls_disk: int = 0) -> Survey:
+    seen = Survey(4, urls_disk=urls_disk)
+    seen.counts["status:200"] = pages
+    return seen
+
+
+def test_own_pages_are_counted_once(tmp_path: Path) -> None:
+    """What was acknowledged before a survey began is in it; what comes during it may be, and is added for now."""
+
+    async def scenario() -> None:
+        progress, exchange, _ = progress_of(tmp_path, pages_max=100)
+        exchange.pages = 10
+
+        async def survey() -> Survey:
+            exchange.pages = 12
+            return survey_of(50)
+
+        progress.survey = survey
+        await progress.count_pages()
+        assert (progress.pages_before, progress.pages) == (50, 52)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("nodes", "left"), [(1, 9), (2, 4), (3, 3)])
+def test_what_is_left_is_shared_and_own_pages_since_come_off(tmp_path: Path, nodes: int, left: int) -> None:
+    """Rounded up: no page that may be fetched is nobody's."""
+
+    async def scenario() -> None:
+        progress, exchange, _ = progress_of(tmp_path, pages_max=20)
+        await progress.begin(survey_of(10))
+        exchange.pages = 1
+        assert progress.pages_left(nodes) == left
+        assert not progress.has_reached_max
+
+    asyncio.run(scenario())
+
+
+def test_limit_is_reached_by_a_survey_and_not_by_own_pages(tmp_path: Path) -> None:
+    """Own pages may be in the survey already."""
+
+    async def scenario() -> None:
+        progress, exchange, _ = progress_of(tmp_path, pages_max=20)
+        await progress.begin(survey_of(19))
+        exchange.pages = 5
+        assert not progress.has_reached_max
+        await progress.begin(survey_of(20))
+        assert progress.has_reached_max
+
+    asyncio.run(scenario())
+
+
+def test_end_that_was_told_too_soon_is_taken_back_once(tmp_path: Path) -> None:
+    """A link that came up during the last look, or a spider that was given more to do later, makes it so."""
+
+    async def scenario() -> None:
+        progress, _, finish = progress_of(tmp_path)
+        progress.note_end(is_certain=False)
+        assert not progress.is_finished
+        for _ in range(2):
+            await progress.take_back_end()
+        assert finish.taken_back == 1
+        progress.note_end(is_certain=True)
+        await progress.take_back_end()
+        assert (progress.is_finished, finish.taken_back) == (True, 1)
+        progress.go_on()
+        await progress.take_back_end()
+        assert (progress.is_finished, finish.taken_back) == (False, 2)
+
+    asyncio.run(scenario())
+
+
+def test_crawl_that_was_finished_before_stays_so_unless_there_are_starts_to_run(tmp_path: Path) -> None:
+    """The word of its end is believed only where nothing is left."""
+
+    async def scenario() -> None:
+        progress, _, _ = progress_of(tmp_path)
+        await progress.begin(survey_of(3, urls_disk=1))
+        assert not progress.is_finished
+        await progress.begin(survey_of(3))
+        assert progress.is_finished
+        progress.note_start(is_done=True)
+        assert progress.is_finished
+        progress.note_start(is_done=False)
+        assert not progress.is_finished
+
+    asyncio.run(scenario())
