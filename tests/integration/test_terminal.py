@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
+from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.processes import spawn
 
@@ -42,7 +43,7 @@ def in_a_terminal(crawl: Crawl) -> tuple[list[str], list[str]]:
     stream = pyte.ByteStream(screen)
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    process = spawn(crawl.command(), env=crawl._environment(), stdout=its, stderr=its, cwd=crawl.directory)
+    process = warm.start(crawl.command()[2:], env=crawl._environment(), stdout=its, stderr=its, cwd=crawl.directory)
     os.close(its)
     rows = []
     with contextlib.suppress(OSError):  # how a terminal says that all who wrote have ended

@@ -228,7 +228,8 @@ def test_large_body_is_warned_of_once(head: tuple[bytes, ...], caplog: pytest.Lo
 def test_no_limit_means_none(caplog: pytest.LogCaptureFixture) -> None:
     """0 switches a limit off."""
     response = received(b"HTTP/1.1 200 OK", b"Content-Length: 1000000000", body=b"x" * 100_000)
-    assert (len(response.body), caplog.text) == (100_000, "")
+    assert len(response.body) == 100_000
+    assert "larger than" not in caplog.text
 
 
 @pytest.mark.parametrize("head", [(b"Content-Length: 300",), (b"Transfer-Encoding: chunked",), ()])
