@@ -33,7 +33,9 @@ def crawl(tmp_path: Path) -> Iterator[Crawl]:
     """A crawl of a small web with pages that fail in many ways."""
     with SimulatedWeb(tmp_path / "web", hosts=3, pages=6, features="broken") as web:
         settings = {"BIGCRAWL_HOST_DELAY": 0.1, "DOWNLOAD_TIMEOUT": 2, "BIGCRAWL_BACKOFF": 1, "BIGCRAWL_BACKOFF_MAX": 1}
-        with Crawl(tmp_path / "crawl", web.seeds, settings | {"RETRY_TIMES": 1, "STATS_DUMP": None}) as made:
+        with Crawl(
+            tmp_path / "crawl", web.seeds, settings | {"RETRY_TIMES": 1, "STATS_DUMP": None, "BIGCRAWL_PARTITIONS": 8}
+        ) as made:
             yield made
 
 
