@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from tests.support.costs.corpus import BOMBS
+from tests.support.costs.corpus import bombs_of
 from tests.support.costs.measure import Measure
 from tests.support.costs.search import search
 from tests.support.costs.targets import TARGETS
@@ -27,4 +27,4 @@ def test_no_input_costs_more_than_its_bounds(target: str) -> None:
     with Measure(target) as measure:
         found, runs = search(measure, random.Random(seed), SECONDS / len(TARGETS))
     assert found is None, f"{found} (seed {seed}, after {runs} inputs)"
-    assert runs > len(BOMBS[target])
+    assert runs > len(bombs_of(target))

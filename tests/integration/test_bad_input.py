@@ -30,7 +30,7 @@ def crawl(
     directory: Path, settings: Mapping[str, object] | None = None, *options: str, seeds: str = SEED
 ) -> subprocess.CompletedProcess[str]:
     """Run `scrapy crawl broad` with the given settings."""
-    chosen = {"LOG_LEVEL": "WARNING", **(settings or {})}
+    chosen = {"LOG_LEVEL": "WARNING", "BIGCRAWL_PARTITIONS": 4, **(settings or {})}
     words = [word for name, value in chosen.items() for word in ("-s", f"{name}={value}")]
     return run(directory, "scrapy", "crawl", "broad", "-a", f"seeds={seeds}", *words, *options)
 

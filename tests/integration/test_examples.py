@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
+
+from tests.support import warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,18 +92,10 @@ def project(tmp_path: Path) -> Path:
 
 def crawl(project: Path, spider: str, *words: str, **settings: object) -> list[dict[str, str]]:
     """Run `scrapy crawl`, to its end and without an error; the items."""
-    command = [sys.executable, "-m", "scrapy", "crawl", spider, *words, "-O", "items.csv"]
+    command = ["scrapy", "crawl", spider, *words, "-O", "items.csv"]
     command += [word for name, value in {**LOCAL, **settings}.items() for word in ("-s", f"{name}={value}")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
-    done = subprocess.run(
-        command,
-        cwd=project,
-        env={**environment, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=CRAWL_S_MAX,
-        check=False,
-    )
+    done = warm.run(command, cwd=project, env={**environment, "PYTHONPATH": str(REPOSITORY)}, timeout_s=CRAWL_S_MAX)
     assert done.returncode == 0, done.stderr
     assert "] ERROR: " not in done.stderr, done.stderr
     with (project / "items.csv").open() as items:

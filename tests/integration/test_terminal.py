@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
+from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.processes import spawn
 
@@ -32,7 +33,9 @@ def crawl(tmp_path: Path) -> Iterator[Crawl]:
     """A crawl of a small web with pages that fail in many ways."""
     with SimulatedWeb(tmp_path / "web", hosts=3, pages=6, features="broken") as web:
         settings = {"BIGCRAWL_HOST_DELAY": 0.1, "DOWNLOAD_TIMEOUT": 2, "BIGCRAWL_BACKOFF": 1, "BIGCRAWL_BACKOFF_MAX": 1}
-        with Crawl(tmp_path / "crawl", web.seeds, settings | {"RETRY_TIMES": 1, "STATS_DUMP": None}) as made:
+        with Crawl(
+            tmp_path / "crawl", web.seeds, settings | {"RETRY_TIMES": 1, "STATS_DUMP": None, "BIGCRAWL_PARTITIONS": 8}
+        ) as made:
             yield made
 
 
@@ -42,7 +45,7 @@ def in_a_terminal(crawl: Crawl) -> tuple[list[str], list[str]]:
     stream = pyte.ByteStream(screen)
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    process = spawn(crawl.command(), env=crawl._environment(), stdout=its, stderr=its, cwd=crawl.directory)
+    process = warm.start(crawl.command()[2:], env=crawl._environment(), stdout=its, stderr=its, cwd=crawl.directory)
     os.close(its)
     rows = []
     with contextlib.suppress(OSError):  # how a terminal says that all who wrote have ended

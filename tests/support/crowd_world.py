@@ -5,7 +5,9 @@ Nothing here is measured: the same seed gives the same crawl.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ TICK_MS = 10
 LOOK_MS = 200
 NEVER_MS = 1 << 40
 HOSTS = 2_000
+_START_MS = attrgetter("start_ms")
 
 
 @dataclass(eq=False, slots=True)
@@ -92,16 +95,20 @@ class CrowdWorld:
         share = self.link * TICK_MS / 1000 / max(1, len(sending))
         for fetch in sending:
             fetch.left -= share
-        for fetch in [fetch for fetch in self._fetches if fetch.left <= 0]:
+        for fetch in [fetch for fetch in sending if fetch.left <= 0]:
             took_ms = self.now_ms - fetch.start_ms
             tally.pages += 1
             tally.took_ms += took_ms
             self._fetches.remove(fetch)
             if not isinstance(self._limit, int):
                 self._limit.note(fetch.host, took_ms, self.now_ms)
-        alive = [fetch for fetch in self._fetches if fetch.start_ms > self.now_ms - self.timeout_ms]
-        tally.timeouts += len(self._fetches) - len(alive)
-        self._fetches = alive
+        timeouts = self._begun_before(self.now_ms - self.timeout_ms + 1)
+        tally.timeouts += timeouts
+        del self._fetches[:timeouts]
 
     def _hanging(self, limit: FetchLimit) -> int:
-        return sum(fetch.start_ms < self.now_ms - limit.hanging_ms for fetch in self._fetches)
+        return self._begun_before(self.now_ms - limit.hanging_ms)
+
+    def _begun_before(self, at_ms: float) -> int:
+        """How many fetches began before that; they stand in the order in which they began."""
+        return bisect_left(self._fetches, at_ms, key=_START_MS)

@@ -45,7 +45,10 @@ PACKAGES = (
 
 
 def warm_up() -> None:
-    """Import what crawls, commands and the simulated web import; none of it may start a thread or a reactor."""
+    """Import what crawls, commands and the simulated web import, and read the list of public suffixes.
+
+    None of it may start a thread or a reactor.
+    """
     names = list(SCRAPY)
     for package in PACKAGES:
         names += [
@@ -56,6 +59,7 @@ def warm_up() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 importlib.import_module(name)
+    sys.modules["bigcrawl.url.domain"].PublicSuffixes.bundled()
     assert "twisted.internet.reactor" not in sys.modules
     assert threading.active_count() == 1
     gc.collect()

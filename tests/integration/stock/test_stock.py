@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +16,7 @@ from tests.integration.downloads.differences import differences
 from tests.integration.scrapy_compat.site import Site
 from tests.integration.stock.case import ANYTHING, Case
 from tests.integration.stock.table import CASES
+from tests.support import warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,15 +61,9 @@ def run(site: Site, directory: Path, crawls: list[Any], runner: str) -> Side:
         "arguments": {"origins": site.origins, "refusing": site.refusing},
         "told": str(directory / "told.json"),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.stock.side", json.dumps(order)],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=RUN_S_MAX,
-        check=False,
-    )
+    words = ["tests.integration.stock.side", json.dumps(order)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = warm.run(words, cwd=directory, env=environment, timeout_s=RUN_S_MAX)
     text = (directory / "told.json").read_text()
     for number, origin in enumerate([*site.origins, site.refusing]):
         text = text.replace(origin, f"http://site{number}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tests.support.costs.corpus import BOMBS, WORDS
+from tests.support.costs.corpus import WORDS, bombs_of
 from tests.support.costs.genomes import changed, crossed, grown, simpler
 from tests.support.costs.targets import BYTES_MAX
 
@@ -68,7 +68,7 @@ def search(measure: Measure, dice: random.Random, seconds: float) -> tuple[Found
     """Search for so long; return what is beyond the bounds, as simple as possible, and how many inputs were run."""
     words, size_max = WORDS[measure.target], BYTES_MAX[measure.target]
     small = min(SMALL_BYTES, size_max // 4)
-    known = [(_rate(measure.cost(grown(genome, small))), genome) for genome in BOMBS[measure.target]]
+    known = [(_rate(measure.cost(grown(genome, small))), genome) for genome in bombs_of(measure.target)]
     kept = sorted(known, key=lambda one: one[0], reverse=True)
     runs = len(kept)
     ends = time.monotonic() + seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import brotli  # type: ignore[import-untyped]
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
-    "br": brotli.compress,
+    "br": partial(brotli.compress, quality=9),
     "zstd": zstd.compress,
 }
 URL = "http://a.example/"

@@ -14,6 +14,7 @@ from scrapy.utils.test import get_crawler
 from bigcrawl.clock import ManualClock
 from bigcrawl.pipelines import warc
 from bigcrawl.pipelines.warc import HANGING_MS, WarcPipeline
+from tests.support.logs import of_bigcrawl
 from tests.support.processes import wait_until
 from tests.unit.warc.medium import Medium
 from tests.unit.warc.reading import read_checked
@@ -94,7 +95,7 @@ def test_disk_that_hangs_is_told_once_and_does_not_hold_up_the_end(
         wait_until(lambda: not list(tmp_path.glob("*.open")), "the disk comes back")
 
     asyncio.run(scenario())
-    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    said = [record.getMessage() for record in of_bigcrawl(caplog) if record.levelname == "ERROR"]
     assert [line for line in said if "has not answered for 10 s" in line] == said[:1]
     assert "does not accept the last writes" in said[1]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +19,7 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.pipelines.warc import WarcPipeline
 from bigcrawl.scheduler.adapter.registry import storage_of
 from bigcrawl.warc.segments import WarcWriter
+from tests.support import warm
 from tests.support.serving import at_work
 from tests.unit.warc.reading import Record, exchange, read_checked
 
@@ -121,14 +120,7 @@ def crawl(
         **settings,
     }
     order = {"urls": urls, "settings": settings, "room": room, "when_stuck": when_stuck}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.unit.pipelines.tiny_crawl", json.dumps(order)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = warm.run(["tests.unit.pipelines.tiny_crawl", json.dumps(order)], cwd=PROJECT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr
 

@@ -54,16 +54,16 @@ def test_after_a_power_cut_every_safe_page_is_there(tmp_path: Path, lost: Lost, 
     directory.mkdir()
     store = Store(directory, bytes_max=bytes_max)
     cuts = []
-    for number in range(200):
+    for number in range(120):
         store.write(number)
-        if moments.random() < 0.1:
+        if moments.random() < 0.15:
             wait_until(lambda: store.commit.safe > number - 20, "the disk keeps up")  # noqa: B023
             safe, medium = store.commit.safe, tmp_path / f"cut{number}"
             store.disk.cut_power(directory, medium, lost)
             cuts.append((safe, medium))
     assert store.end()
-    assert store.commit.safe == 200
-    assert found(directory) == list(range(200))
+    assert store.commit.safe == 120
+    assert found(directory) == list(range(120))
     assert len(cuts) > 10
     for safe, medium in cuts:
         assert set(range(safe)) <= set(found(medium))

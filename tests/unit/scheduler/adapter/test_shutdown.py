@@ -49,9 +49,9 @@ def test_time_to_close_is_what_the_stop_has_left(tmp_path: Path) -> None:
         assert frontier._shutdown.left_ms() == 9_000
         now = asyncio.get_running_loop().time()
         frontier._shutdown._abort_at = now + 4
-        assert frontier._shutdown.left_ms() == pytest.approx(9_000, abs=100)
+        assert frontier._shutdown.left_ms() == pytest.approx(9_000, abs=1_000)
         frontier._shutdown._abort_at = now - 2
-        assert frontier._shutdown.left_ms() == pytest.approx(3_000, abs=100)
+        assert frontier._shutdown.left_ms() == pytest.approx(3_000, abs=1_000)
         frontier._shutdown._abort_at = now - 60
         assert frontier._shutdown.left_ms() == 500
 

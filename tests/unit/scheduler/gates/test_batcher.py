@@ -8,6 +8,7 @@ import pytest
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.scheduler.gates.batcher import TOGETHER_MAX, Gathered
+from tests.support.turns import loop_turns
 
 
 class Oracle:
@@ -33,9 +34,9 @@ def test_who_asks_at_the_same_time_goes_together() -> None:
         oracle = Oracle()
         asker = Gathered(oracle.answer)
         first = [asyncio.create_task(asker.ask(number)) for number in (1, 2, 3)]
-        await asyncio.sleep(0.01)
+        await loop_turns()
         later = [asyncio.create_task(asker.ask(number)) for number in range(10, 10 + TOGETHER_MAX + 1)]
-        await asyncio.sleep(0.01)
+        await loop_turns()
         assert oracle.asked == [[1, 2, 3]]
         oracle.may_answer.set()
         assert await asyncio.gather(*first) == [2, 4, 6]
@@ -72,9 +73,9 @@ def test_who_gives_up_is_not_waited_for() -> None:
         oracle = Oracle()
         asker = Gathered(oracle.answer)
         under_way, other = asyncio.create_task(asker.ask(1)), asyncio.create_task(asker.ask(2))
-        await asyncio.sleep(0.01)
+        await loop_turns()
         waiting, last = asyncio.create_task(asker.ask(3)), asyncio.create_task(asker.ask(4))
-        await asyncio.sleep(0.01)
+        await loop_turns()
         under_way.cancel()
         waiting.cancel()
         oracle.may_answer.set()
@@ -90,9 +91,9 @@ def test_nobody_waits_for_ever_when_the_asker_is_cancelled() -> None:
     async def scenario() -> None:
         asker = Gathered(Oracle().answer)
         asks = [asyncio.create_task(asker.ask(number)) for number in (1, 2)]
-        await asyncio.sleep(0.01)
+        await loop_turns()
         asks.append(asyncio.create_task(asker.ask(3)))
-        await asyncio.sleep(0.01)
+        await loop_turns()
         [runner] = [task for task in asyncio.all_tasks() if task.get_name() == "bigcrawl-gathered"]
         runner.cancel()
         for ask in asks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import heapq
 import random
 from collections import Counter, defaultdict
@@ -35,6 +36,19 @@ SPACES = ("pld a.example", "pld b.example", "group x")
 NODES = ("a", "b", "c")
 SLACK_MS = slack_ms(GAP_MS, 0)
 HOST_DELAY_MS = 1_000
+
+
+@functools.cache
+def _loop() -> asyncio.Runner:
+    """One for thousands of questions; nothing is left in it between them."""
+    return asyncio.Runner()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_loop() -> Iterator[None]:
+    yield
+    _loop().close()
+    _loop.cache_clear()
 
 
 class TimedClient:
@@ -88,7 +102,7 @@ class Server:
         had_turn: bool = False,
     ) -> Start | int:
         line = Line(gate_prefix(SERVER), tuple((gate, self.gap_ms) for gate in gates))
-        return asyncio.run(self._gates[node].ask(line, due_ms, before=missed, had_turn=had_turn))
+        return _loop().run(self._gates[node].ask(line, due_ms, before=missed, had_turn=had_turn))
 
     def start(self, node: str, missed: Start = ANY_TIME, due_ms: int = 0) -> Start:
         start = self.ask(node, missed, due_ms)

@@ -34,7 +34,7 @@ asyncio.run(main())
 """
 
 
-def program(then: str, seconds: float = 2) -> subprocess.Popen[bytes]:
+def program(then: str, seconds: float = 1) -> subprocess.Popen[bytes]:
     """A watched process that does something; its output is one pipe."""
     text = PROGRAM.format(seconds=seconds, then="\n".join(f"    {line}" for line in then.splitlines()))
     process = spawn([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -54,7 +54,7 @@ def test_loop_that_stands_still_is_ended(line: str) -> None:
     """It computes, or waits, for ever: the stack and the page are told."""
     status, said = end_of(program(line))
     assert status == STOOD_STILL
-    assert "stood still for 2 s" in said
+    assert "stood still for 1 s" in said
     assert "http://a.example/page" in said
     assert "in main" in said
 
@@ -83,10 +83,10 @@ def test_slow_callbacks_that_wait_do_not_matter() -> None:
     """What is awaited lets the loop go on; so do threads that compute."""
     then = """
 threading.Thread(target=exec, args=("while True: pass",), daemon=True).start()
-await asyncio.sleep(3)
+await asyncio.sleep(2)
 print("went on")
 """
-    assert end_of(program(then, seconds=1.5)) == (0, "went on\n")
+    assert end_of(program(then)) == (0, "went on\n")
 
 
 @pytest.mark.timeout(100)
