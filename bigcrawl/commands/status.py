@@ -60,9 +60,10 @@ async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[s
         return None
     partitions = [partition_keys(crawl, number) for number in range(seen.partitions)]
     heads = await client.commands([("ZRANGE", keys.ready, 0, 0, "WITHSCORES") for keys in partitions])
-    due_ms, host, keys = min(
-        (row[0][1], row[0][0], keys) for reply, keys in zip(heads, partitions, strict=True) if (row := scores_of(reply))
-    )
+    rows = [(row[0], keys) for reply, keys in zip(heads, partitions, strict=True) if (row := scores_of(reply))]
+    if not rows:
+        return None  # the last one was taken or ended since the survey
+    (host, due_ms), keys = min(rows, key=lambda row: row[0][1])
     failures, why = await client.command("HMGET", keys.host + host, "failures", "why")
     due_in_s = max(0.0, round((due_ms - client.now_ms()) / 1000, 1))
     return {"host": host, "due_in_s": due_in_s, "failures": int(failures or 0), "why": (why or b"").decode() or None}

@@ -116,7 +116,7 @@ class WarcPipeline:
         if config.warc_dir is None or crawler.settings.get("BIGCRAWL_WARC_DIR") is None:
             raise NotConfigured("BIGCRAWL_WARC_DIR is not set: pages are not stored")
         if storage_of(crawler) is not None:
-            raise NotConfigured("another pipeline already stores the pages")
+            raise NotConfigured("there is another pipeline that stores the pages, and one is enough")
         pipeline = cls(crawler, usable_directory(config.warc_dir))
         crawler.signals.connect(pipeline.response_downloaded, signal=signals.response_downloaded)
         register_storage(crawler, pipeline)

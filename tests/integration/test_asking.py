@@ -75,7 +75,7 @@ def test_wrong_word_is_a_line_with_the_remedy(ended: tuple[Crawl, dict[str, int]
     said = refused(ended[0], ["statsu"], 2)
     assert "no action 'statsu'; did you mean status? `scrapy frontier -h` lists all" in said
     said = refused(ended[0], ["explain", "a.example/page"], 1)
-    assert "'a.example/page' is no URL" in said
+    assert "'a.example/page' cannot be crawled" in said
     assert "http://" in said
 
 

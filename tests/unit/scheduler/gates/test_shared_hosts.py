@@ -131,12 +131,18 @@ async def until(*crawlers: Crawler, pages: int) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def apart(one: Crawler, two: Crawler) -> int:
+    """By how many ms two nodes differ over the time of the crawls."""
+    return abs(one.world.client.now_ms() - two.world.client.now_ms())
+
+
 @pytest.mark.timeout(120)
 def test_two_crawls_that_meet_keep_the_delay_of_a_host(
     tmp_path: Path, own_server: PrivateRedis, crawl_name: str
 ) -> None:
     """From the end of any fetch to the start of the next, whosoever: the second comes while the first is under way."""
     origin = Origin()
+    apart_ms: list[int] = []
 
     async def work() -> None:
         async with (
@@ -147,11 +153,14 @@ def test_two_crawls_that_meet_keep_the_delay_of_a_host(
             one.offer(30)
             await until(one, pages=2 * HOSTS)
             await two.join()
+            apart_ms.append(apart(one, two))
             two.offer(30)
             await until(one, two, pages=6 * HOSTS)
+            apart_ms.append(apart(one, two))
 
     asyncio.run(work())
     meetings = [gap for before, after, gap in origin.gaps() if before.crawl != after.crawl]
     assert len(meetings) > 4 * HOSTS
-    short = [gap for _, _, gap in origin.gaps() if gap < DELAY_MS - 5]
+    # A node knows the time of the crawls no better than Redis' answers are quick.
+    short = [gap for _, _, gap in origin.gaps() if gap < DELAY_MS - 5 - max(apart_ms)]
     assert not short, f"{len(short)} of {len(origin.gaps())}: {short[:5]}"
