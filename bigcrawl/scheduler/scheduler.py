@@ -17,6 +17,7 @@ import hashlib
 import inspect
 import json
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -336,6 +337,7 @@ class Scheduler(BaseScheduler):
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
         offered = 0
+        shapes: Counter[int] = Counter()
         keys = node.keys
         for at in node.outbox.not_recent(keys.marks_of(urls)):
             try:
@@ -346,7 +348,9 @@ class Scheduler(BaseScheduler):
             node.offer(queued)
             offered += 1
             if queued.flags:
-                self._count_shapes(queued.flags)
+                shapes[queued.flags] += 1
+        for flags, urls_alike in shapes.items():
+            self._count_shapes(flags, urls_alike)
         return offered
 
     def note_start_request(self, request: Request) -> None:
@@ -649,10 +653,10 @@ class Scheduler(BaseScheduler):
         storage = storage_of(self._crawler)
         return (storage is None or storage.is_flushed()) and (self._feeds is None or self._feeds.flush())
 
-    def _count_shapes(self, flags: int) -> None:
+    def _count_shapes(self, flags: int, urls: int = 1) -> None:
         assert self._crawler.stats is not None
         for kind in kinds_of(flags >> TRAP_SHIFT):
-            self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}")
+            self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}", urls)
 
     def _drop(self, reason: str, message: str, about: str = "") -> None:
         """Count a request that is not queued; what it is `about`, when that is the project's fault, is told once."""
