@@ -189,11 +189,6 @@ class RedisClient:
                 await connection.read_response()
             self._loaded_on = run_id
 
-    @property
-    def server_id(self) -> str:
-        """The run id of the server that this client counts on; empty before it has answered."""
-        return self.run_id or ""
-
     async def accept_restart(self) -> None:
         """Take the server as it is now; the caller brings its partitions back in line afterwards."""
         self.run_id = None

@@ -122,18 +122,3 @@ async def _made(directory: Path, crawl: str, redis_url: str) -> Trial:
 def test_nothing_is_lost_and_nothing_comes_twice_but_within_its_bound(redis_url: str) -> None:
     """Random faults of all kinds."""
     run_state_machine_as_test(partial(UnreliableMachine, redis_url), settings=SETTINGS)  # type: ignore[arg-type]
-
-
-def test_last_fetch_of_a_killed_node_may_be_forgotten_by_redis(redis_url: str) -> None:
-    """Whoever takes over leaves all hosts alone for their delay; found by the long form of the test above."""
-    machine = UnreliableMachine(redis_url)
-    try:
-        machine.begin()
-        for _ in range(3):
-            machine.do(machine.trial.turn_all())
-        assert len(machine.trial.fetches) == 1
-        machine.a_node_is_killed(number=0)
-        machine.redis_forgets(by_ms=1_000)
-        machine.a_node_starts()
-    finally:
-        machine.teardown()

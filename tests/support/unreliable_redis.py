@@ -141,10 +141,6 @@ class UnreliableClient(RedisClient):
     def now_ms(self) -> int:
         return T0 + self._test_clock.monotonic_ms()
 
-    @property
-    def server_id(self) -> str:
-        return f"server{self._restarts_seen}"
-
     async def _ask_time(self) -> None:
         """The test's clock needs no correction."""
 

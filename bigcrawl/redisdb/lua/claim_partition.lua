@@ -1,6 +1,5 @@
 -- claim_partition: become the owner of a partition that nobody owns, or whose owner is dead.
--- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token; server = run id of the Redis it was claimed from,
---                            server_ms = when that was first seen after another one, 0 if nothing can be forgotten
+-- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token
 -- KEYS[2] hash    state      hot, admitted, committed
 -- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
@@ -15,17 +14,14 @@
 -- ARGV[9] generation: counts this node's claims and comparisons
 -- ARGV[10] token of the owner of which ARGV[11] tells, '' nobody's yet, or '*' whoever it is
 -- ARGV[11] what it had in process: " <seq>f" being fetched or " <seq>a" answered, of each URL; '*' nobody knows
--- ARGV[12] run id of this server, or '' where nobody knows it
 -- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
---           deaths as fields and values, ms for which no host may be asked because fetches may be forgotten}
---          or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
+--           deaths as fields and values} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
 --          the owner had URLs taken, and ARGV[11] does not tell of it.
 -- Guarantee: a live owner is never fenced; the new epoch is above every earlier one. Every taken URL is back in
 --            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
 --            that was longer, and the fetch deadline before that when the owner is not known to be dead. A taken URL
 --            that another node had in process has one death more, as long as that is not known to be none of it, and
---            is alone at it if try_suspect has said so of this take. After a restart of Redis no host's last fetch is
---            known: all wait as those of taken URLs do, from the first claim after it, whoever claims next.
+--            is alone at it if try_suspect has said so of this take.
 -- Lost reply: a repeat by the same node, in its next generation, makes one more epoch and changes nothing else.
 -- Late: refused once the node has claimed again or compared. One that left may own the partition for less than a lease
 --       from when it was sent.
@@ -92,15 +88,5 @@ redis.call('DEL', KEYS[4], KEYS[5])
 local lease_ms = now + tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'generation', ARGV[9])
 redis.call('HSET', KEYS[1], 'lease_ms', lease_ms, 'token', ARGV[3])
-local rest_ms = 0
-if ARGV[12] ~= '' then
-  local server = redis.call('HMGET', KEYS[1], 'server', 'server_ms')
-  local since_ms = tonumber(server[2] or '0')
-  if server[1] ~= ARGV[12] then
-    since_ms = owner[1] and now or 0
-    redis.call('HSET', KEYS[1], 'server', ARGV[12], 'server_ms', since_ms)
-  end
-  rest_ms = math.max(0, since_ms + quiet_ms - now)
-end
 local deaths = redis.call('HGETALL', KEYS[9])
-return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0'), deaths, rest_ms}
+return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0'), deaths}

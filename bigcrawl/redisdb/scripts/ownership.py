@@ -25,7 +25,6 @@ class Claim:
     committed: bool
     generation: int = field(default=0, compare=False)
     deaths: Mapping[int, bytes] = field(default_factory=dict)  # of suspects, by sequence number
-    rest_ms: int = 0  # no host may be asked for so long: Redis was restarted, and may have forgotten fetches
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,6 @@ def claim_partition(
     now_ms: int = 0,
     told_of: str = "*",
     in_process: str = "*",
-    server: str = "",
 ) -> Call[Claim | Refusal]:
     """Become the owner, or learn who is."""
 
@@ -96,15 +94,14 @@ def claim_partition(
             return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
         deaths = dict(zip(map(int, reply[6][::2]), reply[6][1::2], strict=True))
         epoch, admitted, returned = int(reply[1]), int(reply[2]), int(reply[4])
-        committed, rest_ms = bool(reply[5]), int(reply[7])
-        return Claim(epoch, admitted, reply[3].decode(), returned, committed, generation, deaths, rest_ms)
+        return Claim(epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths)
 
     return Call(
         "claim_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox, keys.host, keys.deaths),
         (
             *(now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms, generation),
-            *(told_of, in_process, server),
+            *(told_of, in_process),
         ),
         parse,
     )

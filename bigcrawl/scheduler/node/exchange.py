@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError, OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.owner.owned_partition import HORIZON_MS, NEVER_MS
+from bigcrawl.scheduler.owner.owned_partition import NEVER_MS
 from bigcrawl.scheduler.records.body import look_at_body
 from bigcrawl.scheduler.records.held import HeldUrl
 from bigcrawl.scheduler.records.member import Member, seq_of, unpack_member
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
 TAKE_MAX = 64
 TOGETHER_MS = 500  # a partition that is told of an end is asked for a URL so much sooner: both are one call
 _new_tuple = tuple.__new__  # the class's own constructor is Python

@@ -44,7 +44,6 @@ logger = logging.getLogger(__name__)
 
 FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 HOT_URLS_MIN = 64
-HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
 NEVER_MS = 1 << 62  # later than any moment
 STARVED_STEP_MS = 20  # a partition steps no more often than this, however hungry the node is
 LOW_STEP_MS = 1_000
@@ -91,7 +90,6 @@ class OwnedPartition:
         self.draining = False
         self.is_damaged = False
         self.take_share = 4  # URLs to ask for: about what its due hosts have
-        self.rests_until_ms = 0  # nothing is taken until then, on the monotonic clock
         self.stepped_ms = 0
         self.durable_ms = 0
         self.inbox_moved = True  # URLs wait in the inbox, for all that is known
@@ -123,7 +121,6 @@ class OwnedPartition:
 
     @due_ms.setter
     def due_ms(self, due_ms: int) -> None:
-        due_ms = max(due_ms, self.rests_until_ms)
         if due_ms != self._due_ms:
             self._due_ms = due_ms
             if due_ms < NEVER_MS:

@@ -31,7 +31,7 @@ from bigcrawl.scheduler.crawl.membership import LastOwner
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions, is_damage
 from bigcrawl.scheduler.owner.due_heap import DueLine
 from bigcrawl.scheduler.owner.hot_share import HotShare
-from bigcrawl.scheduler.owner.owned_partition import EXTRA_DIVISOR_MAX, HORIZON_MS, NEVER_MS, OwnedPartition
+from bigcrawl.scheduler.owner.owned_partition import EXTRA_DIVISOR_MAX, NEVER_MS, OwnedPartition
 from bigcrawl.scheduler.owner.reconciliation import Reconciliation
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
@@ -269,18 +269,13 @@ class Ownership:
         connections = self._config.politeness.host_connections
         mine = OwnedPartition(keys, who, disk, self._hot_each, connections, self.line, self._loss_ms)
         due_in_ms = await mine.bring_up(self._client, claim)
-        now_ms = self._clock.monotonic_ms()
-        if partition in self.owned:  # what it has fetched it knows, and the comparison lets hosts rest
-            mine.rests_until_ms = self.owned[partition].rests_until_ms
-        elif claim.rest_ms:
-            mine.rests_until_ms = now_ms + claim.rest_ms + HORIZON_MS
         mine.suspects = {seq: Suspicion.read(text) for seq, text in claim.deaths.items()}
         mine.disk.withholds = self._reputation.withholds
         if partition in self.owned:
             mine.moved = self.owned[partition].moved
         mine.note_extra_divisor(self._extra_divisor)
-        mine.due_ms = now_ms + due_in_ms if due_in_ms < NEVER_MS else NEVER_MS
-        mine.durable_ms = now_ms
+        mine.due_ms = self._clock.monotonic_ms() + due_in_ms if due_in_ms < NEVER_MS else NEVER_MS
+        mine.durable_ms = self._clock.monotonic_ms()
         return mine
 
     def _open_disk(self, partition: int, claim: Claim) -> Partition:
@@ -316,7 +311,6 @@ class Ownership:
             generation=self.reconciliation.next_generation(),
             told_of=last.token if last is not None else "",
             in_process=last.in_process_of(partition) if last is not None else UNKNOWN,
-            server=self._client.server_id,
         )
 
     # --- the folds

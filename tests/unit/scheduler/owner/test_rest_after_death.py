@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.gates.fetched import Fetched
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import queued, world
@@ -61,32 +60,3 @@ async def test_resumed_crawl_lets_hosts_rest_as_long_as_they_asked(
         await node.abandon()
         again = await w.joined()
         assert await due_in_ms(w, again) > (DELAY_S - 30) * 1_000
-
-
-@awaited
-@pytest.mark.parametrize("is_restarted", [True, False])
-async def test_a_redis_that_restarted_with_the_node_may_have_forgotten_its_last_fetches(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, *, is_restarted: bool
-) -> None:
-    """Then nothing is taken before the delay is over, whoever claims next; a Redis that went on knows better."""
-    async with world(tmp_path, crawl_name, redis_url, host_delay=DELAY_S) as w:
-        node = await w.joined()
-        node.offer(queued(PAGES[0])[0])
-        await node._flush()
-        w.clock.advance(500)
-        await node._fold()
-        await node.abandon()
-        if is_restarted:
-            monkeypatch.setattr(RedisClient, "server_id", "another")
-        for _ in range(2):
-            again = await w.joined()
-            held = await w.take(again, 3)
-            assert bool(held) is not is_restarted
-            await again.abandon()
-            if held:
-                return
-        again = await w.joined()
-        w.clock.advance((DELAY_S + 1) * 1_000)
-        await time_comes(w, again)
-        again.handout.lease_ends_ms = again._lease_end_ms(w.clock.monotonic_ms())
-        assert await w.take(again, 3)
