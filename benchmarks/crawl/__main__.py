@@ -18,7 +18,7 @@ from benchmarks.crawl.machine import describe_machine
 from benchmarks.crawl.procfs import CRAWLER_CORE, ORIGIN_CORE
 from benchmarks.crawl.report import function_lines, ratio_lines, say, side_table, stage_table
 from benchmarks.crawl.run import Plan, Run, run_side
-from benchmarks.crawl.sides import ROUND_TRIPS, SIDES
+from benchmarks.crawl.sides import FIRST_FETCH_S, ROUND_TRIPS, SIDES
 from benchmarks.crawl.stages import StageCosts, stage_costs
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def _tell(number: int, run: Run) -> None:
     found = run.measurement
     marks = "".join(f"\n  ! {text}" for text in (*run.faults, *found.trouble))
     speed = f"{found.pages_per_s:.0f} pages/s, {found.cpu_ms:.2f} ms of CPU a page"
-    say(f"round {number}, {SIDES[found.side].title}: {speed}{marks}")
+    first = f"first fetch {run.stats[FIRST_FETCH_S]:.2f} s after the crawler was made"
+    say(f"round {number}, {SIDES[found.side].title}: {speed}, {first}{marks}")
 
 
 def _round_trips(runs: list[Run]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from scrapy import signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.utils.misc import load_object
 
-from benchmarks.crawl.sides import ROUND_TRIPS
+from benchmarks.crawl.sides import FIRST_FETCH_S, ROUND_TRIPS
 from bigcrawl.scheduler.adapter.registry import frontier_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
 
 class StatsFile:
-    """Writes the crawl's stats into the file BENCH_STATS_FILE when it ends."""
+    """Writes the crawl's stats into the file BENCH_STATS_FILE when it ends, and how soon the first fetch began."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._made_s = time.monotonic()
+        self._first_fetch_s: float | None = None
+        crawler.signals.connect(self._note_fetch, signals.request_reached_downloader)
         # Not when the spider has closed: what counts in batches adds its last one then.
         crawler.signals.connect(self._write, signals.engine_stopped)
 
@@ -36,12 +40,17 @@ class StatsFile:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
+    def _note_fetch(self) -> None:
+        self._first_fetch_s = time.monotonic() - self._made_s
+        self._crawler.signals.disconnect(self._note_fetch, signals.request_reached_downloader)
+
     def _write(self) -> None:
         assert self._crawler.stats is not None
         stats = self._crawler.stats.get_stats()
         frontier = frontier_of(self._crawler)
         if frontier is not None and frontier.node is not None:
             stats[ROUND_TRIPS] = frontier.node.parts.client.round_trips
+        stats[FIRST_FETCH_S] = self._first_fetch_s
         text = json.dumps(stats, default=str)
         Path(self._crawler.settings["BENCH_STATS_FILE"]).write_text(text)
 

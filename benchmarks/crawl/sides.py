@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 CONCURRENCY: Final = 64
 ROUND_TRIPS: Final = "bench/redis_round_trips"  # bigcrawl's, over the whole crawl, among its stats
+FIRST_FETCH_S: Final = "bench/first_fetch_s"  # since the crawler was made, its joining of the crawl included
 USER_AGENT: Final = "benchbot/1.0 (+http://127.0.0.1/)"
 
 COMMON: Final[dict[str, Any]] = {

@@ -131,6 +131,9 @@ class Room:
 
     url_bytes_max: int = URL_MAX_BYTES
     bytes_left: int = 1 << 62
+    parser_bytes_left: int = 1 << 62
+    """What the general parser may still read; it reads the whole base again with each reference."""
+
     too_long: int = 0
     is_used_up: bool = False
 
@@ -161,7 +164,7 @@ class Joiner:
     def __call__(self, reference: str) -> str | None:
         """Return the canonical URL, or None as `join` does."""
         plain = _match_plain(reference) or _match_plain(reference.strip(_STRIPPED))
-        return (plain and self._put_together(plain)) or join(self._base, reference)
+        return self._put_together(plain) if plain else join(self._base, reference)
 
     def join_all(
         self, references: Iterable[str], respell: Callable[[str], str | None], room: Room | None = None
@@ -186,7 +189,10 @@ class Joiner:
             if plain is not None and plain.lastindex == _ROOT:  # most are
                 url: str | None = origin + plain[_ROOT]
             else:
-                url = self._other(reference, plain, respell, longest)
+                url = self._other(reference, plain, respell, room)
+                if room.parser_bytes_left < 0:
+                    room.is_used_up = True
+                    break
             if url is None:
                 continue
             room_left -= len(url)
@@ -198,20 +204,24 @@ class Joiner:
         return list(urls)
 
     def _other(
-        self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], longest: int
+        self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], room: Room
     ) -> str | None:
         """Return the URL of a reference that does not start at the root. Skips joining what can only be too long."""
+        longest = room.url_bytes_max
         if plain is not None and len(reference) <= longest and len(self._base) <= longest:
-            return self._put_together(plain) or join(self._base, reference)
+            return self._put_together(plain)
         spelled = reference if plain is not None else respell(reference)
         if spelled is None or len(spelled) > longest:
             return spelled
         if len(self._base) > longest:
             return self._base  # the result would be about as long
-        return None if _is_no_name(spelled) else self(spelled)
+        if _is_no_name(spelled):
+            return None
+        room.parser_bytes_left -= len(self._base) + len(spelled)
+        return self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
-        """Return the URL of a plain reference, or None if the parser must read its host."""
+        """Return the URL of a plain reference, or None if there is no such host."""
         kind = plain.lastindex
         if kind == _ROOT:
             return self._origin + plain[_ROOT]

@@ -7,6 +7,7 @@ builds its own from it with `from_text`. Nothing here opens a connection or leav
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from io import BytesIO
 from typing import Self
@@ -18,9 +19,10 @@ from tldextract.cache import DiskCache
 from tldextract.suffix_list import get_suffix_lists
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.canonical import UrlError, canonicalize, host_of
 
 HOSTS_CACHED_MAX = 100_000
-"""Hosts whose PLDs are cached: about 20 MB. A look-up then takes 0.1 µs, otherwise 4 µs."""
+"""Hosts whose PLDs are cached: about 20 MB. A look-up then takes 0.1 µs, otherwise 1 µs."""
 
 # The line in the list that separates the registries' suffixes from those of companies (github.io).
 _PRIVATE_PART = "// ===BEGIN PRIVATE DOMAINS==="
@@ -29,10 +31,10 @@ _PRIVATE_PART = "// ===BEGIN PRIVATE DOMAINS==="
 class PublicSuffixes:
     """A copy of the public-suffix list, and the PLDs it defines."""
 
-    def __init__(self, text: bytes, extract: tldextract.TLDExtract, hosts_cached_max: int) -> None:
+    def __init__(self, text: bytes, root: _Labels, hosts_cached_max: int) -> None:
         self.text = text
         """The list, one suffix a line, sorted, so that equal lists have equal bytes. About 130 KB, 42 packed."""
-        self._extract = extract
+        self._root = root
         self._cached = lru_cache(hosts_cached_max)(self._look_up)
 
     def __repr__(self) -> str:
@@ -68,10 +70,65 @@ class PublicSuffixes:
     def _look_up(self, host: str) -> str:
         if ":" in host or "." not in host or host.rpartition(".")[2].isdigit():
             return host  # in a canonical URL, only IPv4 literals have a last label of digits
-        found = self._extract.extract_str(host)
-        if found.suffix:
-            return found.top_domain_under_public_suffix or host
-        return ".".join(host.rsplit(".", 2)[-2:])
+        labels = host.rstrip(".").split(".")
+        suffix_labels = self._root.suffix_labels(labels)
+        if not suffix_labels:
+            return ".".join(host.rsplit(".", 2)[-2:])
+        is_below = suffix_labels < len(labels) and labels[-suffix_labels - 1]
+        return ".".join(labels[-suffix_labels - 1 :]) if is_below else host
+
+
+@dataclass(slots=True)
+class _Labels:
+    """The suffixes of a list as a tree: from a label to those that stand before it."""
+
+    before: dict[str, _Labels] = field(default_factory=dict)
+    is_suffix: bool = False
+
+    def add(self, suffix: str) -> None:
+        """Add a suffix; `*` stands for any label, `!` begins one that is an exception to it."""
+        node = self
+        for label in reversed(suffix.split(".")):
+            node = node.before.setdefault(label, _Labels())
+        node.is_suffix = True
+
+    def suffix_labels(self, labels: list[str]) -> int:
+        """Return how many of the last labels are a public suffix; 0 if the list has none for them.
+
+        Labels are compared as they stand: decoding one of a host takes up to 100 µs, and a page may name 20,000.
+        """
+        node, found = self, 0
+        for count, label in enumerate(reversed(labels), 1):
+            below = node.before.get(label)
+            if below is None:
+                if "*" in node.before:
+                    return count - 1 if "!" + label in node.before else count
+                break
+            node = below
+            if node.is_suffix:
+                found = count
+        return found
+
+
+def _tree(suffixes: list[str]) -> _Labels:
+    """Return suffixes as a tree, each as it is written and as the hosts of canonical URLs have it."""
+    root = _Labels()
+    for suffix in suffixes:
+        root.add(suffix)
+        if not suffix.isascii():
+            root.add(".".join(map(_as_in_hosts, suffix.split("."))))
+    return root
+
+
+def _as_in_hosts(label: str) -> str:
+    """Return the A-label of a label; one that is ASCII, or that no host can have, as it is."""
+    if label.isascii():
+        return label
+    mark = "!" if label.startswith("!") else ""
+    try:
+        return mark + host_of(canonicalize(f"http://{label.removeprefix(mark)}/"))
+    except UrlError:
+        return label
 
 
 class _TextAdapter(BaseAdapter):
@@ -108,7 +165,7 @@ def _bundled_text() -> bytes:
 
 
 @lru_cache(2)
-def _parsed(text: bytes, *, private: bool) -> tldextract.TLDExtract:
+def _parsed(text: bytes, *, private: bool) -> _Labels:
     """Parse a list. The crawls of a process usually share one."""
     extract = _extractor(private=private, url=_TextAdapter.URL)
     with requests.Session() as session:
@@ -118,7 +175,7 @@ def _parsed(text: bytes, *, private: bool) -> tldextract.TLDExtract:
             extract.extract_str("com", session=session)  # the first call loads the list
         except ValueError:
             raise ConfigError(f"a public-suffix list of {len(text)} bytes contains no suffix") from None
-    return extract
+    return _tree(extract.tlds)
 
 
 def _extractor(*, private: bool, url: str) -> tldextract.TLDExtract:

@@ -23,7 +23,7 @@ from tests.support.unreliable_redis import Network, UnreliableClient
 from tests.unit.scheduler.world import World, queued
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sized
     from pathlib import Path
 
     from bigcrawl.scheduler.node.node import Node
@@ -36,7 +36,6 @@ FORGETTABLE_MS = 3_000  # what ended so shortly before a moment that Redis forgo
 SNAPSHOTS_MS = 40_000
 TRIES_MAX = 2
 SETTLE_TURNS = 600
-DECIDING_S = 0.02  # what a node still has to decide after it waits for its time, most likely
 SETTINGS: dict[str, Any] = {
     "partitions": 4,
     "host_delay": HOST_DELAY_MS / 1000,
@@ -60,17 +59,23 @@ def links_of(url: str) -> list[str]:
 
 
 class LeapingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose timers follow the test's clock: who sleeps wakes when `leap` has passed that moment."""
+    """An event loop whose timers follow the test's clock alone: who sleeps wakes when `leap` has passed that moment."""
 
     def __init__(self) -> None:
+        self._now_s = 0.0
         super().__init__()
-        self._ahead_s = 0.0
 
     def time(self) -> float:
-        return super().time() + self._ahead_s
+        return self._now_s
 
     def leap(self, ms: int) -> None:
-        self._ahead_s += ms / 1000
+        self._now_s += ms / 1000
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every task but the one that asks waits for a timer, or for what is outside of the loop."""
+        ready: Sized = self._ready  # type: ignore[attr-defined]
+        return not ready
 
 
 @dataclass(slots=True)
@@ -162,10 +167,18 @@ class Trial(World):
         """All loops of the node, once; what it hands out is on the wire from then on."""
         for work in (node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
             await self.turn_loop(node, work)
-        if node.parts.gatekeeper._tasks:
-            await asyncio.wait(node.parts.gatekeeper._tasks, timeout=DECIDING_S)
+        await self._decide(node)
         while (held := node.handout.pop()) is not None:
             self._note_start(node, held)
+
+    async def _decide(self, node: Node) -> None:
+        """Let the node decide what it can decide before time goes on, however long that takes."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, LeapingLoop)
+        while node.parts.gatekeeper._tasks:
+            await asyncio.sleep(0)
+            if loop.is_quiet and not self.network.under_way:
+                break
 
     async def turn_all(self) -> None:
         """Half a second for everybody."""

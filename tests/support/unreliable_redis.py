@@ -60,7 +60,7 @@ class Network:
 
     Attributes:
         plans: the faults of the next round trips, None for one that goes well; nothing more goes wrong after them.
-        round_trips: how many there were.
+        round_trips: how many there were; under_way: how many have not come back.
     """
 
     def __init__(self, server: redis.Redis, crawl: str) -> None:
@@ -70,6 +70,7 @@ class Network:
         self.plans: deque[Plan | None] = deque()
         self.restarts = 0
         self.round_trips = 0
+        self.under_way = 0
         self.struck: list[str] = []  # what went wrong, for a reader of a failure
 
     def __repr__(self) -> str:
@@ -148,6 +149,13 @@ class UnreliableClient(RedisClient):
         await super().accept_restart()
 
     async def _round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
+        self._network.under_way += 1
+        try:
+            return await self._unreliable_round_trip(rows)
+        finally:
+            self._network.under_way -= 1
+
+    async def _unreliable_round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
         if self._restarts_seen != self._network.restarts:
             raise RedisRestartedError("Redis was restarted")
         sent = [tuple(row) for row in rows]

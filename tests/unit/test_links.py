@@ -341,6 +341,18 @@ def test_a_long_base_makes_no_long_urls(limits: Callable[[PageLimits], None]) ->
     assert found.left_out == LeftOut(too_long=4)
 
 
+def test_how_often_a_long_base_is_read_again_is_bounded(limits: Callable[[PageLimits], None]) -> None:
+    """The parser of oddly spelled links reads the base with each: it may read eight times what the URLs may have."""
+    limits(PageLimits(link_bytes=10_000))
+    base = b"<base href='/" + b"x" * 979 + b"/'>"  # 1,000 bytes with its site
+    odd = b"".join(b"<a href='../%d y'>" % n for n in range(100))
+    found = read_page(StoredPage(base + odd))
+    assert len(found.urls) == 79
+    assert found.left_out == LeftOut(has_longer_links=True)
+    plain = b"".join(b"<a href=../%d><a href=//a%d.example>" % (n, n) for n in range(100))
+    assert len(read_page(StoredPage(base + plain)).urls) == 200
+
+
 @pytest.fixture
 def limits() -> Iterator[Callable[[PageLimits], None]]:
     yield set_page_limits

@@ -34,11 +34,11 @@ class Drops:
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
 
-    def count_shapes(self, flags: int) -> None:
-        """Count a URL that has the shape of a trap."""
+    def count_shapes(self, flags: int, urls: int = 1) -> None:
+        """Count URLs that have the shape of a trap, all of them the same."""
         assert self._crawler.stats is not None
         for kind in kinds_of(flags >> TRAP_SHIFT):
-            self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}")
+            self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}", urls)
 
     def heed_meta(self, meta: dict[str, Any]) -> None:
         """Say once that a key of Scrapy's meta has no effect here, where its author expects one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -72,6 +73,7 @@ class SpiderIntake:
         if page and node.link_graph is not None:
             node.link_graph.note(page, urls)
         offered = 0
+        shapes: Counter[int] = Counter()
         keys = node.keys
         for at in node.outbox.remember_each(keys.marks_of(urls)):
             try:
@@ -82,7 +84,9 @@ class SpiderIntake:
             node.offer(queued)
             offered += 1
             if queued.flags:
-                self._drops.count_shapes(queued.flags)
+                shapes[queued.flags] += 1
+        for flags, alike in shapes.items():
+            self._drops.count_shapes(flags, alike)
         return offered
 
     def take_request(self, request: Request) -> bool:

@@ -248,6 +248,7 @@ _BODIES = (
 WORDS: Final[dict[str, tuple[bytes, ...]]] = {
     "page": _HTML,
     "page_of_requests": _HTML,
+    "page_of_one_url": _URLS,
     "robots": _ROBOTS,
     "head": _HEADS,
     "redirect": _URLS,
@@ -267,8 +268,12 @@ _PAGES: tuple[Genome, ...] = (
     (Piece(b"<div>"), Piece(b"</b>")),
     (Piece(b"<base href='/", 0), Piece(b"x"), Piece(b"/'>", 0), Piece(b"<a href=%d>", 5)),
     (Piece(b"<base href='/", 0), Piece(b"x" * 8_000, 0), Piece(b"/'>", 0), Piece(b"<a href='%d y'>")),
+    (Piece(b"<base href='/", 0), Piece(b"x" * 8_000, 0), Piece(b"/'>", 0), Piece(b"<a href='../%d y'>")),
+    (Piece(b"<base href='/", 0), Piece(b"x" * 8_000, 0), Piece(b"/'>", 0), Piece(b"<a href='//h%d.example/x y'>")),
+    (Piece(b"<base href='/", 0), Piece(b"x" * 8_000, 0), Piece(b"/'>", 0), Piece(b"<a href='//1.2.3.4%d'>")),
     (Piece(b"<a href=/%d>"),),
     (Piece(b"<a href='//h%d.example?x'>"),),
+    (Piece(b"<a rel=x class=y href=' //h%d.example/calendar/event;(a(sid=aaaaaa/event?month=2&sid=aaaaaaaa '>"),),
     (Piece(b"<a>"),),
     (Piece(b"<a href='http://" + _CHINESE + b"%d/'>"),),
     (Piece(b"<meta charset=shift_jis>", 0), Piece(b"<a href='/?" + b"\xc3\xa9" * 4_000 + b"'>")),
@@ -282,6 +287,16 @@ _PAGES: tuple[Genome, ...] = (
 _BOMBS: Final[dict[str, tuple[Genome, ...]]] = {
     "page": _PAGES,
     "page_of_requests": _PAGES[:4],
+    "page_of_one_url": (
+        (Piece(b"/calendar/", 0), Piece(b"event/")),
+        (Piece(b"/", 0), Piece(b"alend")),
+        (Piece(b"/?", 0), Piece(b"date")),
+        (Piece(b"/?"), Piece(b"&year%d-")),
+        (Piece(b"/%d"), Piece(b"/%d")),
+        (Piece(b"/;", 0), Piece(b"aspsessionid")),
+        (Piece(b"http://a", 0), Piece(b".a")),
+        (Piece(b"/calendar/", 0), Piece(b"%d/(s(aaaaaaa/"), Piece(b"event/%d?"), Piece(b"sid&month")),
+    ),
     "robots": (
         (Piece(b"\nUser-agent: *\n", 0), Piece(b"Disallow: /*%d*x$\n")),
         (Piece(b"\nUser-agent: *\n", 0), Piece(b"Disallow: *" + b"a" * 48 + b"b%d" + b"a" * 40 + b"\n")),

@@ -46,6 +46,7 @@ KB: Final = 1 << 10
 BYTES_MAX: Final = {
     "page": 6 << 20,
     "page_of_requests": 6 << 20,
+    "page_of_one_url": 8_000,
     "robots": 500 * KB + 8 * KB,
     "head": 64 * KB,
     "redirect": 64 * KB,
@@ -95,6 +96,13 @@ def page(desk: Desk, data: bytes) -> None:
     answer = desk.refreshes.process_response(Request(PAGE), response)
     if isinstance(answer, Response):
         _run(desk.links.process_spider_output(answer, _given(lambda: Links.from_page(response))))
+
+
+def page_of_one_url(desk: Desk, data: bytes) -> None:
+    """A page full of links to this URL, as written and below its own site, each with a number of its own."""
+    written = data.replace(b"'", b"")
+    links = min(20_000, (2 << 20) // (len(written) + 1))
+    page(desk, b"".join(b"<a href='%b%d'><a href='/%d/%b'>" % (written, n, n, written) for n in range(links)))
 
 
 def page_of_requests(desk: Desk, data: bytes) -> None:
@@ -182,7 +190,8 @@ def body(desk: Desk, data: bytes) -> None:
 
 
 TARGETS: Final[dict[str, Callable[[Desk, bytes], None]]] = {
-    function.__name__: function for function in (page, page_of_requests, robots, head, redirect, url, sitemap, body)
+    function.__name__: function
+    for function in (page, page_of_requests, page_of_one_url, robots, head, redirect, url, sitemap, body)
 }
 
 

@@ -4,9 +4,12 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
+import idna
 import pytest
+import tldextract
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.url.canonical import canonicalize, host_of
 from bigcrawl.url.domain import PublicSuffixes
 
 if TYPE_CHECKING:
@@ -42,6 +45,11 @@ def suffixes() -> PublicSuffixes:
         ("_dmarc.example.org", "example.org"),
         (".", "."),
         ("a..b", ".b"),
+        ("a.example.com..", "example.com"),
+        ("a..com", "a..com"),
+        ("a.xn--fiqs8s", "a.xn--fiqs8s"),
+        ("a.b.xn--fiqs8s", "b.xn--fiqs8s"),
+        ("a.b.xn--no-suffix-9wa", "b.xn--no-suffix-9wa"),
     ],
 )
 def test_pld_is_one_label_below_the_public_suffix(suffixes: PublicSuffixes, host: str, pld: str) -> None:
@@ -68,11 +76,43 @@ def test_a_copy_made_from_the_text_is_the_same_list(suffixes: PublicSuffixes) ->
 def test_a_list_is_parsed_once_a_process(suffixes: PublicSuffixes) -> None:
     """Equal texts share what was parsed, and hosts are remembered by each; with `private` it is another list."""
     copies = [PublicSuffixes.from_text(bytes(bytearray(suffixes.text))) for _ in range(2)]
-    assert {id(copy._extract) for copy in copies} == {id(suffixes._extract)}
+    assert {id(copy._root) for copy in copies} == {id(suffixes._root)}
     copies[0].pld("a.example.com")
     assert "1 hosts cached" in repr(copies[0])
     assert "0 hosts cached" in repr(copies[1])
     assert PublicSuffixes.from_text(suffixes.text, private=True).pld("a.b.github.io") == "b.github.io"
+
+
+def test_labels_of_hosts_are_not_decoded(suffixes: PublicSuffixes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoding one takes up to 100 µs, and a page may name 20,000 hosts below `xn--` labels; the list has theirs."""
+
+    def refuse(*_args: object, **_kwargs: object) -> None:
+        raise AssertionError("a label was decoded")
+
+    monkeypatch.setattr(idna, "decode", refuse)
+    assert suffixes.pld("a.b.xn--mgbai9azgqp6j") == "b.xn--mgbai9azgqp6j"
+    assert suffixes.pld("a.xn--80ak6aa92e.xn--55qx5d.cn") == "xn--80ak6aa92e.xn--55qx5d.cn"
+    assert suffixes.pld("a.b.xn--" + "a" * 55) == "b.xn--" + "a" * 55
+
+
+def extractor(*, private: bool) -> tldextract.TLDExtract:
+    """One that has the list of the installed tldextract."""
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=private)
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_plds_are_those_of_tldextract(*, private: bool) -> None:
+    """A crawl that goes on must keep each URL's partition: every suffix of the list, below and above it."""
+    suffixes, theirs = PublicSuffixes.bundled(private=private), extractor(private=private)
+    for at, suffix in enumerate(extractor(private=True).tlds):
+        if at % 20 and suffix.isascii() and not suffix.startswith(("!", "*")):
+            continue
+        name = suffix.removeprefix("!").replace("*", "any")
+        for host in (f"a.b.{name}", f"a.{name}", name, f"a.{name.partition('.')[2]}"):
+            canonical = host_of(canonicalize(f"http://{host}/"))
+            found = theirs.extract_str(canonical)
+            expected = found.top_domain_under_public_suffix if found.suffix else ".".join(canonical.split(".")[-2:])
+            assert suffixes.pld(canonical) == (expected or canonical)
 
 
 def test_another_list_gives_other_plds() -> None:

@@ -35,6 +35,8 @@ def kinds(path: str, depth: int = 0) -> list[str]:
         ("/Kalender/?monat=7&jahr=2031", ["calendar"]),
         ("/events/2031/07/", ["calendar"]),
         ("/rooms?date=2031-07-01", ["calendar"]),
+        ("/calendar/calendar?agenda&events/2031", ["calendar"]),
+        ("/rooms?a&my-date-of-arrival=-1", ["calendar"]),
         ("/shoes?color=red&size=9&brand=x&sort=price", ["parameters"]),
         ("/shoes?" + "&".join(f"c{n}={n}" * 20 for n in range(6)), ["long", "parameters"]),
     ],
@@ -59,6 +61,8 @@ def test_url_of_a_trap_is_known_by_its_shape(path: str, found: list[str]) -> Non
         "/search?q=side+effects",
         "/events/summer-party",
         "/adventure/agenda",
+        "/calendar?from=2031",
+        "/rooms?date",
     ],
 )
 def test_url_of_an_ordinary_site_is_not(path: str) -> None:
