@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,12 +12,12 @@ from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.scheduler.crawl import crawl_record
-from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, keys_in, open_record
+from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, keys_in, new_secret, open_record
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 from bigcrawl.scheduler.records.outcomes import pack_outcome
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
-from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS, SECRET_BYTES
+from bigcrawl.url.key import HASH_SEED, PUBLIC_KEYS
 from tests.support.keys import KEYS
 from tests.unit.scheduler.world import connected, make_config
 
@@ -133,7 +132,7 @@ def test_every_node_of_a_crawl_makes_the_keys_of_its_secret(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first node draws it; nodes that start at once and later have that one, and the directory too."""
-    monkeypatch.setattr(crawl_record, "new_secret", lambda: secrets.token_bytes(SECRET_BYTES))
+    monkeypatch.setattr(crawl_record, "new_secret", new_secret)  # other tests have a known one
 
     async def scenario() -> None:
         nodes = await asyncio.gather(*(opened(tmp_path, crawl_name, redis_url) for _ in range(3)))
