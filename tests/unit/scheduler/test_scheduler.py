@@ -12,17 +12,20 @@ from scrapy import Request, Spider
 from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
 from scrapy.utils.test import get_crawler
 
+from bigcrawl.exceptions import OwnershipLostError, TransientStoreError
 from bigcrawl.scheduler import scheduler as scheduler_module
 from bigcrawl.scheduler.records.member import unpack_member
 from bigcrawl.scheduler.scheduler import Scheduler, start_digest
 from tests.support.keys import KEYS, request_key
 from tests.support.logs import of_bigcrawl
+from tests.support.redis_server import PrivateRedis
 from tests.unit.scheduler.records.test_held_urls import held_url
-from tests.unit.scheduler.world import QUIET
+from tests.unit.scheduler.world import QUIET, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bigcrawl.exceptions import BigcrawlError
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
@@ -73,6 +76,64 @@ def test_limit_is_told_as_the_reason_by_who_knows_it(tmp_path: Path) -> None:
     assert frontier.has_pending_requests()
     frontier.node.finished = True  # type: ignore[union-attr]
     assert not frontier.has_pending_requests()
+
+
+@pytest.mark.parametrize(("name", "value"), [("min-replicas-to-write", "1"), ("maxmemory", "1")])
+def test_node_waits_at_its_start_for_a_redis_that_refuses_writes(
+    tmp_path: Path, crawl_name: str, name: str, value: str
+) -> None:
+    """Too few replicas, or no memory: neither ends the node; it joins when the server takes writes again."""
+
+    async def scenario(server: PrivateRedis) -> None:
+        async with world(tmp_path, crawl_name, server.url) as w:
+            frontier = new_scheduler(tmp_path, crawl=crawl_name, redis_url=server.url)
+            frontier._crawler.crawling = True
+            frontier._new_node = lambda client: w.new_node()  # type: ignore[method-assign]
+
+            async def mend() -> None:
+                server.client.config_set(name, "0")
+
+            frontier._rest_before_start = mend  # type: ignore[method-assign]
+            server.client.config_set(name, value)
+            node = await frontier._join(server.url)
+            assert len(node.ownership.owned) == 4
+            assert "start" in frontier._said
+            await node.close()
+            assert frontier._client is not None
+            await frontier._client.close()
+
+    with PrivateRedis() as server:
+        asyncio.run(scenario(server))
+
+
+@pytest.mark.parametrize("error", [OwnershipLostError("taken over"), TransientStoreError("the disk is full")])
+def test_node_begins_its_start_again_after_what_waiting_mends(
+    tmp_path: Path, crawl_name: str, redis_url: str, error: BigcrawlError
+) -> None:
+    """Another node took over what it had claimed, or its disk was full: the next try joins the crawl."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            frontier = new_scheduler(tmp_path, crawl=crawl_name, redis_url=redis_url)
+            frontier._crawler.crawling = True
+            unlucky, lucky = w.new_node(), w.new_node()
+            nodes = iter((unlucky, lucky))
+
+            async def fail() -> None:
+                raise error
+
+            async def at_once() -> None:
+                pass
+
+            unlucky.start = fail  # type: ignore[method-assign]
+            frontier._rest_before_start = at_once  # type: ignore[method-assign]
+            frontier._new_node = lambda client: next(nodes)  # type: ignore[method-assign]
+            assert await frontier._join(redis_url) is lucky
+            await lucky.close()
+            assert frontier._client is not None
+            await frontier._client.close()
+
+    asyncio.run(scenario())
 
 
 def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Ended
@@ -733,3 +733,24 @@ def test_packed_member_is_what_reconcile_looks_for() -> None:
     """The member that a rewound Redis is searched for is the one that was admitted."""
     url = queued(PAGES[0])[0]
     assert pack_member(7, url).startswith(b"7:")
+
+
+def test_node_looks_at_its_redis_when_it_joins(
+    tmp_path: Path, crawl_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server without AOF is named in the log; one that evicts any key is refused before anything is written."""
+
+    async def scenario(server: PrivateRedis) -> None:
+        async with world(tmp_path, crawl_name, server.url) as w:
+            await w.joined()
+            assert [line for line in caplog.messages if "AOF" in line]
+        server.client.flushall()
+        server.client.config_set("maxmemory-policy", "allkeys-random")
+        server.client.config_set("maxmemory", "100mb")
+        async with world(tmp_path, crawl_name, server.url) as w:
+            with pytest.raises(ConfigError, match="allkeys-random"):
+                await w.joined()
+        assert not server.client.exists(CrawlKeys(crawl_name).crawl)
+
+    with PrivateRedis(aof=False) as server:
+        asyncio.run(scenario(server))
