@@ -6,6 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.politeness.robots_policy import SITEMAPS_MAX, Verdict, decide, write_record
 from bigcrawl.redisdb import scripts
@@ -24,8 +26,6 @@ from tests.unit.scheduler.world import World, resolve
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
-
-    import pytest
 
 RULES = b"User-agent: *\nDisallow: /x\n"
 HOST, ELSEWHERE = "a.example", "b.example"
@@ -421,10 +421,12 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "too slow"])
 def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
-    tmp_path: Path, crawl_name: str, redis_url: str
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, *, is_refused: bool
 ) -> None:
-    """A host whose name does not resolve, say: the file cannot be had, and the lent host is given back."""
+    """Its name does not resolve, or its server has no time: the file cannot be had, and the lent host is returned."""
+    monkeypatch.setattr(robots_module, "BORROW_DOORS_MS_MAX", 10)
 
     async def scenario() -> None:
         async with crawl(tmp_path, crawl_name, redis_url) as w:
@@ -432,7 +434,9 @@ def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
             robots = rules_of(w)
 
             async def closed(host: str, due_ms: int, url: str) -> None:
-                raise Closed(reason="unresolved")
+                if is_refused:
+                    raise Closed(reason="unresolved")
+                await asyncio.Event().wait()
 
             robots._wait_at_doors = closed  # type: ignore[method-assign]
             fetched = await robots._fetch_borrowed("http://gone.no.example/r")
