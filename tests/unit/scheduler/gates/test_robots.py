@@ -421,6 +421,34 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
     asyncio.run(scenario())
 
 
+def test_lent_host_is_held_against_other_crawls(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Where crawls meet, a host that a robots.txt redirects to is held for the fetch, and left for its delay."""
+    said: list[tuple[str, ...]] = []
+
+    class SharedHosts:
+        are_kept = True
+
+        async def hold_host(self, host: str) -> None:
+            said.append(("hold", host))
+
+        def leave_host(self, host: str, rest_ms: int) -> None:
+            said.append(("leave", host))
+
+    async def fetch(url: str) -> Fetched:
+        said.append(("fetch", url))
+        return Fetched(404)
+
+    async def scenario() -> None:
+        async with crawl(tmp_path, crawl_name, redis_url) as w:
+            robots = rules_of(w)
+            robots._shared_hosts = SharedHosts()  # type: ignore[assignment]
+            robots._fetch = fetch
+            await robots._fetch_borrowed(f"http://{ELSEWHERE}/r")
+        assert said == [("hold", ELSEWHERE), ("fetch", f"http://{ELSEWHERE}/r"), ("leave", ELSEWHERE)]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "too slow"])
 def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, *, is_refused: bool
