@@ -306,6 +306,35 @@ def test_returned_url_is_not_treated_as_ended_after_rewind(tmp_path: Path, crawl
     asyncio.run(scenario())
 
 
+def test_redis_that_forgot_is_told_again_of_links_and_ends(tmp_path: Path, crawl_name: str) -> None:
+    """What was sent in the last seconds goes again: the URLs that were found, and how others have ended."""
+
+    async def scenario() -> None:
+        with PrivateRedis(aof=False) as server:
+            async with world(tmp_path, crawl_name, server.url, partitions=1) as w:
+                node = await w.joined()
+                await seed(w, node, PAGES[0])
+                [held] = await w.take(node)
+                for url in queued(PAGES[1]):
+                    node.offer(url)
+                w.end(node, held)
+                await node._flush()
+                await node._end_and_take(take=False)
+                inbox = PartitionKeys(crawl_name, 0).inbox
+                entries: Any = server.client.xrange(inbox)
+                assert [set(fields) for _, fields in entries][-2:] == [{b"b"}, {b"o"}]
+                server.client.xtrim(inbox, maxlen=0)
+                server.client.delete(*server.client.keys(f"bigcrawl:{{{crawl_name}:p0}}:sender:*"))
+                node._restarted = True
+                await node._recover()
+                await node._flush()
+                await node._exchange.run(acknowledge=True, urls_max=0)
+                entries = server.client.xrange(inbox)
+                assert [set(fields) for _, fields in entries][-2:] == [{b"b"}, {b"o"}]
+
+    asyncio.run(scenario())
+
+
 def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: str) -> None:
     """Recovery that Redis interrupts begins anew; what was held stays held, nothing is lost or doubled."""
 
@@ -424,6 +453,11 @@ def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, cr
             other = await w.joined()
             assert await other.claim_start("digest") == 2
             assert other.starts.is_done
+            forgotten = await w.client.command("HDEL", CrawlKeys(crawl_name).crawl, "start:digest")
+            assert forgotten == 1
+            other._restarted = True
+            await other._recover()
+            assert await node.starts.claim("digest") == 2
 
     asyncio.run(scenario())
 
