@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.config import read_config
 from bigcrawl.exceptions import OwnershipLostError
+from bigcrawl.politeness.backoff_policy import BackoffPolicy, backoff
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import RETIRED_MS, Claim, Ended, HostNews, Identity, answers, fails, moved
 from tests.support.script_world import DELAY_MS, ScriptWorld
@@ -213,6 +215,19 @@ def test_host_is_retired_after_so_many_failures(world: ScriptWorld) -> None:
     assert world.take_seqs(horizon_ms=500) == []
     assert world.client.pttl(world.keys.host + HOST) > 1000 * DAY_MS
     assert len(world.check().queued_seqs) == 2
+
+
+def test_host_that_is_gone_is_asked_a_handful_of_times_in_a_day(world: ScriptWorld) -> None:
+    """With the defaults, eight times, ever more rarely; then it is retired."""
+    chosen = read_config({"BIGCRAWL_CRAWL": "test"}).politeness
+    policy = BackoffPolicy(
+        chosen.backoff_first_ms, chosen.backoff_longest_ms, chosen.retry_after_max_ms, chosen.host_failures_max
+    )
+    world.admit(HOST)
+    waits = [fail(world, fails("error:timeout", backoff(policy, 0.0))) for _ in range(8)]
+    assert waits[:-1] == sorted(waits[:-1])
+    assert DAY_MS / 2 <= sum(waits[:-1]) <= DAY_MS
+    assert snoozed(world)[HOST] >= RETIRED_MS
 
 
 def test_answer_brings_a_retired_host_back(runner: ScriptRunner, crawl_name: str) -> None:

@@ -32,7 +32,8 @@ def test_hosts_that_a_doubt_puts_off_keep_their_order(world: ScriptWorld) -> Non
     world.admit("z.example", "a.example")
     world.advance(1)
     world.admit("b.example")
-    world.reconcile()
+    world.reconcile(delay_ms=DELAY_MS)
+    assert world.take().urls == []
     world.advance(DELAY_MS + 1)
     assert _hosts(world.take()) == ["z.example", "a.example", "b.example"]
 

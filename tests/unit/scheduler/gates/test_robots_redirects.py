@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.gates import robots_redirects
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
 from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, gates_of, obeying, rules_of
@@ -45,21 +48,57 @@ def test_cross_host_robots_redirect_borrows_the_host(tmp_path: Path, crawl_name:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "too slow"])
 def test_robots_file_that_redirects_to_a_closed_door_is_out_of_reach(
-    tmp_path: Path, crawl_name: str, redis_url: str
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, *, is_refused: bool
 ) -> None:
-    """A host whose name does not resolve, say: the file cannot be had, and the lent host is given back."""
+    """Its name does not resolve, or its server has no time: the file cannot be had, and the lent host is returned."""
+    monkeypatch.setattr(robots_redirects, "BORROW_GATES_MS_MAX", 10_000 if is_refused else 10)
+
+    async def wait(host: str, due_ms: int, url: str) -> None:
+        await asyncio.Event().wait()
 
     async def scenario() -> None:
         async with obeying(tmp_path, crawl_name, redis_url) as w:
             w.web.answers |= {FILE: Fetched(301, location="http://gone.no.example/r")}
             gates = gates_of(w)
             starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
+            if not is_refused:
+                monkeypatch.setattr(starts, "wait", wait)
             fetched = await gates.redirects(w.web, starts).fetch(FILE, HOST)
             assert w.web.asked == [FILE]
             assert fetched == Fetched(None)
             record = PartitionKeys(crawl_name, 0).host + "gone.no.example"
             assert await w.client.command("HEXISTS", record, "lent") == 0
+
+    asyncio.run(scenario())
+
+
+def test_lent_host_is_held_against_other_crawls(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Where crawls meet, a host that a robots.txt redirects to is held for the fetch, and left for its delay."""
+    done: list[tuple[str, ...]] = []
+
+    class SharedHosts:
+        are_kept = True
+
+        async def hold_host(self, host: str) -> None:
+            done.append(("hold", host))
+
+        def leave_host(self, host: str, rest_ms: int) -> None:
+            done.append(("leave", host))
+
+    async def fetch(url: str) -> Fetched:
+        done.append(("fetch", url))
+        return Fetched(301, location=f"http://{ELSEWHERE}/r") if url == FILE else Fetched(404)
+
+    async def scenario() -> None:
+        async with obeying(tmp_path, crawl_name, redis_url) as w:
+            gates = gates_of(w)
+            gates.shared_hosts = SharedHosts()  # type: ignore[assignment]
+            starts = RobotsStarts(gates.addresses, gates.passages, w.clock, lambda gaps, until_ms: 0)
+            await gates.redirects(fetch, starts).fetch(FILE, HOST)
+        expected = [("fetch", FILE), ("hold", ELSEWHERE), ("fetch", f"http://{ELSEWHERE}/r"), ("leave", ELSEWHERE)]
+        assert done == expected
 
     asyncio.run(scenario())
 

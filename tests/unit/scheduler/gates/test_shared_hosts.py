@@ -136,6 +136,28 @@ def apart(one: Crawler, two: Crawler) -> int:
     return abs(one.world.client.now_ms() - two.world.client.now_ms())
 
 
+def test_newcomer_takes_nothing_before_the_nodes_of_others_hold_their_hosts(
+    tmp_path: Path, own_server: PrivateRedis, crawl_name: str
+) -> None:
+    """What they had begun alone is held nowhere: the newcomer waits until they have heard of it and said so."""
+
+    async def work() -> None:
+        async with (
+            world(tmp_path / "one", f"{crawl_name}a", own_server.url) as one,
+            world(tmp_path / "two", f"{crawl_name}b", own_server.url) as two,
+        ):
+            first, second = await one.joined(), await two.joined()
+            for url in queued("http://a.example/"):
+                second.offer(url)
+            assert await two.take(second) == []
+            await first.beat.turn()
+            assert await two.take(second) == []
+            await first.beat.turn()
+            assert len(await two.take(second)) == 1
+
+    asyncio.run(work())
+
+
 @pytest.mark.timeout(120)
 def test_two_crawls_that_meet_keep_the_delay_of_a_host(
     tmp_path: Path, own_server: PrivateRedis, crawl_name: str

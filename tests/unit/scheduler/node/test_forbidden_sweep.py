@@ -11,7 +11,7 @@ from bigcrawl.links import Links
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
-from bigcrawl.scheduler.node.forbidden_sweep import REST_MS
+from bigcrawl.scheduler.node.forbidden_sweep import REST_MS, TURN_MS
 from bigcrawl.scheduler.records.outcomes import read_outcome
 from tests.support.keys import url_key
 from tests.unit.scheduler.node.test_node import seed
@@ -97,6 +97,42 @@ def test_outcomes_of_a_sweep_are_waited_for(
                 mine.inbox.has_others = False
                 _, dropped = await node.parts.sweeper._sweep(0, HOST, "forbidden")
                 assert (dropped > 0, mine.inbox.has_others) == (drops, drops)
+
+            async def gone(*_: object) -> list[tuple[bytes, bytes]]:
+                return [(b"99:taken meanwhile", b"outcome")]
+
+            monkeypatch.setattr(node.parts.sweeper, "_ended", gone)
+            assert await node.parts.sweeper._sweep(0, HOST, "forbidden") == (9, 0)
+            assert not mine.inbox.has_others
+
+    asyncio.run(scenario())
+
+
+def test_sweep_gives_others_their_turn(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules may be slow to match: the loop is not held for longer than ten milliseconds and one URL."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = w.new_node()
+            turns = 0
+
+            def slow(member: bytes, reason: str) -> bytes:
+                w.clock.advance(TURN_MS // 2)
+                return b""
+
+            async def wait_for_the_loop() -> None:
+                nonlocal turns
+                while True:
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            monkeypatch.setattr(node.parts.sweeper, "_outcome", slow)
+            other = asyncio.create_task(wait_for_the_loop())
+            await node.parts.sweeper._ended([b"1:member"] * 20, "forbidden")
+            other.cancel()
+            assert turns == 10
 
     asyncio.run(scenario())
 

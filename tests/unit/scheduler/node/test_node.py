@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.exceptions import TransientStoreError
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Ended
@@ -306,6 +306,35 @@ def test_returned_url_is_not_treated_as_ended_after_rewind(tmp_path: Path, crawl
     asyncio.run(scenario())
 
 
+def test_redis_that_forgot_is_told_again_of_links_and_ends(tmp_path: Path, crawl_name: str) -> None:
+    """What was sent in the last seconds goes again: the URLs that were found, and how others have ended."""
+
+    async def scenario() -> None:
+        with PrivateRedis(aof=False) as server:
+            async with world(tmp_path, crawl_name, server.url, partitions=1) as w:
+                node = await w.joined()
+                await seed(w, node, PAGES[0])
+                [held] = await w.take(node)
+                for url in queued(PAGES[1]):
+                    node.offer(url)
+                w.end(node, held)
+                await node.pump.flush()
+                await node.pump.end()
+                inbox = PartitionKeys(crawl_name, 0).inbox
+                entries: Any = server.client.xrange(inbox)
+                assert [set(fields) for _, fields in entries][-2:] == [{b"b"}, {b"o"}]
+                server.client.xtrim(inbox, maxlen=0)
+                server.client.delete(*server.client.keys(f"bigcrawl:{{{crawl_name}:p0}}:sender:*"))
+                node.parts.troubles.note_restart()
+                await node.recovery.run()
+                await node.pump.flush()
+                await node.parts.exchange.run(acknowledge=True, urls_max=0)
+                entries = server.client.xrange(inbox)
+                assert [set(fields) for _, fields in entries][-2:] == [{b"b"}, {b"o"}]
+
+    asyncio.run(scenario())
+
+
 def test_restart_during_recovery_is_recovered_from(tmp_path: Path, crawl_name: str) -> None:
     """Recovery that Redis interrupts begins anew; what was held stays held, nothing is lost or doubled."""
 
@@ -424,6 +453,11 @@ def test_start_that_was_done_before_is_done_for_this_node_too(tmp_path: Path, cr
             other = await w.joined()
             assert await other.claim_start("digest") == 2
             assert other.starts.is_done
+            forgotten = await w.client.command("HDEL", CrawlKeys(crawl_name).crawl, "start:digest")
+            assert forgotten == 1
+            other.parts.troubles.note_restart()
+            await other.recovery.run()
+            assert await node.starts.claim("digest") == 2
 
     asyncio.run(scenario())
 
@@ -734,3 +768,24 @@ def test_packed_member_is_what_reconcile_looks_for() -> None:
     """The member that a rewound Redis is searched for is the one that was admitted."""
     url = queued(PAGES[0])[0]
     assert pack_member(7, url).startswith(b"7:")
+
+
+def test_node_looks_at_its_redis_when_it_joins(
+    tmp_path: Path, crawl_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server without AOF is named in the log; one that evicts any key is refused before anything is written."""
+
+    async def scenario(server: PrivateRedis) -> None:
+        async with world(tmp_path, crawl_name, server.url) as w:
+            await w.joined()
+            assert [line for line in caplog.messages if "AOF" in line]
+        server.client.flushall()
+        server.client.config_set("maxmemory-policy", "allkeys-random")
+        server.client.config_set("maxmemory", "100mb")
+        async with world(tmp_path, crawl_name, server.url) as w:
+            with pytest.raises(ConfigError, match="allkeys-random"):
+                await w.joined()
+        assert not server.client.exists(CrawlKeys(crawl_name).crawl)
+
+    with PrivateRedis(aof=False) as server:
+        asyncio.run(scenario(server))

@@ -292,6 +292,14 @@ async def test_much_is_compared_in_portions(
 ) -> None:
     """Held, ended and resting are told a few at a time; afterwards both sides are the same."""
     monkeypatch.setattr(reconciliation, "PORTION_BYTES", 200)
+    portions: list[scripts.Call[scripts.Reconciled]] = []
+
+    def noted(*args: Any, **kinds: Any) -> scripts.Call[scripts.Reconciled]:
+        portions.append(reconcile_partition(*args, **kinds))
+        return portions[-1]
+
+    reconcile_partition = scripts.reconcile_partition
+    monkeypatch.setattr(scripts, "reconcile_partition", noted)
     async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
         node, mine = await begun(w, *(f"http://h{i}.example/" for i in range(12)))
         started = await w.take(node, 3)
@@ -310,3 +318,4 @@ async def test_much_is_compared_in_portions(
         assert taken == {held.seq for held in node.handout.held}
         assert len(taken) == (8 if has_forgotten else 6), "what was carried out is known where nothing is forgotten"
         assert mine.hot.urls == len(taken)
+        assert len(portions) >= 3

@@ -130,8 +130,9 @@ def test_partition_that_was_taken_over_before_it_was_opened_is_left_to_its_owner
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("when", ["at the start", "after a restart of Redis"])
 def test_leases_are_renewed_while_many_partitions_are_opened(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """Those that are open, and those that are claimed and still to be opened, on a slow disk."""
     monkeypatch.setattr(beat, "BEAT_S", 0.01)
@@ -154,8 +155,10 @@ def test_leases_are_renewed_while_many_partitions_are_opened(
                     await asyncio.sleep(0.01)
                 raise AssertionError("a lease was not renewed")
 
+            if when != "at the start":
+                await node.join()
             opener.open = slow  # type: ignore[method-assign,assignment]
-            await asyncio.wait_for(node.join(), 60)
+            await asyncio.wait_for(node.join() if when == "at the start" else node.recovery.run(), 60)
             assert len(node.ownership.owned) == 4
 
     asyncio.run(scenario())

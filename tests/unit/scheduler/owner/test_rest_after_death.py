@@ -28,8 +28,9 @@ async def due_in_ms(w: World, node: Node) -> float:
 
 
 async def time_comes(w: World, node: Node) -> None:
-    """The host's rest is over: as if it had passed, for the script that takes."""
-    await w.client.command("ZADD", w.keys(node, HOST).ready, 0, HOST)
+    """The host's rest is over, as if it had passed: in the ready heap, and in the host's record."""
+    keys = w.keys(node, HOST)
+    await w.client.commands([("ZADD", keys.ready, 0, HOST), ("HSET", keys.host + HOST, "next", 0)])
     for mine in node.ownership.owned.values():
         mine.note_due(0)
 
