@@ -102,6 +102,7 @@ class Schedule:
     expected: dict[str, int | Expected] = field(default_factory=dict)
     _sent: list[_Sent] = field(default_factory=list)
     _robots_us: dict[str, int] = field(default_factory=dict)
+    _robots_failed_us: dict[str, int] = field(default_factory=dict)
     _to_retry: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     _endless: dict[str, int] = field(default_factory=dict)
 
@@ -123,11 +124,16 @@ class Schedule:
             self._fetch_page(step, max(sent_us, robots_us))
 
     def _fetch_robots(self, step: Step, sent_us: int) -> None:
+        # One that failed is asked for again when its end is known, and in the log after it.
+        failed_us = self._robots_failed_us.get(step.host, 0)
+        sent_us = self._allowed_us(step.host, max(sent_us, failed_us + 1000 * (self.rules.tolerance_ms + 1)))
         status = {"failing": 503, "left": 499}.get(step.outcome, 404)
         fault = "cut" if step.outcome == "faulty" else ""
         ended_us = self._log(step, sent_us, "/robots.txt", status, fault)
         if step.host in self._robots_us or not (fault or status == 503):
             self._robots_us[step.host] = ended_us
+        else:
+            self._robots_failed_us[step.host] = ended_us
 
     def _fetch_page(self, step: Step, ready_us: int) -> None:
         """A new page, or the one that failed last, once that has ended."""
