@@ -6,12 +6,14 @@ import asyncio
 from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import pytest
 from scrapy.exceptions import CannotResolveHostError
 
 from bigcrawl.downloads.resolution import address_of
 from bigcrawl.politeness.dns_shared import leave_dns
+from bigcrawl.scheduler.adapter import registry
 from bigcrawl.scheduler.adapter.registry import is_crawling
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.unit.downloads.crawlers import new_crawler
@@ -25,12 +27,14 @@ OPEN = ["1.1.1.1", "2606:4700:4700::1111"]
 
 @contextmanager
 def crawl(**settings: object) -> Iterator[None]:
-    """A crawl on a frontier in this process."""
-    crawler = new_crawler(**{"BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": False, **settings})
-    frontier = Scheduler.from_crawler(crawler)
-    assert is_crawling()
-    yield
-    del frontier
+    """A crawl on the one frontier of this process: that of another test may not be collected yet."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_frontiers", WeakKeyDictionary())
+        crawler = new_crawler(**{"BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": False, **settings})
+        frontier = Scheduler.from_crawler(crawler)
+        assert is_crawling()
+        yield
+        del frontier
 
 
 def address(host: str) -> str:
