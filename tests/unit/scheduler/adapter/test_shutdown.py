@@ -12,8 +12,9 @@ from bigcrawl.scheduler.adapter import shutdown
 from tests.unit.scheduler.test_scheduler import new_scheduler
 
 if TYPE_CHECKING:
-    import pytest
     from pathlib import Path
+
+    import pytest
 
 
 def test_stop_is_noticed_while_the_pump_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
