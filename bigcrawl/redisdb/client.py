@@ -189,6 +189,11 @@ class RedisClient:
                 await connection.read_response()
             self._loaded_on = run_id
 
+    @property
+    def server(self) -> str:
+        """The run id of the server: another one may have forgotten what this one was told. Empty before it answers."""
+        return self.run_id or ""
+
     async def accept_restart(self) -> None:
         """Take the server as it is now; the caller brings its partitions back in line afterwards."""
         self.run_id = None

@@ -2,7 +2,7 @@
 
 Partition keys share one hash tag, so that a script's keys live on one node of a Redis Cluster:
 
-    bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token
+    bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, server, rest
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
     bigcrawl:{<crawl>:p<id>}:inbox       stream  not merged yet: URLs (b), edges (e), outcomes (o), keys to forget (f)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day

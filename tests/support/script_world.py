@@ -93,8 +93,10 @@ class ScriptWorld:
 
     # --- calls, with the arguments that tests rarely vary
 
-    def claim(self, node: str = "a", dead_token: str = "", epoch_min: int = 0) -> Claim | Refusal:
-        """Claim for `node`, whose token is "token-<node>"; a won claim makes it `who`."""
+    def claim(
+        self, node: str = "a", dead_token: str = "", epoch_min: int = 0, server: str = "server"
+    ) -> Claim | Refusal:
+        """Claim for `node`, whose token is "token-<node>", on a server; a won claim makes it `who`."""
         self.generation += 1
         call = scripts.claim_partition(
             self.keys,
@@ -107,6 +109,7 @@ class ScriptWorld:
             delay_ms=DELAY_MS,
             generation=self.generation,
             now_ms=self.now_ms,
+            server=server,
         )
         result: Claim | Refusal = self.runner.run(call)
         if isinstance(result, Claim):
@@ -165,6 +168,7 @@ class ScriptWorld:
         places: Sequence[tuple[str, int]] = (),
         delay_ms: int = 0,
         told: Sequence[int] = (),
+        server: str = "server",
     ) -> Any:
         """Reconcile in the next generation; rows are (seq, (host, order, member)), `delay_ms` says that Redis forgot.
 
@@ -187,6 +191,7 @@ class ScriptWorld:
                 gone,
                 places,
                 rests or {},
+                server=server,
                 now_ms=self.now_ms,
             )
         )

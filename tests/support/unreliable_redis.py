@@ -12,6 +12,7 @@ apart. The time of the crawls is the test's own clock.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Value
 
 T0 = 1_700_000_000_000
+DAY_MS = 86_400_000
+_days = itertools.count()
 Row = tuple["Value", ...]
 
 
@@ -59,6 +62,8 @@ class Network:
     """What lies between the nodes of a crawl and its Redis.
 
     Attributes:
+        began_ms: when the crawl begins. Each begins on another day, because crawls of one Redis meet: a killed
+            node of an earlier crawl would count as alive in this one.
         plans: the faults of the next round trips, None for one that goes well; nothing more goes wrong after them.
         round_trips: how many there were; under_way: how many have not come back.
     """
@@ -66,6 +71,7 @@ class Network:
     def __init__(self, server: redis.Redis, crawl: str) -> None:
         self._server = server
         self._crawl = crawl
+        self.began_ms = T0 + next(_days) * DAY_MS
         self._late: deque[list[Row]] = deque()
         self.plans: deque[Plan | None] = deque()
         self.restarts = 0
@@ -139,7 +145,11 @@ class UnreliableClient(RedisClient):
         self._restarts_seen = network.restarts
 
     def now_ms(self) -> int:
-        return T0 + self._test_clock.monotonic_ms()
+        return self._network.began_ms + self._test_clock.monotonic_ms()
+
+    @property
+    def server(self) -> str:
+        return f"server {self._restarts_seen}"
 
     async def _ask_time(self) -> None:
         """The test's clock needs no correction."""

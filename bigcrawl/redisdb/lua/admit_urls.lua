@@ -1,10 +1,10 @@
 -- admit_urls: put the numbered admit batch of a committed step into the back queues.
--- KEYS[1] hash    owner
+-- KEYS[1] hash    owner      node, epoch; rest = until when hosts wait whose fetches Redis may not know
 -- KEYS[2] hash    state      admitted = number of the last batch; hot = URLs in back queues; committed = 1
 -- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] prefix  back:      + host: zset, score = order, member = "<seq>:..."
--- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms
+-- KEYS[6] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long it rested after its last fetch
 -- KEYS[7] hash    batches    number -> packed 8-byte keys, until the owner's manifest is durable
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] batch number
 -- ARGV[5] packed keys    ARGV[6] connections a host may have    ARGV[7...] host, order, member of each URL
@@ -30,11 +30,16 @@ if number ~= admitted + 1 then
 end
 local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[6])
+local rest_ms = tonumber(redis.call('HGET', KEYS[1], 'rest') or '0')
+local is_resting = rest_ms > now
 for i = 7, #ARGV, 3 do
   local host = ARGV[i]
   redis.call('ZADD', KEYS[5] .. host, ARGV[i + 1], ARGV[i + 2])
   if tonumber(redis.call('HGET', KEYS[4], host) or '0') < connections then
     local next_ms = tonumber(redis.call('HGET', KEYS[6] .. host, 'next') or '0')
+    if is_resting then
+      next_ms = math.max(next_ms, rest_ms + tonumber(redis.call('HGET', KEYS[6] .. host, 'delay') or '0'))
+    end
     redis.call('ZADD', KEYS[3], 'NX', math.max(now, next_ms) + (i - 7) / 3 / 1024, host)
   end
 end

@@ -1,5 +1,6 @@
 -- claim_partition: become the owner of a partition that nobody owns, or whose owner is dead.
--- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token
+-- KEYS[1] hash    owner      node, epoch, generation, lease_ms, token; server = run id of the Redis that knows all
+--                            fetches of the owner; rest = until when hosts wait whose fetches Redis may not know
 -- KEYS[2] hash    state      hot, admitted, committed
 -- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
@@ -14,6 +15,7 @@
 -- ARGV[9] generation: counts this node's claims and comparisons
 -- ARGV[10] token of the owner of which ARGV[11] tells, '' nobody's yet, or '*' whoever it is
 -- ARGV[11] what it had in process: " <seq>f" being fetched or " <seq>a" answered, of each URL; '*' nobody knows
+-- ARGV[12] run id of this server, or '' if this node made all fetches of the last epoch itself
 -- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
 --           deaths as fields and values} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
 --          the owner had URLs taken, and ARGV[11] does not tell of it.
@@ -21,14 +23,15 @@
 --            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
 --            that was longer, and the fetch deadline before that when the owner is not known to be dead. A taken URL
 --            that another node had in process has one death more, as long as that is not known to be none of it, and
---            is alone at it if try_suspect has said so of this take.
+--            is alone at it if try_suspect has said so of this take. Where Redis was restarted in the last owner's
+--            time, and so may have forgotten its last fetches, each host waits as if it was just fetched from.
 -- Lost reply: a repeat by the same node, in its next generation, makes one more epoch and changes nothing else.
 -- Late: refused once the node has claimed again or compared. One that left may own the partition for less than a lease
 --       from when it was sent.
--- Cost: O(taken * log hosts).
+-- Cost: O(taken * log hosts), and O(hosts * log hosts) after a restart.
 -- Uses: prelude/now_ms, prelude/keep_record, prelude/last_entry_id, prelude/read_taken
 local now = now_ms(ARGV[1])
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation', 'server')
 local known_dead = ARGV[6] ~= '' and owner[4] == ARGV[6]
 local left = tonumber(owner[3] or '0') - now
 if owner[1] and owner[1] ~= ARGV[2] and left > 0 and not known_dead then
@@ -85,6 +88,20 @@ for i, record in ipairs(records) do
 end
 redis.call('HINCRBY', KEYS[2], 'hot', hot)
 redis.call('DEL', KEYS[4], KEYS[5])
+-- An owner's epoch may be forgotten too; its files tell of it.
+local had_owner = owner[1] or tonumber(owner[2] or '0') < tonumber(ARGV[5])
+if ARGV[12] ~= '' and ARGV[12] ~= owner[6] then
+  if had_owner then
+    quiet_ms = owner[1] and quiet_ms or tonumber(ARGV[8]) -- an owner that is forgotten claims anew, or is dead
+    redis.call('HSET', KEYS[1], 'rest', now + quiet_ms)
+    for i, host in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+      local delay_ms = tonumber(redis.call('HGET', KEYS[8] .. host, 'delay') or '0')
+      local rest_ms = quiet_ms + math.max(delay_ms - tonumber(ARGV[8]), 0)
+      redis.call('ZADD', KEYS[3], 'GT', now + rest_ms + i / 1024, host)
+    end
+  end
+  redis.call('HSET', KEYS[1], 'server', ARGV[12])
+end
 local lease_ms = now + tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'generation', ARGV[9])
 redis.call('HSET', KEYS[1], 'lease_ms', lease_ms, 'token', ARGV[3])

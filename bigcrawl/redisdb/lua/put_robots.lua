@@ -1,5 +1,6 @@
 -- put_robots: keep an authority's robots rules in its host's record, within the partition's caps on records.
--- KEYS[1] prefix  host:    + host: hash, robots:<authority> = expiry ms \n rules, next = next allowed fetch ms
+-- KEYS[1] prefix  host:    + host: hash, robots:<authority> = expiry ms \n rules, next = next allowed fetch ms,
+--                          delay = how long the host rests after a fetch, where longer than usual
 -- KEYS[2] zset    records  score = when the record was last written, member = host
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] hash    busy     host -> URLs taken
@@ -7,9 +8,11 @@
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] field    ARGV[4] rules
 -- ARGV[5] expiry ms from now    ARGV[6] ms that stale ones are kept beyond, should their server err
 -- ARGV[7] records the partition may keep    ARGV[8] bytes of rules it may keep
+-- ARGV[9] delay ms of the host by these rules, 0 if it is not longer than usual
 -- Returns: records evicted, or rid of their rules.
 -- Guarantee: the record written now, one with its next allowed time still ahead, or whose host is ready or busy, is
---            not evicted, but it may lose its rules; none expires before its next allowed time.
+--            not evicted, but it may lose its rules; none expires before its next allowed time. Whoever claims the
+--            partition while the fetch of the rules is not ended yet knows the delay.
 -- Lost reply: repeated, it changes nothing more.
 -- Late: rules that were fetched since give way to those, until these expire.
 -- Cost: O(log records), and O(16) looks at most for what to evict.
@@ -32,6 +35,10 @@ end
 local value = string.format('%.0f\n', now + tonumber(ARGV[5])) .. ARGV[4]
 redis.call('HSET', key, ARGV[3], value)
 note_bytes(host, math.max(0, others) + #value)
+local delay_ms = tonumber(ARGV[9])
+if delay_ms > tonumber(redis.call('HGET', key, 'delay') or '0') then
+  redis.call('HSET', key, 'delay', delay_ms)
+end
 local ahead_ms = tonumber(redis.call('HGET', key, 'next') or '0') - now
 redis.call('PEXPIRE', key, math.max(tonumber(ARGV[5]) + tonumber(ARGV[6]), ahead_ms + 60000))
 redis.call('ZADD', KEYS[2], now, host)

@@ -1,6 +1,6 @@
 -- reconcile_partition: bring what Redis holds as taken back in line with what the owner holds, after a lost reply or
 -- after Redis lost its last seconds; in portions, where the owner holds much.
--- KEYS[1] hash    owner      node, epoch, generation
+-- KEYS[1] hash    owner      node, epoch, generation; server = run id of the Redis that knows all fetches of the owner
 -- KEYS[2] hash    state      hot, ended, admitted
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
@@ -12,8 +12,8 @@
 -- ARGV[6] 1: it is the last portion    ARGV[7] host delay ms after a Redis that forgot, 0 when it forgot nothing
 -- ARGV[8] number of URLs held    ARGV[9] number of those that were in earlier portions
 -- ARGV[10] number of those whose end was told, and not heard    ARGV[11] number of URLs ended lately
--- ARGV[12] number of places that are left
--- ARGV[13...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose
+-- ARGV[12] number of places that are left    ARGV[13] run id of this server
+-- ARGV[14...] seq, host, order, member of each URL held; seq of each that was in an earlier portion; seq of each whose
 --         end was told; seq, host, order of each ended lately; host, order of each place in a back queue where a URL held
 --         or gone may stand in a Redis that missed something; host and ms from now of the rests that were said lately
 -- Returns: {taken URLs given back to their queues, held URLs taken again, ended URLs removed, last admitted batch, {seq
@@ -60,12 +60,12 @@ local function untake(seq)
   idle[host] = math.max(idle[host] or 0, due_ms)
   return {host = host, taken_ms = tonumber(taken_ms), order = order, member = member}
 end
-local held_end = 12 + 4 * tonumber(ARGV[8])
+local held_end = 13 + 4 * tonumber(ARGV[8])
 local earlier_end = held_end + tonumber(ARGV[9])
 local told_end = earlier_end + tonumber(ARGV[10])
 local ended_end = told_end + 3 * tonumber(ARGV[11])
 local places_end = ended_end + 2 * tonumber(ARGV[12])
-for i = 13, held_end, 4 do
+for i = 14, held_end, 4 do
   local seq, host, order, member = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   held[seq] = true
   local record = redis.call('HGET', KEYS[5], seq)
@@ -130,6 +130,9 @@ if delay_ms > 0 then
   for i, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', due_ms)) do -- in the order they have
     redis.call('ZADD', KEYS[3], due_ms + i / 1024, host)
   end
+end
+if ARGV[13] ~= '' then
+  redis.call('HSET', KEYS[1], 'server', ARGV[13])
 end
 local hot, counted = 0, {}
 local function count(host)

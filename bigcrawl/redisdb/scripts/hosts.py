@@ -58,11 +58,15 @@ def put_robots(
     *,
     stale_ms: int = 0,
     bytes_max: int = 1 << 40,
+    delay_ms: int = 0,
 ) -> Call[int]:
-    """Keep robots rules for all nodes, and `stale_ms` beyond their expiry; the number of records evicted for it."""
+    """Keep robots rules for all nodes, and `stale_ms` beyond their expiry; the number of records evicted for it.
+
+    `delay_ms` is the host's delay by these rules; 0 if it is not longer than usual.
+    """
     return Call(
         "put_robots",
         (keys.host, keys.records, keys.ready, keys.busy, keys.rules),
-        (now_ms, host, field, rules, expiry_ms, stale_ms, records_max, bytes_max),
+        (now_ms, host, field, rules, expiry_ms, stale_ms, records_max, bytes_max, delay_ms),
         int,
     )

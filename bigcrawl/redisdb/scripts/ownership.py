@@ -86,6 +86,7 @@ def claim_partition(
     now_ms: int = 0,
     told_of: str = "*",
     in_process: str = "*",
+    server: str = "",
 ) -> Call[Claim | Refusal]:
     """Become the owner, or learn who is."""
 
@@ -101,7 +102,7 @@ def claim_partition(
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox, keys.host, keys.deaths),
         (
             *(now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms, generation),
-            *(told_of, in_process),
+            *(told_of, in_process, server),
         ),
         parse,
     )

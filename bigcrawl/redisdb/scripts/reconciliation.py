@@ -46,6 +46,7 @@ def reconcile_partition(
     rests: Mapping[str, int],
     *,
     is_last: bool = True,
+    server: str = "",
     now_ms: int = 0,
 ) -> Call[Reconciled]:
     """Make what Redis holds as taken equal to what the owner holds, and refuse what it sent before.
@@ -62,6 +63,7 @@ def reconcile_partition(
         places: (host, order) where a URL held or gone may stand in a back queue.
         rests: ms from now that hosts must rest.
         is_last: whether there are no more portions.
+        server: run id of the server, which knows all fetches of the owner after this.
         now_ms: the time, for tests.
     """
 
@@ -75,7 +77,7 @@ def reconcile_partition(
     return Call(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
-        (now_ms, who.node, who.epoch, who.generation, portion, int(is_last), delay_ms, *counts, *flat),
+        (now_ms, who.node, who.epoch, who.generation, portion, int(is_last), delay_ms, *counts, server, *flat),
         owned(keys, parse),
         keys.partition,
     )

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
     from bigcrawl.scheduler.gates.robots_rules import KnownRules
     from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
@@ -69,6 +70,7 @@ class Robots:
         clock: Clock,
         starts: RobotsStarts,
         redirects: RobotsRedirects,
+        paces: Paces,
         host_fails: Callable[[str], bool],
     ) -> None:
         """Take how robots.txt files are fetched; `host_fails` tells whether the last known of a host is a failure."""
@@ -82,6 +84,7 @@ class Robots:
         self._clock = clock
         self._starts = starts
         self._redirects = redirects
+        self._paces = paces
         self._host_fails = host_fails
         self._agent = agent_token(config.politeness.agent)
         self._shelf = RulesShelf(config.crawl.crawl_dir)
@@ -202,6 +205,8 @@ class Robots:
     async def _share(self, held: HeldUrl, verdict: Verdict) -> None:
         keys = partition_keys(self._crawl, held.partition)
         field, packed = _field(held.authority), verdict.rules.to_bytes()
+        usual_ms = self._policy.host_delay_ms
+        rest_ms = max(self._rest_ms(verdict.rules), self._paces.host_delay_ms(held.host), held.retry_after_ms)
         call = scripts.put_robots(
             keys,
             held.host,
@@ -211,6 +216,7 @@ class Robots:
             self._records_max,
             stale_ms=STALE_MS,
             bytes_max=self._bytes_max,
+            delay_ms=rest_ms if rest_ms > usual_ms else 0,
         )
         await self._calls.ask(call)
         record = write_record(verdict.rules, self._client.now_ms() + verdict.expires_in_ms)

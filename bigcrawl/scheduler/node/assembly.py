@@ -176,7 +176,7 @@ class Parts:
         config, client, clock = self.config, self.client, self.clock
         paced, partition_of = self.speed.paced(fetch), self.crawl.partition_of_host
         redirects = RobotsRedirects(config, client, clock, starts, paced, partition_of, self.shared_hosts)
-        return Robots(config, client, clock, starts, redirects, self.handout.health.fails)
+        return Robots(config, client, clock, starts, redirects, self.paces, self.handout.health.fails)
 
     async def _budget_of(self, host: str) -> int:
         return await self.ownership.budget_of(self.crawl.partition_of_host(host), host)

@@ -157,6 +157,8 @@ class Claims:
         await self._client.run_each([mark, scripts.release_partition(keys, identity)])
 
     def _call(self, partition: int, epoch_min: int, last: LastOwner | None = None) -> scripts.Call[Claim | Refusal]:
+        before = self._table.by_number.get(partition)
+        has_fetched_all = before is not None and before.identity.epoch == epoch_min
         return scripts.claim_partition(
             partition_keys(self._config.crawl.name, partition),
             node=self._membership.node,
@@ -169,4 +171,5 @@ class Claims:
             generation=self._next_generation(),
             told_of=last.token if last is not None else "",
             in_process=last.in_process_of(partition) if last is not None else UNKNOWN,
+            server="" if has_fetched_all else self._client.server,
         )

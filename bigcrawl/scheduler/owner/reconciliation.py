@@ -95,7 +95,8 @@ class Reconciliation:
         lost: list[OwnedPartition] = []
         failed: BigcrawlError | None = None
         while works:
-            calls = [work.next_call(self._delay_ms if has_forgotten else 0) for work in works]
+            delay_ms = self._delay_ms if has_forgotten else 0
+            calls = [work.next_call(delay_ms, self._client.server) for work in works]
             replies = sort_replies(works, await self._client.run_each(calls))
             lost += [work.owned for work in replies.lost]
             failed = failed or replies.failed
@@ -152,7 +153,7 @@ class _Work:
         """Keep which ends were carried out."""
         self.ended += reply.ended
 
-    def next_call(self, delay_ms: int) -> Call[Reconciled]:
+    def next_call(self, delay_ms: int, server: str) -> Call[Reconciled]:
         portion = self.portions.pop(0)
         is_last = not self.portions
         self.sent += 1
@@ -168,6 +169,7 @@ class _Work:
             portion.places,
             portion.rests,
             is_last=is_last,
+            server=server,
         )
         self.earlier += [*((row[0],) for row in portion.held), *portion.sent_ends]
         return call

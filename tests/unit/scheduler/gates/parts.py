@@ -55,6 +55,7 @@ class Gates:
         self.unidentified: list[ConfigError] = []
         nothing_owned: Any = SimpleNamespace(owned={})
         urls, paces = HeldUrls(), Paces(config)
+        self.paces = paces
         self.aside = Aside(client, urls, nothing_owned, 1, clock)
         self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
         self.addresses = AddressCheck(
@@ -77,7 +78,8 @@ class Gates:
     ) -> Robots:
         """The rules of one more node of the crawl."""
         starts = RobotsStarts(self.addresses, self.passages, self.clock, try_start)
-        return Robots(self.config, self.client, self.clock, starts, self.redirects(fetch, starts), host_fails)
+        redirects = self.redirects(fetch, starts)
+        return Robots(self.config, self.client, self.clock, starts, redirects, self.paces, host_fails)
 
     def redirects(self, fetch: Fetch, starts: RobotsStarts) -> RobotsRedirects:
         """All hosts are of partition 0."""

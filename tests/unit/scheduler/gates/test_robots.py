@@ -11,7 +11,8 @@ from bigcrawl.redisdb.keys import PartitionKeys, partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.gates.robots import ALONE_MAX, STALE_MS
-from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, obeying, rules_of
+from bigcrawl.scheduler.rules.delay_rules import DelayBook, DelayRule
+from tests.unit.scheduler.gates.parts import ELSEWHERE, FILE, HOST, RULES, gates_of, obeying, rules_of
 from tests.unit.scheduler.gates.test_gatekeeper import url_of
 
 if TYPE_CHECKING:
@@ -78,6 +79,35 @@ def test_rules_on_disk_hold_no_longer_than_those_in_redis(tmp_path: Path, crawl_
                 assert await robots.stored(held) is None
                 assert (held.authority in robots._rules) is is_last_copy
                 await robots.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_longer_delay_is_shared_with_the_rules(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Whoever claims the partition before this fetch has ended knows how long the host rests after it.
+
+    It is what robots.txt or the operator asks for. The usual delay needs no record.
+    """
+
+    async def scenario() -> None:
+        async with obeying(tmp_path, crawl_name, redis_url, host_delay=1) as w:
+            for number, (answer, by_hand_ms, shared) in enumerate(
+                [
+                    (Fetched(200, RULES), None, None),
+                    (Fetched(200, RULES + b"Crawl-delay: 3\n"), None, b"3000"),
+                    (Fetched(200, RULES), 7_000, b"7000"),
+                    (Fetched(200, RULES), 200, None),
+                ]
+            ):
+                host = f"h{number}.example"
+                w.web.answers[f"http://{host}/robots.txt"] = answer
+                gates = gates_of(w)
+                if by_hand_ms is not None:
+                    gates.paces.set_by_hand(DelayBook({host: DelayRule(delay_ms=by_hand_ms)}, str))
+                held = url_of(host)
+                await gates.robots(w.web).fetch(held)
+                record = partition_keys(w.config.crawl.name, held.partition).host + host
+                assert await w.client.command("HGET", record, "delay") == shared, answer
 
     asyncio.run(scenario())
 
