@@ -1,7 +1,8 @@
 """The crawl record: what determines a URL's key and place, fixed for the life of the crawl.
 
 It is stored in Redis and, with the same random id, in the crawl's state directory. A node whose settings contradict it
-does not start, and says which one does. The id shows whether a directory and a Redis belong to the same crawl.
+does not start, and says which one does. The id shows whether a directory and a Redis belong to the same crawl. A second
+id is the directory's own: all nodes of a crawl must use the one directory in which it was begun.
 """
 
 from __future__ import annotations
@@ -73,12 +74,21 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     crawl_id = stored["id"].decode()
     if local is None and await _is_committed(client, config):
         local = await _file_of_another_node(path, config)
+    made = None
     if local is None:
-        _write_file(path, {"id": crawl_id, "hash_seed": stored["hash_seed"].decode(), **wanted})
-    elif local.get("id") != crawl_id:
+        made = {"id": crawl_id, "hash_seed": stored["hash_seed"].decode(), "directory": uuid.uuid4().hex, **wanted}
+        local = _make_file(path, made)
+    if local.get("id") != crawl_id:
         raise ConfigError(
             f"{config.crawl_dir} belongs to another crawl than {config.name!r} in this Redis: give this one "
             f"its own BIGCRAWL_STATE_DIR or BIGCRAWL_CRAWL"
+        )
+    if not await _is_the_directory(client, key, local):
+        if local is made:
+            path.unlink(missing_ok=True)
+        raise ConfigError(
+            f"crawl {config.name!r} was begun in another directory than {config.crawl_dir}: give all its nodes the "
+            f"same BIGCRAWL_STATE_DIR, on a disk that their machines share, or start anew with BIGCRAWL_FRESH=1"
         )
     text = isal_zlib.decompress(stored["suffixes"])
     suffixes = PublicSuffixes.from_text(text, private=config.private_suffixes)
@@ -173,6 +183,13 @@ async def _read_redis(client: RedisClient, key: str) -> dict[str, bytes]:
     return {name.decode(): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
 
 
+async def _is_the_directory(client: RedisClient, key: str, local: dict[str, str]) -> bool:
+    """Whether the crawl was begun in the directory of this record. The first node of a crawl says that it was."""
+    directory = local.get("directory", local["id"])  # a crawl begun by an earlier version has no id for it
+    _, noted = await client.commands([("HSETNX", key, "directory", directory), ("HGET", key, "directory")])
+    return bool(noted == directory.encode())
+
+
 async def _is_committed(client: RedisClient, config: CrawlConfig) -> bool:
     states = [partition_keys(config.name, partition).state for partition in range(config.partitions)]
     return any(await client.commands([("HGET", state, "committed") for state in states]))
@@ -217,7 +234,8 @@ def _read_file(path: Path) -> dict[str, str] | None:
     return record
 
 
-def _write_file(path: Path, record: dict[str, str]) -> None:
+def _make_file(path: Path, record: dict[str, str]) -> dict[str, str]:
+    """Write the record, and return it. If another node was faster in the same directory, return what that wrote."""
     try:
         make_private_directory(path.parent)
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
@@ -225,6 +243,12 @@ def _write_file(path: Path, record: dict[str, str]) -> None:
             json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            record = _read_file(path) or record
+        finally:
+            temporary.unlink()
     except OSError as error:
         raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
+    return record

@@ -235,16 +235,53 @@ def test_crawl_that_has_fetched_nothing_begins_anew_in_a_redis_that_lost_it(
 def test_directory_that_was_lost_is_refused(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A crawl that has committed anything is not opened on an empty directory; one that has not, is."""
+    """A crawl that has committed anything is not opened on an empty directory."""
     monkeypatch.setattr(crawl_record, "FILE_WAIT_S", 0.1)
 
     async def scenario() -> None:
         await opened(tmp_path / "first", crawl_name, redis_url)
-        await opened(tmp_path / "second", crawl_name, redis_url)
         async with connected(redis_url) as client:
             await client.command("HSET", PartitionKeys(crawl_name, 3).state, "committed", "1")
         with pytest.raises(ConfigError, match="BIGCRAWL_STATE_DIR"):
             await opened(tmp_path / "third", crawl_name, redis_url)
+
+    asyncio.run(scenario())
+
+
+def test_nodes_in_different_directories_are_no_one_crawl(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """However close together they start, one directory remains. A node in another is refused and leaves nothing."""
+
+    async def scenario() -> None:
+        places = [tmp_path / str(number) for number in range(6)]
+        started = await asyncio.gather(
+            *(opened(place, crawl_name, redis_url) for place in places for _ in range(2)), return_exceptions=True
+        )
+        with_file = [place for place in places if (place / crawl_name / RECORD_FILE).exists()]
+        assert len(with_file) == 1
+        joined = [isinstance(outcome, CrawlRecord) for outcome in started]
+        assert joined == [place in with_file for place in places for _ in range(2)]
+        refused = [str(outcome) for outcome in started if isinstance(outcome, ConfigError)]
+        assert len(refused) == 10
+        assert all("BIGCRAWL_STATE_DIR" in message and str(tmp_path) in message for message in refused)
+        await opened(with_file[0], crawl_name, redis_url)
+
+    asyncio.run(scenario())
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_crawl_whose_directory_has_no_id_goes_on(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An earlier version began it."""
+
+    async def scenario() -> None:
+        first = await opened(tmp_path, crawl_name, redis_url)
+        path = tmp_path / crawl_name / RECORD_FILE
+        record = json.loads(path.read_text())
+        del record["directory"]
+        path.write_text(json.dumps(record))
+        async with connected(redis_url) as client:
+            await client.command("HDEL", CrawlKeys(crawl_name).crawl, "directory")
+        for _ in range(2):
+            assert (await opened(tmp_path, crawl_name, redis_url)).crawl_id == first.crawl_id
 
     asyncio.run(scenario())
 
