@@ -80,17 +80,25 @@ def suffer(world: World, rng: random.Random, most: int) -> Counter[str]:
 def wrong(world: World) -> list[str]:
     """What the server's log, the nodes' logs and the WARC files say against the crawl."""
     report = held_to_the_rules(world)
-    allowed = world.repeats.allowed(world.web.exchanges(), world.web.saved.port)
+    exchanges = world.web.exchanges()
+    allowed = world.repeats.allowed(exchanges, world.web.saved.port)
     more: Counter[str] = Counter()
     for again in report.refetched:
         more[again.url] += again.times - 1
     for retried in report.over_retried:
         more[retried.url] += retried.retries - retried.allowed
     world.say(f"{more.total()} fetched again, {allowed.total()} might have been")
-    problems = [f"fetched again though it may not be: {dict(over)}"] if (over := more - allowed) else []
+    over = more - allowed
+    problems = [f"fetched again though it may not be: {url}: {fetches_of(url, exchanges)}" for url in over]
     if report.kinds - {"refetched", "over_retried"}:
         problems.append(str(replace(report, refetched=(), over_retried=())))
     return problems + tracebacks(world) + unstored(world)
+
+
+def fetches_of(url: str, exchanges: list[Exchange]) -> str:
+    """When a URL was fetched, for a reader of the story."""
+    found = [each for each in exchanges if url.endswith(each.target) and f"//{each.host}:" in url]
+    return ", ".join(f"{each.start_ms} to {each.end_ms} status {each.status}" for each in found)
 
 
 def held_to_the_rules(world: World) -> Report:

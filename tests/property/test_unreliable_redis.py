@@ -134,3 +134,35 @@ def test_no_host_is_asked_too_soon_when_a_node_dies_and_redis_forgets_its_last_s
         machine.redis_forgets(1_000)
         machine.a_node_starts()
         machine.teardown()
+
+
+def test_nodes_keep_their_partitions_when_redis_was_away_for_longer_than_a_lease(redis_url: str) -> None:
+    """Whoever comes back first seems to be alone, and waits for the others."""
+    machine = UnreliableMachine(redis_url)
+    machine.begin()
+    machine.a_node_starts()
+    first, second = machine.trial.nodes
+    machine.time_passes(12)
+    before = [set(node.ownership.owned) for node in (first, second)]
+    assert all(before)
+    machine.do(machine.trial.pass_time(60_000))
+    for node in (second, second, first):
+        machine.do(machine.trial.turn_node(node))
+    machine.time_passes(12)
+    assert [set(node.ownership.owned) for node in (first, second)] == before
+    machine.teardown()
+
+
+def test_partitions_of_a_node_that_does_not_come_back_are_claimed(redis_url: str) -> None:
+    """It was stopped while Redis was away."""
+    machine = UnreliableMachine(redis_url)
+    machine.begin()
+    machine.a_node_starts()
+    second = machine.trial.nodes[1]
+    machine.time_passes(12)
+    machine.do(machine.trial.pass_time(60_000))
+    for _ in range(12):
+        machine.do(machine.trial.pass_time(TURN_MS))
+        machine.do(machine.trial.turn_node(second))
+    assert set(second.ownership.owned) == set(range(4))
+    machine.teardown()

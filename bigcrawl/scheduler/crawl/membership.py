@@ -58,6 +58,8 @@ class Membership:
         self._report: dict[str, Any] = {}  # the last one
         self._beats = 0
         self._since_ms = 0
+        self._heard_ms = 0  # when this node last heard who lives
+        self._patient_until_ms = 0
 
     def __repr__(self) -> str:
         return f"<Membership {self.node} among {sorted(self.reports)}>"
@@ -104,9 +106,20 @@ class Membership:
         self._since_ms = self._since_ms or client.now_ms()
         self._report = {**report, FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
         self.reports = await self._living(client, json.dumps(self._report))
+        self._note_heard(client.now_ms())
         for node, different in self._different(self.reports).items():
             if joined_before(self.reports[node], node, self._report, self.node):
                 raise refusal(node, different)
+
+    def _note_heard(self, now_ms: int) -> None:
+        if self._heard_ms and now_ms - self._heard_ms >= self._lease_ms / 2:
+            self._patient_until_ms = now_ms + self._lease_ms // 3
+        self._heard_ms = now_ms
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether nodes that seem dead may only be late, because this one could not be heard either until lately."""
+        return self._heard_ms < self._patient_until_ms
 
     async def wait_for_alike(self, client: RedisClient) -> None:
         """Before joining, check that live nodes have the same settings.

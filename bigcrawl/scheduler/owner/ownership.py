@@ -125,11 +125,17 @@ class Ownership:
     # --- claiming and releasing
 
     async def rebalance(self) -> None:
-        """Claim free partitions that this node should own. Drain and release those that it should not."""
+        """Claim free partitions that this node should own. Drain and release those that it should not.
+
+        When Redis was away for long, the leases of all nodes have run out, and the first node that is back seems to be
+        alone. It claims nothing until the others are back too.
+        """
         wanted = self._membership.wanted()
         for partition, owned in self.owned.items():
             owned.note_wanted(partition in wanted)
         await self.release(owned for owned in list(self.owned.values()) if owned.draining)
+        if self._membership.is_patient:
+            return
         if missing := sorted(wanted - self.owned.keys()):
             await self._claims.claim(await self.damaged.find_sound(missing))
 
