@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 import redis
 
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.records.member import pack_member
 from tests.support.aof import cut_aof_to
+from tests.support.faults.repeats import Repeats
 from tests.support.processes import no_strays_below, wait_until
 from tests.support.redis_server import PrivateRedis, binary_under_test
+from tests.unit.scheduler.world import queued
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +107,23 @@ def test_cut_walks_commands_not_lines(tmp_path: Path) -> None:
     assert cut_aof_to(tmp_path, 101) == 2 * len(late)
     assert (tmp_path / "a.1.incr.aof").read_bytes() == early
     assert (tmp_path / "a.2.incr.aof").read_bytes() == b""
+
+
+def test_ends_are_read_from_the_commands(own_server: PrivateRedis) -> None:
+    """What was taken and is so no longer has ended, unless the same script put it back into a queue."""
+    keys, other = PartitionKeys("crawl", 1), PartitionKeys("crawl", 2)
+    [url] = queued("http://a.example/page")
+    record = b"a.example\n1\n1\n" + pack_member(7, url, 0)
+    client = own_server.client
+    for partition in (keys, other):
+        client.hset(partition.taken, "7", record)
+    with client.pipeline() as script:
+        script.hdel(keys.taken, "7")
+        script.zadd(keys.back + "a.example", {pack_member(7, url, 1): 1})
+        script.hdel(other.taken, "7")
+        script.execute()
+    own_server.kill()
+    assert Repeats(client, "crawl", 3).ended(own_server.commands()) == {"http://a.example/page": 1}
 
 
 def test_rewritten_base_is_not_cut(tmp_path: Path) -> None:

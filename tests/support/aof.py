@@ -36,6 +36,31 @@ def cut_aof_to(directory: Path, timestamp_s: int) -> int:
     return cut_bytes
 
 
+def commands_of(directory: Path) -> Iterator[list[bytes]]:
+    """Every command, oldest first; those of one script stand between MULTI and EXEC. A torn tail is left out."""
+    for path in _incremental_files(directory):
+        yield from _commands(path.read_bytes())
+
+
+def _commands(content: bytes) -> Iterator[list[bytes]]:
+    at = 0
+    while (line_end := content.find(b"\r\n", at)) >= 0:
+        line, at = content[at:line_end], line_end + 2
+        if not line.startswith(b"*"):
+            continue  # an annotation
+        words = []
+        for _ in range(int(line[1:])):
+            size_end = content.find(b"\r\n", at)
+            if size_end < 0:
+                return
+            start = size_end + 2
+            at = start + int(content[at + 1 : size_end]) + 2
+            words.append(content[start : at - 2])
+        if at > len(content):
+            return
+        yield words
+
+
 def _incremental_files(directory: Path) -> Iterator[Path]:
     (manifest,) = directory.glob("*.manifest")
     for line in manifest.read_text().splitlines():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import redis
 
 from bigcrawl.redisdb.embedded import binary
-from tests.support.aof import cut_aof_to
+from tests.support.aof import commands_of, cut_aof_to
 from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -121,6 +121,14 @@ class PrivateRedis:
         """Do as `cut_aof_to`, back by more than `seconds` and at most one second more."""
         # A second's writes stay only if that whole second was over `seconds` ago.
         return self.cut_aof_to(int(time.time() - seconds) - 1)
+
+    def cut_aof_of_killed(self, seconds: float) -> int:
+        """Do as `cut_aof` with a server that was killed, and leave it so."""
+        return cut_aof_to(self.directory / "appendonlydir", int(time.time() - seconds) - 1)
+
+    def commands(self) -> list[list[bytes]]:
+        """What the AOF has; the server must not run."""
+        return list(commands_of(self.directory / "appendonlydir"))
 
     def close(self) -> None:
         """Stop the server and delete its data."""

@@ -221,8 +221,12 @@ def _forget(world: World, seconds: int) -> None:
         world.release(REDIS)
         return
     now_ms = _now_ms()
-    world.say(f"redis forgets {world.server.cut_aof(seconds)} bytes")
-    world.repeats.of_time(now_ms - (seconds + 1) * 1000, _now_ms() + round(HEARD_S * 1000))
+    world.server.kill()
+    ended = world.repeats.ended(world.server.commands())
+    world.say(f"redis forgets {world.server.cut_aof_of_killed(seconds)} bytes")
+    ended -= world.repeats.ended(world.server.commands())
+    world.server.start()
+    world.repeats.of_time(now_ms - (seconds + 1) * 1000, _now_ms() + round(HEARD_S * 1000), ended)
     world.release(REDIS)
 
 

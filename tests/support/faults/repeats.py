@@ -28,7 +28,7 @@ class Repeats:
         self._client = client
         self._keys = [PartitionKeys(crawl, partition) for partition in range(partitions)]
         self._urls: Counter[str] = Counter()
-        self._forgotten_ms: list[tuple[int, int]] = []
+        self._forgotten: list[tuple[int, int, Counter[str]]] = []
 
     def of_node(self, name: str) -> int:
         """A node stops or dies now: what Redis holds as taken by it may be fetched once more; returns how many."""
@@ -46,17 +46,41 @@ class Repeats:
         self._urls.update(url for url in found if url)
         return len(found)
 
-    def of_time(self, start_ms: int, end_ms: int) -> None:
-        """Redis forgot all from `start_ms` on; by `end_ms` nodes had heard of it."""
-        self._forgotten_ms.append((start_ms - MORE_MS, end_ms))
+    def of_time(self, start_ms: int, end_ms: int, ended: Counter[str]) -> None:
+        """Redis forgot all from `start_ms` on; by `end_ms` nodes had heard of it.
+
+        It forgot the ends of `ended` too. Their fetches may have ended earlier, when Redis took no writes.
+        """
+        self._forgotten.append((start_ms - MORE_MS, end_ms, ended))
+
+    def ended(self, commands: Iterable[list[bytes]]) -> Counter[str]:
+        """URLs that were acknowledged, by what the AOF says: no longer taken, and not back in a queue."""
+        urls: dict[tuple[bytes, bytes], str] = {}
+        ended: Counter[str] = Counter()
+        untaken: set[tuple[bytes, bytes]] = set()
+        queued: set[tuple[bytes, bytes]] = set()
+        for name, *words in (*commands, [b"EXEC"]):
+            partition, _, rest = words[0].partition(b"}:") if words else (b"", b"", b"")
+            if name == b"HSET" and rest == b"taken":
+                urls |= {
+                    (partition, seq): _url_of(record) for seq, record in zip(words[1::2], words[2::2], strict=True)
+                }
+            elif name == b"HDEL" and rest == b"taken":
+                untaken |= {(partition, seq) for seq in words[1:]}
+            elif name == b"ZADD" and rest.startswith(b"back:"):
+                queued.add((partition, words[-1].partition(b":")[0]))
+            elif name in (b"MULTI", b"EXEC"):
+                ended.update(urls[each] for each in untaken - queued if each in urls)
+                untaken, queued = set(), set()
+        return ended
 
     def allowed(self, exchanges: Iterable[Exchange], port: int) -> Counter[str]:
         """How often each URL may be fetched beyond once."""
         allowed = Counter(self._urls)
-        for each in exchanges:
-            times = sum(start_ms <= each.end_ms <= end_ms for start_ms, end_ms in self._forgotten_ms)
-            if times:
-                allowed[f"http://{each.host}:{port}{each.target}"] += times
+        fetches = [(f"http://{each.host}:{port}{each.target}", each.end_ms) for each in exchanges]
+        for start_ms, end_ms, ended in self._forgotten:
+            lately = Counter(url for url, ended_ms in fetches if start_ms <= ended_ms <= end_ms)
+            allowed += lately | ended
         return allowed
 
 
