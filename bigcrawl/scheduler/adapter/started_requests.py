@@ -106,42 +106,41 @@ class StartedRequests:
         """A handed-out request was answered."""
         held = self._held.get(request)
         if held is not None:
-            held.outcome = f"status:{response.status}"
-            held.fetched_bytes += len(response.body)
             took_ms = self._known_ms(download_ms)
-            held.download_ms = took_ms or 0
+            held.note_download(f"status:{response.status}", took_ms or 0, len(response.body))
             self._note_answered(held, took_ms)
             if response.status in OVERLOADED:
-                held.retry_after_ms = self._retry_after_ms(response)
+                held.note_retry_after(self._retry_after_ms(response))
             node = self._node
             if node is not None and node.same_content is not None and response.status == 200 and response.body:
-                held.remark = node.same_content.note(held.host, response.body)
+                rows = node.same_content.note(held.host, response.body)
                 if node.wildcards is not None and node.wildcards.has_verdicts:
-                    held.remark += node.wildcards.take(node.pld_of(held.host))
+                    rows += node.wildcards.take(node.pld_of(held.host))
+                held.note_pld_rows(rows)
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""
         held = self._held.get(request)
         if held is not None:
-            held.outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
+            outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
             took_ms = self._known_ms(download_ms)
-            held.download_ms = took_ms or 0
+            held.note_download(outcome, took_ms or 0)
             # A server that began to answer is not dead: that time was up is a sign of a crowd.
-            has_begun = held.outcome == "error:timeout" and "download_latency" in request.meta
+            has_begun = outcome == "error:timeout" and "download_latency" in request.meta
             self._note_answered(held, took_ms if has_begun else None)
 
     def note_received(self, request: Request, response: Response) -> None:
         """A handed-out request has a response, maybe one that a middleware had: Scrapy's HTTP cache, for instance."""
         held = self._held.get(request)
         if held is not None and not held.outcome:
-            held.outcome = f"status:{response.status}"
+            held.note_outcome(f"status:{response.status}")
             self._note_answered(held)
 
     def note_too_large(self, request: Request) -> None:
         """The body of a handed-out request's answer is not unpacked: no spider sees it."""
         held = self._held.get(request)
         if held is not None:
-            held.outcome = "error:too-large"
+            held.note_outcome("error:too-large")
 
     def note_running(self, request: Request | None) -> None:
         """The page of a request is with the spider now, should it stay there. Cost: 0.1 us."""

@@ -86,9 +86,7 @@ class Tries:
         # the host's others: they have done nothing, and the next one tells whether it was the host or the page.
         priority = lowered(held.fields.priority) if goes_behind else held.fields.priority
         url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
-        held.next_try = pack_member(held.seq, url, attempts)
-        if goes_behind:
-            held.next_order = order_of(priority, held.seq)
+        held.try_again(pack_member(held.seq, url, attempts), order_of(priority, held.seq) if goes_behind else None)
 
     def _give_try_back(self, held: HeldUrl, request: Request) -> None:
         """Another URL of the host has failed before it: what is tried meanwhile is not counted, so many times."""

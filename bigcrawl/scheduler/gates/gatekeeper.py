@@ -101,7 +101,7 @@ class Gatekeeper:
         if address is None:
             self._spawn(self._decide, held)
             return
-        held.address = address
+        held.note_address(address)
         self._pace(held)
 
     def _known_address(self, host: str) -> str | None:
@@ -126,21 +126,19 @@ class Gatekeeper:
             await self._hold_host(held)
             if held.stage is not Stage.WAITING:
                 return  # given back meanwhile: the node stops
-            held.stage = Stage.ROBOTS
+            held.begin_robots_fetch()
             rest_ms = await self._robots.fetch(held)
-            held.said = self._robots.said_of(held.authority)
-            if held.has_errback and held.unanswered:
-                self._outlet.fail(held, held.unanswered)
+            held.note_host_report(self._robots.host_report(held.authority))
+            if held.has_errback and held.robots_failure:
+                self._outlet.fail(held, held.robots_failure)
             else:
                 self._outlet.give_back(held, rest_ms, "robots")
         elif not self._end_if_forbidden(held, known):
-            held.address = await self._addresses.find(held.host)
+            held.note_address(await self._addresses.find(held.host))
             await self._hold_host(held)
             lines, grant = self._passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
-            held.gaps = lines.gaps
             passage = await self._passages.passage(lines, held.due_ms, grant, held.passage)
-            held.passage = passage._replace(of_host=held.passage.of_host)
-            held.due_ms = held.passage.at_ms
+            held.grant_start(passage, lines.gaps)
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
 
@@ -153,7 +151,7 @@ class Gatekeeper:
     def _end_if_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
         """End a URL that the rules forbid, and sweep its host; whether it has ended."""
         if known.rules.is_allowed(held.url):
-            held.crawl_delay_ms = known.rules.crawl_delay_ms
+            held.note_crawl_delay(known.rules.crawl_delay_ms)
             return False
         if known.reason == "unreachable":
             self._end_all(held, "unreachable")
@@ -178,7 +176,7 @@ class Gatekeeper:
         elif closed.failure and held.has_errback:  # only look-ups fail here
             self._outlet.fail(held, "error:dns")
         else:
-            held.said = closed.failure
+            held.note_host_report(closed.failure)
             self._give_back_asked(held, closed.retry_ms)
 
     def _tell_closed(self, held: HeldUrl, closed: Closed) -> None:

@@ -147,7 +147,7 @@ class Robots:
         if held.stage is Stage.ENDED:
             raise Closed(retry_ms=0)  # its host is another node's by now
         fetched = await self._redirects.fetch(url, held.host)
-        held.retry_after_ms = asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms)
+        held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         least_ms = self._policy.robots_kept_min_ms
@@ -160,7 +160,7 @@ class Robots:
             expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
         )
         if verdict.reason == "unreachable":
-            held.unanswered = fetched.failure
+            held.note_robots_failure(fetched.failure)
             if earlier is None or earlier.reason == "unreachable":
                 return self._keep_unreachable(held, verdict, earlier, attempts)
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
@@ -185,7 +185,7 @@ class Robots:
         self._rules.keep(held.authority, Verdict(verdict.rules, closed_ms, verdict.reason), attempts, alone)
         return self._policy.host_delay_ms
 
-    def said_of(self, authority: str) -> str:
+    def host_report(self, authority: str) -> str:
         """What the last fetch of its rules says of the authority's host: that it answers, or why it failed."""
         known = self._rules.get(authority)
         return "" if known is None else "robots" if known.attempts else ANSWERS

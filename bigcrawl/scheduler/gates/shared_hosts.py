@@ -129,10 +129,10 @@ class SharedHosts:
         if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
             return
         if before.granted_ms:  # the fetch did not start in time
-            held.passage = held.passage._replace(of_host=Start(0, 0))
+            held.lose_host()
             self._end_use(held.host)
         ticket = await self.hold_host(held.host, held.crawl_delay_ms or 0)
-        held.passage = held.passage._replace(of_host=self._start(ticket))
+        held.hold_host(self._start(ticket))
         if held.stage is Stage.ENDED:  # given back meanwhile
             self._end_use(held.host)
             raise Closed(retry_ms=0)
@@ -168,7 +168,7 @@ class SharedHosts:
             held: the URL.
             rest_ms: for how long its host rests; None: until a fetch that is under way must have ended.
         """
-        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and (not held.refusal or bool(held.unanswered))
+        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and (not held.refusal or bool(held.robots_failure))
         if rest_ms is None:
             rest_ms = self._policy.fetch_deadline_ms
         self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)
@@ -200,7 +200,7 @@ class SharedHosts:
             if held.stage is Stage.ENDED:
                 ended.append(held)
             elif not held.passage.of_host.granted_ms:
-                held.passage = held.passage._replace(of_host=self._start(self._begin_use(held.host)))
+                held.hold_host(self._start(self._begin_use(held.host)))
         tickets = {host: hold.ticket for host, hold in self._holds.items()}
         for held in ended:
             if held.ended_ms and held.end is not None:

@@ -28,7 +28,9 @@ class Outlet(Protocol):
 class SetsAside(Protocol):
     """The blacklist, and the way back to the disk; `node.set_aside.Aside`, in a node."""
 
-    blacklist: Blacklist
+    @property
+    def blacklist(self) -> Blacklist:
+        """The one in force."""
 
     def covers(self, held: HeldUrl) -> bool:
         """Whether a URL that is held must not be fetched, by its host, by itself, or by its address as far as known."""

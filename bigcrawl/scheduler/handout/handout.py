@@ -27,7 +27,7 @@ from bigcrawl.scheduler.handout.suspects import Suspects
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.member import lowered, moved_member, order_of
-from bigcrawl.scheduler.records.outcomes import ABORTED, rule_hash
+from bigcrawl.scheduler.records.outcomes import ABORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +166,7 @@ class Handout:
     def admit(self, held: HeldUrl) -> None:
         """The URL may be fetched now; one that has missed a start before is the next one."""
         if held.stage is Stage.WAITING:
-            held.stage = Stage.BUFFERED
+            held.enter_buffer()
             if held.passage.misses:
                 self._missed.note_admitted(held)
             if held.suspicion is not None and not held.refusal:
@@ -183,13 +183,13 @@ class Handout:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         member, place = RETURN, NO_NEWS
         # As a page that failed: the next URL tells whether it was the host.
-        if is_behind or held.said not in ("", ANSWERS):
+        if is_behind or held.host_report not in ("", ANSWERS):
             priority = lowered(held.fields.priority)
-            held.next_order = order_of(priority, held.seq)
+            held.go_behind(order_of(priority, held.seq))
             member, place = moved_member(held.fields, priority), moved(held.next_order)
         news = place
-        if held.said:
-            news = self.health.news_of(held, held.said)
+        if held.host_report:
+            news = self.health.news_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
         self._wake_for_missed(held)
@@ -197,7 +197,7 @@ class Handout:
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
         """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
         self._leave(held)
-        held.detail = rule_hash(rule) if rule else 0
+        held.forbid(rule)
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
@@ -210,8 +210,7 @@ class Handout:
         self._refuse(held, error)
 
     def _refuse(self, held: HeldUrl, why: str) -> None:
-        held.stage = Stage.WAITING
-        held.refusal = why
+        held.refuse(why)
         self.admit(held)
 
     def end_as_poison(self, held: HeldUrl) -> None:
@@ -228,6 +227,10 @@ class Handout:
     def has_lease(self) -> bool:
         """Whether this node may put anything on the wire; not when it slept, or heard nothing of Redis for so long."""
         return self._clock.monotonic_ms() < self.lease_ends_ms
+
+    def note_lease(self, ends_ms: int) -> None:
+        """The lease ends then, on the monotonic clock."""
+        self.lease_ends_ms = ends_ms
 
     def pop(self) -> HeldUrl | None:
         """The next URL to fetch, or None; O(1)."""
@@ -260,7 +263,7 @@ class Handout:
                 self.give_back(held, SLOW_WAIT_MS)
                 continue
             if wait_ms := self.start_gaps.try_start(held.gaps, now_ms):
-                held.stage = Stage.WAITING
+                held.leave_buffer()
                 self._call_later(wait_ms / 1000, self.admit, held)
                 continue
             if speed.limits:
@@ -269,8 +272,7 @@ class Handout:
         return None
 
     def _started(self, held: HeldUrl, now_ms: int) -> HeldUrl:
-        held.stage = Stage.STARTED
-        held.fetching_since_ms = now_ms
+        held.start(now_ms)
         self._fetching += 1
         if self._slow.hosts:
             self._slow.note_start(held)
@@ -285,7 +287,7 @@ class Handout:
     def note_answered(self, held: HeldUrl) -> None:
         """The fetch is over, however it went: there is room for another one."""
         if held.fetching_since_ms >= 0:
-            held.fetching_since_ms = -1
+            held.stop_fetching()
             self._fetching -= 1
             self.in_process.note_answered(held)
 
@@ -294,9 +296,9 @@ class Handout:
         self.note_answered(held)
         if self.in_process.end(held) and self.suspects:
             self.suspects.note_done(held)
-        held.ended_ms = self._clock.monotonic_ms()
+        held.finish(self._clock.monotonic_ms())
         slow = self._slow
-        if slow.hosts or held.is_slow or held.download_ms > slow.after_ms:
+        if slow.hosts or held.uses_slow_share or held.download_ms > slow.after_ms:
             slow.note_end(held)
         if self._speed.limits and not held.refusal:
             self._speed.note_ended(held.fetched_bytes)

@@ -57,7 +57,7 @@ class MissedStarts:
         while self.late and room > 0:
             held = self.late.popleft()
             if held.stage is Stage.BUFFERED:
-                held.stage, held.due_ms = Stage.WAITING, now_ms
+                held.ask_again(now_ms)
                 self._asking.add(held)
                 self._ask_again(held)
                 room -= 1

@@ -41,13 +41,13 @@ class SlowHosts:
     def note_start(self, held: HeldUrl) -> None:
         """A URL is fetched now; from a slow host it is one of the share."""
         if held.host in self.hosts:
-            held.is_slow = True
+            held.take_slow_share()
             self._fetching += 1
 
     def leave(self, held: HeldUrl) -> None:
         """A URL is not fetched any more, and gives back its part of the share."""
-        if held.is_slow:
-            held.is_slow = False
+        if held.uses_slow_share:
+            held.return_slow_share()
             self._fetching -= 1
 
     def note_end(self, held: HeldUrl) -> None:

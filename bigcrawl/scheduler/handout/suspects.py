@@ -65,7 +65,7 @@ class Suspects:
 
     def note_taken(self, held: HeldUrl, suspicion: Suspicion) -> bool:
         """A suspect was taken; whether it is proven to be poison, and so goes no further."""
-        held.suspicion = suspicion
+        held.suspect(suspicion)
         if suspicion.is_proof(self._deaths_max):
             self.proven.append(held)
             return True
@@ -100,7 +100,19 @@ class Suspects:
             self._lone = None
         self._wake()
 
+    def note_cleared(self, held: HeldUrl) -> None:
+        """A suspect has ended, and Redis has confirmed it."""
+        self.cleared.append(held)
+
     # --- for `trials`
+
+    def forget_cleared(self, count: int) -> None:
+        """Redis does not suspect the first of `cleared` any more."""
+        del self.cleared[:count]
+
+    def forget_proven(self, held: HeldUrl) -> None:
+        """A proven one is a dead letter now, or is held no more."""
+        self.proven.remove(held)
 
     def next_alone(self) -> HeldUrl | None:
         """The suspect to tell Redis of, now that nothing is in process."""

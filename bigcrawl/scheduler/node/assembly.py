@@ -191,7 +191,16 @@ class Parts:
 
     def _make_exchange(self) -> None:
         config, client, clock = self.config, self.client, self.clock
-        self.exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self.gatekeeper)
+        self.exchange = Exchange(
+            config,
+            client,
+            clock,
+            self.ownership,
+            self.handout,
+            self.outbox,
+            self.gatekeeper,
+            self.reputation.bytes_account,
+        )
         self.trials = Trials(client, self.ownership, self.handout)
         self.control = Control(
             config,
@@ -230,6 +239,5 @@ class Parts:
         engine, handout = self.engine, self.handout
         handout.connect_engine(wake=engine.wake, break_off=engine.break_off, on_limit=engine.note_limit)
         handout.held.store_pages_in(engine.storage)
-        self.exchange.bytes_account = self.reputation.bytes_account
-        self.ownership.reconciliation.note_ended = self.exchange.note_ended
+        self.ownership.reconciliation.tell_ended_to(self.exchange.note_ended)
         engine.note_limit(handout.crowd.limit)

@@ -143,7 +143,6 @@ class Control:
             return False
         if entries != self._aside.blacklist.entries:
             logger.info("blacklist: %(count)d entries", {"count": len(entries)})
-        self._aside.blacklist = now
-        self._note_blacklist(self._aside.blacklist)
-        self._aside.sweep()
+        self._note_blacklist(now)
+        self._aside.obey(now)
         return True

@@ -48,7 +48,9 @@ class Exchange:
         handout: Handout,
         outbox: Outbox,
         gatekeeper: Gatekeeper,
+        bytes_account: Callable[[str, str], int | None],
     ) -> None:
+        """Take who knows of these URLs; `bytes_account` gives the account of a host and URL whose bytes are limited."""
         self._policy = config.politeness
         self._client = client
         self._clock = clock
@@ -56,7 +58,7 @@ class Exchange:
         self._handout = handout
         self._outbox = outbox
         self._gatekeeper = gatekeeper
-        self.bytes_account: Callable[[str, str], int | None] = _no_account
+        self._bytes_account = bytes_account
         self._told_again: dict[int, bytes] = {}  # outcomes by partition that a restarted Redis may have forgotten
         self.pages = 0  # acknowledged by this node
 
@@ -147,7 +149,7 @@ class Exchange:
     def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
         rows = [_told(held, now_ms) for held in ended]
         for held in ended:
-            held.is_told = True
+            held.note_end_sent()
         outcomes = self._outcomes_and_more(ended)
         if self._told_again:
             outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
@@ -160,10 +162,10 @@ class Exchange:
         """The outcomes, what was fetched of accounts whose bytes are limited, and what pages say of their PLDs."""
         told = [_outcomes(ended)]
         for held in ended:
-            if held.fetched_bytes and (account := self.bytes_account(held.host, held.url)) is not None:
+            if held.fetched_bytes and (account := self._bytes_account(held.host, held.url)) is not None:
                 told.append(pack_fetched(account, held.fetched_bytes))
-            if held.remark:
-                told.append(held.remark)
+            if held.pld_rows:
+                told.append(held.pld_rows)
         return b"".join(told)
 
     def note_ended(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
@@ -178,7 +180,7 @@ class Exchange:
             assert held.end is not None, "an ended URL has an end"
             if not held.end.member:
                 if held.suspicion is not None:
-                    self._handout.suspects.cleared.append(held)
+                    self._handout.suspects.note_cleared(held)
                 mine.hot.note_ended(held.host)
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
@@ -225,10 +227,6 @@ def _told(held: HeldUrl, now_ms: int) -> Ended:
     return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
-def _no_account(host: str, url: str) -> None:
-    """Nobody's bytes are limited."""
-
-
 def _outcomes(ended: Sequence[HeldUrl]) -> bytes:
     """What to tell of the URLs that are acknowledged; of one that could not be read nobody knows the key."""
     return b"".join(
@@ -250,6 +248,4 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
         seq = seq_of(url.member)
         fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
-    held = HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority)
-    held.has_errback = has_errback
-    return held
+    return HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority, has_errback)

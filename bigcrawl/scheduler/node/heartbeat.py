@@ -129,4 +129,4 @@ class Leases:
             self._note_renewal(sent_ms)
 
     def _note_renewal(self, sent_ms: int) -> None:
-        self._handout.lease_ends_ms = sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4)
+        self._handout.note_lease(sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4))

@@ -65,14 +65,15 @@ class Aside:
         """Set a URL aside that was not started; nothing if it was, or has ended."""
         if held.stage in (Stage.STARTED, Stage.ENDED):
             return
-        held.stage = Stage.ENDED
+        held.abandon()
         fields = held.fields
         by_address = self.blacklist.of_url(held.host, fields.body) is None
         flags = self.blacklist.marked(fields.flags, by_address=by_address) | UNCHECKED
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
 
-    def sweep(self) -> None:
-        """The blacklist is another one: set aside what it covers and this node holds."""
+    def obey(self, blacklist: Blacklist) -> None:
+        """Go by another blacklist from now on, and set aside what it covers of the URLs that this node holds."""
+        self.blacklist = blacklist
         for held in self._held if len(self.blacklist) else ():
             if held.stage in (Stage.WAITING, Stage.BUFFERED) and not held.refusal and self.covers(held):
                 self.put(held)

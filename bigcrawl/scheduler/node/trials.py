@@ -94,7 +94,7 @@ class Trials:
             for mine, held in rows:
                 if mine is not None:
                     mine.clear_suspect(held.seq)
-            del self._suspects.cleared[: len(cleared)]
+            self._suspects.forget_cleared(len(cleared))
 
     async def _let_others_go_on(self, held: HeldUrl) -> None:
         mine = self._ownership.owned.get(held.partition)
@@ -119,7 +119,7 @@ class Trials:
                     {"url": held.url, "deaths": held.suspicion.deaths},
                 )
                 self._handout.end_as_poison(held)
-            self._suspects.proven.remove(held)
+            self._suspects.forget_proven(held)
 
     async def _send(self, partition: int, letter: DeadLetter) -> None:
         mine = self._ownership.owned.get(partition)

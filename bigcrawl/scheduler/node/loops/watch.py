@@ -9,7 +9,6 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
-from bigcrawl.scheduler.owner.crawl_budgets import REFRESH_MS
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
 if TYPE_CHECKING:
@@ -83,14 +82,14 @@ class Watch(Loop):
             TransientStoreError: Redis is away; budgets stay as they are.
         """
         now_ms = self._clock.monotonic_ms()
-        if now_ms >= self._reputation.stale_ms:
-            self._reputation.stale_ms = now_ms + REFRESH_MS  # unless somebody says otherwise meanwhile
+        if self._reputation.is_stale(now_ms):
+            self._reputation.note_look(now_ms)
             try:
                 await self._ownership.refresh_budgets()
             except RedisRefusedError:
-                self._reputation.stale_ms = now_ms  # it has no haste, and what comes after it has
+                self._reputation.look_again()  # budgets can wait; what this loop does next cannot
             except BigcrawlError:
-                self._reputation.stale_ms = now_ms
+                self._reputation.look_again()
                 raise
 
     async def _look_for_end(self) -> None:
