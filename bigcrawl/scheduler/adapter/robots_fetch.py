@@ -27,7 +27,7 @@ _NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
 # off, if the download handler can do that.
 _BYTES_MAX = 4 << 20
 
-GIVEN_UP_MS = 1_000  # a URL comes back so long after this node gave up its robots.txt
+GIVEN_UP_MS = 1_000  # after this node gave up a robots.txt, its URL comes back so much later
 
 # No retry, no redirect, no cookies of pages, no offsite filter: one request, and whatever answer it gets.
 _META = {

@@ -71,8 +71,9 @@ class StartedRequests:
     def may_send(self, request: Request) -> bool:
         """Whether a request may be sent now; this is asked some microseconds before.
 
-        A request that is none of the frontier's always may. Others may while this node has its lease and still owns the
-        URL: after a sleep it may have requests under way to hosts that other nodes have fetched from since.
+        A request that has nothing to do with the frontier may always be sent. Others may while this node has its lease
+        and still owns the URL: after a sleep it may have requests under way to hosts that other nodes have fetched from
+        since.
         Cost: 0.4 us.
         """
         node = self._node

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 STALE_MS = 7 * 86_400_000  # the host record keeps rules so much longer, in case the server fails then
-ALONE_MAX = 2  # after so many failures in a row while its host is well, the authority is out of reach
+ALONE_MAX = 2  # failures in a row while its host is well, before an authority counts as out of reach
 
 
 class Robots:

@@ -71,7 +71,6 @@ class SharedHosts:
         self._paces = paces
         self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
         self._urls = urls
-        urls.tell_left_hosts_to(self._note_end)
         self._holds: dict[str, _Hold] = {}
         self._left: list[tuple[str, _Hold]] = []  # Redis does not know yet
         self._longest_ms = 0
@@ -161,7 +160,7 @@ class SharedHosts:
         """A fetch of a held host has just ended. The host rests."""
         self._end_use(host, self._client.now_ms(), rest_ms)
 
-    def _note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
+    def note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
         """A URL whose host is held ends, or leaves otherwise; its stage does not say so yet.
 
         Args:

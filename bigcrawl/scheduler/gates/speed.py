@@ -125,7 +125,7 @@ class SpeedControl:
         self._permits.use()
 
     def note_ended(self, body_bytes: int) -> None:
-        """A fetch has ended, with a body of so many bytes."""
+        """A fetch has ended, with a body of this size."""
         self._permits.note_ended(body_bytes)
 
     async def turn(self) -> None:
@@ -188,7 +188,7 @@ class SpeedControl:
         return max(0, math.ceil(1000 * AHEAD_S / self._permits.step_ms) + 1 - ahead)
 
     def wants(self, ready: int) -> bool:
-        """Whether to ask Redis now, with so many pages ready to start."""
+        """Whether to ask Redis now, if `ready` pages only wait for permits."""
         if not self.limits:
             return False
         wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.passage import Space
 
 
-AHEAD_MS: Final = 500  # starts are granted at most so far ahead; a URL is taken so long before its host is due
+AHEAD_MS: Final = 500  # how far ahead starts are granted, and how long before its host is due a URL is taken
 SLACK_PART: Final = 8  # of the gap
 SLACK_MS_MIN: Final = 50  # a busy event loop is late by some tens of milliseconds
 SLACK_MS_MAX: Final = 250

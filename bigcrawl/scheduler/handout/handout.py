@@ -18,7 +18,7 @@ from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
 from bigcrawl.scheduler.crawl.in_process import InProcess
 from bigcrawl.scheduler.handout.concurrency import Crowd
 from bigcrawl.scheduler.handout.host_health import HostHealth
-from bigcrawl.scheduler.handout.host_rests import HostRests
+from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
 from bigcrawl.scheduler.handout.retry_share import FailingShare
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 BAD_PAGES_MAX = 2  # in a row; any host may have one bad page
-SILENT_MS = 2_000  # a fetch that has taken so long may take minutes; a crawl does not wait for it with its last pages
+SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
 SLOW_WAIT_MS = 5_000  # after that long, a URL of a slow host tries again to get one of the share's fetches
 RETURN = b"="
 
@@ -102,7 +102,7 @@ class Handout:
         self._fetching = 0
         self._missed = MissedStarts(ask_again)
         self._failing_share = FailingShare()
-        self._rests = HostRests(config.politeness, paces)
+        self._rests = RestsAfterFetches(config.politeness, paces)
         self.health = HostHealth(_backoff_of(config.politeness), dice)
         self.held = HeldUrls()
         self.crowd = Crowd(config.pace, clock, self._note_limit)

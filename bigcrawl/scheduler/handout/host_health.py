@@ -117,7 +117,7 @@ class HostHealth:
         return retry_backoff_ms(more, self._dice(), first_ms=REST_FIRST_MS, longest_ms=REST_LONGEST_MS)
 
     def retire_after(self, failures_max: int) -> None:
-        """From now on, retire a host after so many failures in a row; 0: never."""
+        """From now on, retire a host after this number of failures in a row; 0: never."""
         if failures_max != self._backoff.failures_max:
             self._backoff = replace(self._backoff, failures_max=failures_max)
 

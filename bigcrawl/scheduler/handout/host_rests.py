@@ -17,7 +17,7 @@ OVERLOADED_PAGE: Final = "status:503"
 OVERLOADED_FACTOR: Final = 2  # the host rests twice as long, whether the page or the host is overloaded
 
 
-class HostRests:
+class RestsAfterFetches:
     """The rests of hosts, without those for failures and bad pages, which `host_health` has."""
 
     def __init__(self, policy: PolitenessConfig, paces: Paces) -> None:
@@ -27,7 +27,7 @@ class HostRests:
         self._paces = paces
 
     def __repr__(self) -> str:
-        return f"<HostRests {self._policy}>"
+        return f"<RestsAfterFetches {self._policy}>"
 
     def after(self, held: HeldUrl) -> int:
         """How long the host of a fetched URL rests, in ms."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 HOSTS_REMEMBERED: Final = 100_000  # some 10 MB
-FETCHES_PART: Final = 4  # one in so many concurrent fetches of a node is for slow hosts
+FETCHES_PART: Final = 4  # a quarter of a node's concurrent fetches is for slow hosts
 NEVER_MS: Final = 1 << 62
 
 

@@ -111,7 +111,7 @@ class Suspects:
         del self.cleared[:count]
 
     def forget_proven(self, held: HeldUrl) -> None:
-        """A proven one is a dead letter now, or is held no more."""
+        """A proven one is a dead letter now, or no longer held."""
         self.proven.remove(held)
 
     def next_alone(self) -> HeldUrl | None:
@@ -129,14 +129,14 @@ class Suspects:
             self._wake()
 
     def overdue(self, patience_ms: int) -> list[HeldUrl]:
-        """Those that wait, if other URLs have waited for them so long."""
+        """The waiting suspects, if other URLs have waited for them for `patience_ms`."""
         self._drop_ended()
         if not self.waiting or self._clock.monotonic_ms() - self._waiting_since_ms < patience_ms:
             return []
         return [*self._few, *self._alone, *self._announced]
 
     def outlasting(self, patience_ms: int) -> list[HeldUrl]:
-        """Those that have been in process for so long; each death adds as much again."""
+        """Those that have been in process for `patience_ms` for each of their deaths."""
         if not self._tried:
             return []
         since_ms = self._clock.monotonic_ms() - patience_ms

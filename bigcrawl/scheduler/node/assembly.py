@@ -40,7 +40,7 @@ from bigcrawl.scheduler.node.last_hosts import LastHosts
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.loops.troubles import Troubles
 from bigcrawl.scheduler.node.outbox import Outbox
-from bigcrawl.scheduler.node.progress import Progress
+from bigcrawl.scheduler.node.progress import CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
 from bigcrawl.scheduler.node.workload import Workload
@@ -214,7 +214,7 @@ class Parts:
         )
         crawl, aside = config.crawl, self.aside
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)
-        self.progress = Progress(crawl, client, self.exchange, self.finish)
+        self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
 
     def _make_signs_of_life(self) -> None:
         config, client, clock = self.config, self.client, self.clock
@@ -239,5 +239,6 @@ class Parts:
         engine, handout = self.engine, self.handout
         handout.connect_engine(wake=engine.wake, break_off=engine.break_off, on_limit=engine.note_limit)
         handout.held.store_pages_in(engine.storage)
+        handout.held.tell_left_hosts_to(self.shared_hosts.note_end)
         self.ownership.reconciliation.tell_ended_to(self.exchange.note_ended)
         engine.note_limit(handout.crowd.limit)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HORIZON_MS = 500  # URLs are taken so long before they are due, and wait in the node
-TOGETHER_MS = 500  # a partition with an end to acknowledge is asked for URLs so much sooner, in the same call
+HORIZON_MS = 500  # how long before they are due URLs are taken; they wait in the node
+TOGETHER_MS = 500  # how much sooner a partition with an end to acknowledge is asked for URLs, in the same call
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 URL_BYTES_MAX = 1 << 17  # no URL is longer: BIGCRAWL_URL_BYTES_MAX is at most 64 KiB
 

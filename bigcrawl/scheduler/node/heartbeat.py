@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.workload import Workload
     from bigcrawl.scheduler.owner.ownership import Ownership
 
-RATE_MS = 10_000  # the reported pages a second are a mean over so long
-LEASE_MARGIN_MS = 1_000  # for this node a lease ends so much sooner than for others
+RATE_MS = 10_000  # the reported pages a second are a mean over this time
+LEASE_MARGIN_MS = 1_000  # how much sooner a lease ends for this node than for others
 
 
 class Heartbeat:

@@ -28,7 +28,7 @@ from bigcrawl.scheduler.node.loops.fold import Fold
 from bigcrawl.scheduler.node.loops.loop import LoopRunner
 from bigcrawl.scheduler.node.loops.pump import Pump
 from bigcrawl.scheduler.node.loops.recovery import Recovery
-from bigcrawl.scheduler.node.loops.room import Room
+from bigcrawl.scheduler.node.loops.room import TakeRoom
 from bigcrawl.scheduler.node.loops.steer import Steer
 from bigcrawl.scheduler.node.loops.tidy import Tidy
 from bigcrawl.scheduler.node.loops.watch import Watch
@@ -70,7 +70,7 @@ class Node:
         self.membership = parts.membership
         self.beat = Beat(parts)
         self.recovery = Recovery(parts, self.beat)
-        self.room = Room(parts)
+        self.room = TakeRoom(parts)
         self.pump = Pump(parts, self.room, self.recovery)
         self.fold = Fold(parts, self.pump.wake)
         self.watch = Watch(parts)

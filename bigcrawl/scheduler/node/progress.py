@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.exchange import UrlExchange
 
 
-class Progress:
+class CrawlProgress:
     """The crawl's pages and its end.
 
     Attributes:
@@ -34,7 +34,7 @@ class Progress:
         self.pages_before = 0
 
     def __repr__(self) -> str:
-        return f"<Progress pages={self.pages} finished={self.is_finished}>"
+        return f"<CrawlProgress pages={self.pages} finished={self.is_finished}>"
 
     # --- pages
 

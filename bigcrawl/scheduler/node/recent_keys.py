@@ -20,7 +20,7 @@ class RecentKeys:
     """
 
     def __init__(self, places: int) -> None:
-        """Make so many places, a power of two above 1."""
+        """Make this number of places, a power of two above 1."""
         assert places > 1, "one place would hold any key at the start"
         assert places & (places - 1) == 0, "low bits name a place"
         self._keys: KeyArray = np.empty(places, dtype=np.uint64)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_MS = 30_000  # suspects may keep a node from fetching others for so long; one in process, so long per death
+PATIENCE_MS = 30_000  # how long suspects may keep a node from fetching others; one in process, so long for each death
 REST_MS = 60_000  # then suspects rest, and others are fetched
 BURIED_KEPT = 16
 LETTERS_MAX = 1_000  # in a partition; each has cost several deaths

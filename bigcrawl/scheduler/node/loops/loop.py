@@ -40,7 +40,7 @@ class Loop:
         raise NotImplementedError
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for so long. A loop that others wait for may begin its next round earlier."""
+        """Rest for `rest_s`. A loop that others wait for may begin its next round earlier."""
         await asyncio.sleep(rest_s)
 
     async def after_failure(self) -> None:

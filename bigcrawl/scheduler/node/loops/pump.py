@@ -12,13 +12,13 @@ from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
     from bigcrawl.scheduler.node.loops.recovery import Recovery
-    from bigcrawl.scheduler.node.loops.room import Room
+    from bigcrawl.scheduler.node.loops.room import TakeRoom
 
 logger = logging.getLogger(__name__)
 
 PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
 PUMP_URLS = 32  # ended URLs that are worth a round trip
-PUMP_PATIENCE_MS = 100  # fewer wait at most so long, and not at all if the engine has nothing to do
+PUMP_PATIENCE_MS = 100  # the longest wait of fewer; they do not wait if the engine has nothing to do
 PUMP_IDLE_S = 0.25
 TAKES_MAX = 64  # in one round, while there is room and more may be due
 
@@ -28,7 +28,7 @@ class Pump(Loop):
 
     name = "pump"
 
-    def __init__(self, parts: Parts, room: Room, recovery: Recovery) -> None:
+    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery) -> None:
         self._client = parts.client
         self._clock = parts.clock
         self._engine = parts.engine
@@ -78,7 +78,7 @@ class Pump(Loop):
         return PUMP_BUSY_S if busy else PUMP_IDLE_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for so long, or until somebody wakes the pump."""
+        """Rest for `rest_s`, or until somebody wakes the pump."""
         await asyncio.sleep(PUMP_BUSY_S)  # so that an engine that asks often is answered in batches
         if rest_s > PUMP_BUSY_S:
             alarm = asyncio.get_running_loop().call_later(rest_s - PUMP_BUSY_S, self._wake.set)

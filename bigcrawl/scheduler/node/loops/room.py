@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
 
 
-class Room:
+class TakeRoom:
     """The pump asks this before each take."""
 
     def __init__(self, parts: Parts) -> None:

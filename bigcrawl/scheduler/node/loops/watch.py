@@ -56,7 +56,7 @@ class Watch(Loop):
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for so long, or until nothing is left to do here."""
+        """Rest for `rest_s`, or until nothing is left to do here."""
         while rest_s > 0:
             await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
             rest_s = 0 if self._is_idle() else rest_s - WATCH_IDLE_S

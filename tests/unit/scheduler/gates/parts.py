@@ -57,6 +57,7 @@ class Gates:
         urls, paces = HeldUrls(), Paces(config)
         self.aside = Aside(client, urls, nothing_owned, 1, clock)
         self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
+        urls.tell_left_hosts_to(self.shared_hosts.note_end)
         self.addresses = AddressCheck(
             config.politeness,
             dns or DnsCache(resolve, clock),
