@@ -73,7 +73,7 @@ class Robots:
         redirects: RobotsRedirects,
         host_fails: Callable[[str], bool],
     ) -> None:
-        """`redirects` fetches the files; `host_fails` says whether the last that is known of a host is a failure."""
+        """`redirects` fetches the files; `host_fails` says whether a host failed when it was last asked."""
         self._crawl = config.crawl.name
         self._policy = config.politeness
         self._records_max = max(8, config.frontier.host_records // config.crawl.partitions)

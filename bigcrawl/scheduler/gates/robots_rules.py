@@ -1,4 +1,4 @@
-"""Robots rules that a node keeps in memory (step 10): bounded by size, least recently used first out.
+"""Robots rules that a node keeps in memory (step 10). Their size is bounded; the least recently used go first.
 
 Many sites use the robots.txt that came with their software, so equal rules share one object.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigcrawl.politeness.robots_policy import Verdict
 
 RULES_BYTES_MAX: Final = 48 << 20
-"""Of memory, about. Enough for 100,000 hosts that share a few files, or 20,000 with a file each."""
+"""The approximate limit on memory: enough for 100,000 hosts that share a few files, or 20,000 with a file each."""
 
 ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # for each authority, and for each line and character of rules
 

@@ -55,7 +55,7 @@ class SpeedControl:
         self._client = client
         self._clock = clock
         self._stored: bytes | None = None  # the text in Redis that overrides the settings
-        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # of the monotonic clock, that of the crawls
+        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # the crawls' clock minus the monotonic one
         self._permits = StartPermits()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._paid = 0  # robots.txt fetches that have a permit and have not begun

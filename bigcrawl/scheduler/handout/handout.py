@@ -225,7 +225,7 @@ class Handout:
 
     @property
     def has_lease(self) -> bool:
-        """Whether this node may send requests. It may not after a whole lease of sleep, or without Redis."""
+        """Whether this node may send requests: it has not slept, or been without Redis, for a whole lease."""
         return self._clock.monotonic_ms() < self.lease_ends_ms
 
     def note_lease(self, ends_ms: int) -> None:

@@ -59,7 +59,7 @@ class UrlExchange:
         self._outbox = outbox
         self._gatekeeper = gatekeeper
         self._bytes_account = bytes_account
-        self._repeated: dict[int, bytes] = {}  # outcomes by partition that a restarted Redis may have forgotten
+        self._outcomes_to_repeat: dict[int, bytes] = {}  # by partition; a restarted Redis may have forgotten them
         self.pages = 0  # acknowledged by this node
 
     def __repr__(self) -> str:
@@ -79,9 +79,9 @@ class UrlExchange:
         ends = self._ends(now_ms) if acknowledge else {}
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
         partitions = [*ends, *(owned for owned in shares if owned not in ends)]
-        if self._repeated:
+        if self._outcomes_to_repeat:
             by_number = self._ownership.owned
-            repeated = [by_number[number] for number in self._repeated if number in by_number]
+            repeated = [by_number[number] for number in self._outcomes_to_repeat if number in by_number]
             partitions += [owned for owned in repeated if owned not in partitions]
         if not partitions:
             return False
@@ -97,7 +97,7 @@ class UrlExchange:
             self._ownership.lose(owned)
         done = replies.done
         for owned, _ in done:
-            self._repeated.pop(owned.keys.partition, None)
+            self._outcomes_to_repeat.pop(owned.keys.partition, None)
         # Ends come first, because the same call may have taken a URL that it returned.
         forgotten = [held for owned, _ in done for held in self._note_ends(owned, ends.get(owned, ()))]
         self._handout.held.forget(forgotten, now_ms)
@@ -115,7 +115,7 @@ class UrlExchange:
         """Repeat the latest outcomes with the next calls, because Redis was restarted and may have forgotten them."""
         for partition in self._ownership.owned:
             if outcomes := _outcomes(self._handout.held.ended_lately(partition)):
-                self._repeated[partition] = outcomes
+                self._outcomes_to_repeat[partition] = outcomes
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
         """The URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
@@ -154,8 +154,8 @@ class UrlExchange:
         for held in ended:
             held.note_end_sent()
         outcomes = self._outcomes_and_more(ended)
-        if self._repeated:
-            outcomes = self._repeated.get(owned.keys.partition, b"") + outcomes
+        if self._outcomes_to_repeat:
+            outcomes = self._outcomes_to_repeat.get(owned.keys.partition, b"") + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(
             owned.keys, owned.identity, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
