@@ -224,7 +224,7 @@ class Reception:
         expected = int(length) if length.isdigit() else None
         if self._signalling.is_heard(signals.headers_received):
             headers = self._shown_headers()
-            if self._is_stopped(signals.headers_received, headers=headers, body_length=expected):
+            if self._ask_receivers(signals.headers_received, headers=headers, body_length=expected):
                 return BREAK_OFF
         if expected:
             self._check_size("Expected to receive", expected)
@@ -235,7 +235,7 @@ class Reception:
             return self._take_last(chunk)
         self._chunks.append(chunk)
         self._size += len(chunk)
-        if self._is_heard and self._is_stopped(signals.bytes_received, data=chunk):
+        if self._is_heard and self._ask_receivers(signals.bytes_received, data=chunk):
             return BREAK_OFF
         if self._size > self._maxsize > 0 or self._size > self._warnsize > 0:
             self._check_size("Received", self._size)
@@ -249,7 +249,7 @@ class Reception:
         self._meet_limit("size")
         self.flags.append(TRUNCATED)
         if chunk and self._is_heard:
-            self._is_stopped(signals.bytes_received, data=chunk)
+            self._ask_receivers(signals.bytes_received, data=chunk)
         return BREAK_OFF
 
     def _check_size(self, verb: str, size: int) -> None:
@@ -264,7 +264,7 @@ class Reception:
             logger.warning("%(message)s", {"message": message})
             self._warnsize = 0
 
-    def _is_stopped(self, signal: object, **fields: Any) -> bool:
+    def _ask_receivers(self, signal: object, **fields: Any) -> bool:
         """Send a signal; return whether a receiver stops the download."""
         for _, result in self._signalling.send(signal, request=self.request, spider=self._spider, **fields):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):

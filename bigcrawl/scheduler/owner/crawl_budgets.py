@@ -50,7 +50,6 @@ class Reputation:
         budgets: the budgets for partitions; None if there are none.
         pld_of: a host's PLD.
         pld_key: the key of a PLD.
-        stale_ms: monotonic; when it should be looked at again.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Reputation:
         self._counts = EMPTY_COUNTS
         self.pld_of = pld_of
         self.pld_key = pld_key
-        self.stale_ms = 0
+        self._stale_ms = 0  # monotonic
         self.budgets: Budgets | None = None
         self._book = RuleBook({}, pld_of, pld_key)
         self._limits_bytes = False
@@ -89,12 +88,24 @@ class Reputation:
     def publish_again(self) -> None:
         """Publish everything with the next look, because Redis was restarted and may have forgotten some of it."""
         self._published.clear()
-        self.stale_ms = 0
+        self.look_again()
+
+    def is_stale(self, now_ms: int) -> bool:
+        """Whether it is time to look at what all nodes count; `now_ms` is monotonic."""
+        return now_ms >= self._stale_ms
+
+    def note_look(self, now_ms: int) -> None:
+        """The budgets are looked at now: there is no need to for a while, unless `look_again` says otherwise."""
+        self._stale_ms = now_ms + REFRESH_MS
+
+    def look_again(self) -> None:
+        """Have the budgets looked at as soon as possible."""
+        self._stale_ms = 0
 
     def note_blacklist(self, blacklist: Blacklist) -> None:
         """Have partitions withhold what this blacklist covers, from the next look on."""
         self._new_blacklist = blacklist
-        self.stale_ms = 0
+        self.look_again()
 
     @property
     def withholds(self) -> Callable[[QueuedUrl], bool] | None:

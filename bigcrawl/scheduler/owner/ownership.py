@@ -202,13 +202,13 @@ class Ownership:
 
     async def _settle(self, partitions: set[int], *, has_forgotten: bool) -> None:
         client = self._client
-        before, client.in_doubt = client.in_doubt, set()  # what comes into doubt from here on is compared next time
+        before = client.take_doubts()  # what comes into doubt from here on is compared next time
         try:
             doubtful = [self.owned[partition] for partition in sorted(partitions) if partition in self.owned]
             for lost in await self.reconciliation.run(doubtful, has_forgotten=has_forgotten):
                 self.lose(lost)
         except BaseException:
-            client.in_doubt |= before
+            client.return_doubts(before)
             raise
 
     # --- steps and budgets

@@ -69,10 +69,14 @@ class Reconciliation:
         self._clock = clock
         self._delay_ms = delay_ms
         self._generations = count(1)
-        self.note_ended: Callable[[OwnedPartition, list[HeldUrl]], None] = _nobody_waits
+        self._tell_ended: Callable[[OwnedPartition, list[HeldUrl]], None] = _nobody_waits
 
     def __repr__(self) -> str:
         return f"<Reconciliation held={len(self._held)}>"
+
+    def tell_ended_to(self, tell: Callable[[OwnedPartition, list[HeldUrl]], None]) -> None:
+        """Have `tell` called with URLs whose end was sent, and turns out to have been carried out."""
+        self._tell_ended = tell
 
     def next_generation(self) -> int:
         """The number of a new generation, above all earlier ones."""
@@ -111,13 +115,13 @@ class Reconciliation:
 
     def _settle(self, work: _Work, last: Reconciled) -> None:
         ended = set(work.ended)
-        self.note_ended(work.owned, [url for url in work.held if url.seq in ended])
+        self._tell_ended(work.owned, [url for url in work.held if url.seq in ended])
         work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
 
     def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
         if not has_forgotten:
-            rows = [_row(url) for url in held if not url.is_told]
-            return _Portion(rows, [(url.seq,) for url in held if url.is_told])
+            rows = [_row(url) for url in held if not url.is_end_sent]
+            return _Portion(rows, [(url.seq,) for url in held if url.is_end_sent])
         rows = [_row(url) for url in held]
         places = [place for url in held for place in _places(url)]
         partition = owned.keys.partition
@@ -204,7 +208,7 @@ def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> It
 
 
 def _nobody_waits(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
-    """Until somebody tells ends."""
+    """Ends are told to nobody before `tell_ended_to`."""
 
 
 def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:

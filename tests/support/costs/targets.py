@@ -24,7 +24,7 @@ from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.politeness.backoff_policy import retry_after_ms
-from bigcrawl.politeness.robots_policy import Rules, decide, kept_ms
+from bigcrawl.politeness.robots_policy import RobotsRules, decide, kept_ms
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.outbox import Outbox
@@ -115,7 +115,7 @@ def robots(desk: Desk, data: bytes) -> None:
     """The path of a URL, a line end, and a robots.txt."""
     path, _, body = data.partition(b"\n")
     verdict = decide(200, body, "bigcrawl")
-    rules = Rules.from_bytes(verdict.rules.to_bytes())
+    rules = RobotsRules.from_bytes(verdict.rules.to_bytes())
     for written in (path.decode("latin-1"), "a", "a" * 8_000):
         with suppress(UrlError):
             rules.forbidding_line(canonicalize(f"http://a.example/{written}"))
