@@ -34,7 +34,7 @@ from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
-from bigcrawl.politeness.host_rests import HostRests
+from bigcrawl.politeness.host_schedule import HostSchedule
 from bigcrawl.politeness.server_gaps import ServerGaps
 from bigcrawl.politeness.throttle_policy import DelayPolicy
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
@@ -76,7 +76,7 @@ class ThrottleMiddleware:
         self._clock = clock or SystemClock()
         self._agent = policy.agent
         self._failures_max = policy.host_failures_max
-        self._rests = HostRests(
+        self._rests = HostSchedule(
             DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms),
             connections=policy.host_connections,
             backoff=BackoffPolicy(policy.backoff_first_ms, policy.backoff_longest_ms, failures_max=self._failures_max),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
 from bigcrawl.scheduler.adapter.request_codec import encode_request, jar_bytes
-from bigcrawl.scheduler.records.member import lowered, order_of, pack_member
+from bigcrawl.scheduler.records.member import order_of, pack_member, priority_after_failure
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Tries:
         url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
         # A redirect keeps its place: the order in Redis is the one it was admitted with. What has failed goes behind
         # the host's others: they have done nothing, and the next one tells whether it was the host or the page.
-        priority = lowered(held.fields.priority) if goes_behind else held.fields.priority
+        priority = priority_after_failure(held.fields.priority) if goes_behind else held.fields.priority
         url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
         held.next_try = pack_member(held.seq, url, attempts)
         if goes_behind:

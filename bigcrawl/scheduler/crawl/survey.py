@@ -138,7 +138,7 @@ class FinishCheck:
         self.stuck_looks = 0  # consecutive looks that found nothing left but a hold-up
         self.holdup = ""  # the hold-up that the last of them found
 
-    async def is_said(self, seen: Survey) -> bool:
+    async def is_announced(self, seen: Survey) -> bool:
         """Whether a node has announced the end of the crawl as it stands now; an old announcement does not count."""
         said = await self._client.command("HGET", self._key, "finished")
         return bool(said == self._announcement(seen))
@@ -164,7 +164,7 @@ class FinishCheck:
             self.stuck_looks += 1
             return False
         self.stuck_looks = 0
-        if await self.is_said(seen):
+        if await self.is_announced(seen):
             return True
         if self._before != seen.progress:
             self._before = seen.progress

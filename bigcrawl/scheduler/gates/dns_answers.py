@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.politeness.dns_cache import Answer
+from bigcrawl.politeness.dns_cache import DnsAnswer
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
@@ -37,8 +37,8 @@ class SharedAnswers:
         self._client = client
         self._keys = keys
         self._cells = cells
-        self._asked: dict[str, asyncio.Future[Answer | None]] = {}
-        self._told: dict[str, Answer] = {}
+        self._asked: dict[str, asyncio.Future[DnsAnswer | None]] = {}
+        self._told: dict[str, DnsAnswer] = {}
         self._talk: asyncio.Task[None] | None = None
         self.found = 0
         """Questions that needed no name server."""
@@ -46,7 +46,7 @@ class SharedAnswers:
     def __repr__(self) -> str:
         return f"<SharedAnswers asked={len(self._asked)} told={len(self._told)} found={self.found}>"
 
-    async def get(self, host: str) -> Answer | None:
+    async def get(self, host: str) -> DnsAnswer | None:
         """What another node has found out of a host, if anything; raises nothing."""
         asked = self._asked.get(host)
         if asked is None:
@@ -57,7 +57,7 @@ class SharedAnswers:
                 return await asyncio.shield(asked)
         return None
 
-    def put(self, host: str, answer: Answer) -> None:
+    def put(self, host: str, answer: DnsAnswer) -> None:
         """Tell the other nodes, with the next round trip; no I/O."""
         if answer.ttl_ms and len(self._told) < TOLD_MAX:
             self._told[host] = answer
@@ -80,7 +80,7 @@ class SharedAnswers:
             await asyncio.sleep(0)  # what else this turn of the loop wants to ask or tell goes along
             asked, self._asked = self._asked, {}
             told, self._told = self._told, {}
-            found: dict[str, Answer] = {}
+            found: dict[str, DnsAnswer] = {}
             try:
                 found = await self._exchange(list(asked), told)
             except BigcrawlError as error:
@@ -88,13 +88,13 @@ class SharedAnswers:
             finally:
                 self._answer_all(asked, found)
 
-    def _answer_all(self, asked: dict[str, asyncio.Future[Answer | None]], found: dict[str, Answer]) -> None:
+    def _answer_all(self, asked: dict[str, asyncio.Future[DnsAnswer | None]], found: dict[str, DnsAnswer]) -> None:
         self.found += len(found)
         for host, future in asked.items():
             if not future.done():
                 future.set_result(found.get(host))
 
-    async def _exchange(self, asked: list[str], told: dict[str, Answer]) -> dict[str, Answer]:
+    async def _exchange(self, asked: list[str], told: dict[str, DnsAnswer]) -> dict[str, DnsAnswer]:
         rows: list[tuple[Value, ...]] = []
         for host in asked:
             rows += [("GET", self._key(host)), ("PTTL", self._key(host))]
@@ -109,7 +109,7 @@ class SharedAnswers:
         return self._keys.answer(zlib.crc32(host.encode()) % self._cells)
 
 
-def _read(host: str, packed: Any, left_ms: int) -> Answer | None:
+def _read(host: str, packed: Any, left_ms: int) -> DnsAnswer | None:
     """The answer in a cell; None where there is another host's, or nothing that can be read."""
     if not isinstance(packed, bytes) or left_ms <= 0:
         return None
@@ -119,4 +119,4 @@ def _read(host: str, packed: Any, left_ms: int) -> Answer | None:
             ip_address(address)
     except ValueError:
         return None
-    return Answer(tuple(addresses), left_ms) if (version, about) == (FORMAT, host) else None
+    return DnsAnswer(tuple(addresses), left_ms) if (version, about) == (FORMAT, host) else None

@@ -26,7 +26,7 @@ from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import Suspects
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.held_urls import HeldUrls
-from bigcrawl.scheduler.records.member import lowered, moved_member, order_of
+from bigcrawl.scheduler.records.member import moved_member, order_of, priority_after_failure
 from bigcrawl.scheduler.records.outcomes import ABORTED, rule_hash
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Handout:
         member, place = RETURN, NO_NEWS
         # As a page that failed: the next URL tells whether it was the host.
         if is_behind or held.said not in ("", ANSWERS):
-            priority = lowered(held.fields.priority)
+            priority = priority_after_failure(held.fields.priority)
             held.next_order = order_of(priority, held.seq)
             member, place = moved_member(held.fields, priority), moved(held.next_order)
         news = place

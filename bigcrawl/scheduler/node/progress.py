@@ -74,7 +74,7 @@ class Progress:
     async def begin(self, seen: Survey) -> None:
         """Go on from what a node that joins has found; the crawl may be finished already."""
         self.pages_before = self._pages_surveyed = seen.pages
-        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_said(seen)
+        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_announced(seen)
 
     def note_end(self, *, is_certain: bool) -> None:
         """A look has found nothing left, and has told all nodes; it was wrong if URLs came up meanwhile."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.budgets.allowances import Budgets
+    from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.partition import Partition
@@ -43,7 +43,7 @@ REFRESH_MS = 30_000
 """A rule set by hand is in force after so long at most."""
 
 
-class Reputation:
+class CrawlBudgets:
     """One node's view of it.
 
     Attributes:
@@ -72,7 +72,7 @@ class Reputation:
         self.pld_of = pld_of
         self.pld_key = pld_key
         self.stale_ms = 0
-        self.budgets: Budgets | None = None
+        self.budgets: EffectiveBudgets | None = None
         self._book = RuleBook({}, pld_of, pld_key)
         self._limits_bytes = False
         self._blacklist: Blacklist = NOTHING
@@ -80,7 +80,7 @@ class Reputation:
         self._withholds: Callable[[QueuedUrl], bool] | None = None
 
     def __repr__(self) -> str:
-        return f"<Reputation {self._counts!r} {self.budgets!r}>"
+        return f"<CrawlBudgets {self._counts!r} {self.budgets!r}>"
 
     def begin(self) -> None:
         """Make budgets without counts. From now on the crawl's list of suffixes is known."""
@@ -160,7 +160,7 @@ class Reputation:
         limit = self._book.for_url(host, url).fetched_bytes
         return limit.account if limit else None
 
-    def _new_budgets(self) -> Budgets | None:
+    def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
         self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())

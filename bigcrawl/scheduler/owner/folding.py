@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.hot_share import HotShare, Lateness
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -68,7 +68,7 @@ class Folding:
         table: OwnedTable,
         thread: FileThread,
         hot_share: HotShare,
-        crawl_budgets: Reputation,
+        crawl_budgets: CrawlBudgets,
         paces: Paces,
         traps: TrapRules,
         late_ms: Callable[[], float],

@@ -299,9 +299,9 @@ class OwnedPartition:
         }
         return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)
 
-    def note_publish(self, *, is_heard: bool) -> None:
-        """Counts were sent. `is_heard` says whether Redis has confirmed them."""
-        self.owes_publish = not is_heard
+    def note_publish(self, *, is_confirmed: bool) -> None:
+        """Counts were sent. `is_confirmed` says whether Redis has confirmed them."""
+        self.owes_publish = not is_confirmed
 
     def make_durable(self, now_ms: int) -> None:
         """Force the partition's files to the disk. Runs in a worker thread."""

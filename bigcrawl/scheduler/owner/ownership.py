@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.file_work import FileWork
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held_urls import HeldUrls
@@ -80,7 +80,7 @@ class Ownership:
         worker: Executor,
         files: Files,
         file_work: FileWork,
-        crawl_budgets: Reputation,
+        crawl_budgets: CrawlBudgets,
         paces: Paces,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms

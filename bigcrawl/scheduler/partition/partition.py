@@ -26,7 +26,7 @@ from bigcrawl.scheduler.partition.figures import Figures
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
 from bigcrawl.scheduler.partition.seen import entries_after
-from bigcrawl.scheduler.partition.step import Fold, State
+from bigcrawl.scheduler.partition.step import PartitionState, StepFold
 from bigcrawl.scheduler.partition.takeover import is_unused, remove_older_epochs, verify_newest
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, list_committed, list_epochs
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -178,7 +178,7 @@ class Partition(Figures):
         away: Mapping[str, int] | None = None,
         extra_room: int | None = None,
     ) -> Step:
-        """Fold inbox entries, choose what to admit, commit.
+        """Fold inbox entries, choose what to admit, and commit.
 
         Args:
             inbox: entries in stream order, or pairs (id, batch). Those up to `inbox_id` are skipped. Without budgets,
@@ -197,7 +197,7 @@ class Partition(Figures):
             work, source = self._state.fork(), self._source
             if not source.answers_as(self._asked):
                 work.turns.wake()
-            fold = Fold(work, self._own.set_aside)
+            fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
             if source.budgets is not None:
@@ -213,7 +213,7 @@ class Partition(Figures):
                 self.set_aside = self._own.count_set_aside()
             return step
 
-    def _commit_step(self, step: Step, work: State, inbox_id: str) -> None:
+    def _commit_step(self, step: Step, work: PartitionState, inbox_id: str) -> None:
         work.flush()
         before = self._manifest
         batch = step.batch
