@@ -101,7 +101,7 @@ class DueHost(DownloaderInterface):
         """The last answer."""
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
-        """Yield (0, host) for the host that has been due longest, if any is due."""
+        """Return (0, host), as Scrapy's queue expects, for the host that has been due longest; empty if none is."""
         # A request handed out that waits for robots.txt, say, is in the downloader and has no turn yet.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections

@@ -60,7 +60,7 @@ class CrawlClock:
         return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
 
     def note(self, time_ms: int, sent_ms: int) -> None:
-        """Adopt an answer that has just arrived, to a question sent at `sent_ms` on the boot clock."""
+        """Adjust the estimate to an answer that has just arrived, to a question sent at `sent_ms` of the boot clock."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         before_ms = most_ms if self._offset_ms is None else self._offset_ms
         self._offset_ms = min(max(before_ms, least_ms), most_ms)

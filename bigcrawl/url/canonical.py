@@ -221,7 +221,7 @@ class Joiner:
         return self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
-        """Return the URL of a plain reference, or None if there is no such host."""
+        """Return the URL of a reference that `_match_plain` has matched; None if its host is invalid."""
         kind = plain.lastindex
         if kind == _ROOT:
             return self._origin + plain[_ROOT]

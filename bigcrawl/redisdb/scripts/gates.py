@@ -60,7 +60,10 @@ def grant_starts(
     horizon_ms: int,
     now_ms: int = 0,
 ) -> Call[Starts]:
-    """Request start times within the crawl's speed. `page_us` and `bytes_us` are us a start; 0 means no limit."""
+    """Request start times within the crawl's speed.
+
+    `page_us` and `bytes_us` are the microseconds between two starts at the limit of pages and of bytes; 0 for no limit.
+    """
     return Call(
         "grant_starts",
         (keys.speed,),

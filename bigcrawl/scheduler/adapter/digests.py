@@ -1,4 +1,4 @@
-"""What tells one spider's start requests, and one version of its code, from another."""
+"""Digests that identify a spider's start requests, and the version of its code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def start_digest(spider: Spider) -> str:
-    """What tells one set of start requests from another: the spider's name and its arguments."""
+    """Return a digest of the spider's name and arguments, which identifies its set of start requests."""
     arguments = {
         name: value
         for name, value in vars(spider).items()
@@ -31,7 +31,7 @@ def start_digest(spider: Spider) -> str:
 
 
 def code_digest(spider: Spider) -> str:
-    """What tells one version of the spider's module from another; empty where its source is not there."""
+    """Return a digest of the source of the spider's module; empty if the source is not available."""
     try:
         source = inspect.getsource(inspect.getmodule(type(spider)) or type(spider))
     except (OSError, TypeError):
@@ -40,7 +40,7 @@ def code_digest(spider: Spider) -> str:
 
 
 async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> None:
-    """Say that the spider was edited since the crawl began: what was fetched does not pass through it again."""
+    """Log a warning if the spider's code has changed since the crawl began: it does not see earlier pages again."""
     digest = code_digest(spider)
     try:
         is_edited = bool(digest) and await has_other_code(client, crawl, spider.name, digest)

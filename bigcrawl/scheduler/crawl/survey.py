@@ -85,9 +85,9 @@ class Survey:
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
-    """Look at every partition. Changes nothing.
+    """Sum the figures of all partitions. Changes nothing.
 
-    Cost: one round trip per 512 partitions, about 10 us of Redis a partition.
+    Cost: one round trip per 512 partitions; each partition takes Redis about 10 us of CPU.
     """
     calls = [scripts.look_partition(partition_keys(crawl, partition)) for partition in range(partitions)]
     seen = Survey(partitions)

@@ -31,7 +31,7 @@ class Retention:
         return f"<Retention {self._loss_ms} ms, marks={len(self._marks)}>"
 
     def note(self, now_ms: int, batch_number: int) -> None:
-        """Batches up to this number are durable from now on."""
+        """Record that batches up to this number are durable from now on."""
         marks, oldest_ms = self._marks, now_ms - KEYS_TIMES * self._loss_ms
         while len(marks) > 1 and marks[1][0] <= oldest_ms:
             marks.popleft()

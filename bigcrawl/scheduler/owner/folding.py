@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 STEPS_AT_ONCE = 64  # partitions in one round
 INBOX_ENTRIES_AT_ONCE = 2_048  # with URLs, over all partitions of a round; bounds its memory
 INBOX_ENTRIES_EACH = 256
-INBOX_ENTRIES_AT_LEAST = 32  # of a partition that has any; an entry may have one URL or a thousand
+INBOX_ENTRIES_AT_LEAST = 32  # of a partition with entries; an entry may have one URL or a thousand
 OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions with nothing but outcomes to fold
 
 _stepped_ms = attrgetter("schedule.stepped_ms")
@@ -57,7 +57,7 @@ class Folding:
         paces: gets the budgets of hosts whose URLs are admitted.
         traps: when a PLD is caught as a trap.
         late_ms: returns how long hosts wait after they are due.
-        lateness: follows that, and limits extra URLs.
+        lateness: limits extra URLs according to `late_ms`.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Folding:
             idle: whether it has nothing at all to do.
 
         Raises:
-            TransientStoreError: Redis is away, or the disk is full; nothing is lost.
+            TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
         """
         refused = await self._admit_pending()
         behind = frozenset(self._unconfirmed)

@@ -81,7 +81,7 @@ class InboxReader:
         return entries
 
     def note_step(self, folded: str, entries: int) -> None:
-        """A step was given this many entries. It is committed, and `folded` is the last entry that it folded."""
+        """Record a committed step, which was given `entries` entries. `folded` is the last one that it folded."""
         self.unfolded_urls = 0
         if self._asked:
             # A step stops before an entry that forgets.

@@ -89,7 +89,7 @@ class OwnedTable:
         """Run calls of owned partitions, and remove the partitions that turn out to be lost.
 
         Raises:
-            TransientStoreError: Redis is away or refused a call. The other calls were carried out.
+            TransientStoreError: Redis is unreachable or refused a call. The other calls were carried out.
         """
         for owned, call in asked:
             if is_publish(call):

@@ -190,7 +190,7 @@ class Ownership:
         """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile.
 
         Raises:
-            TransientStoreError: Redis is away. The partitions stay in doubt.
+            TransientStoreError: Redis is unreachable. The partitions stay in doubt.
         """
         await self._settle(self._client.in_doubt, has_forgotten=False)
 
@@ -219,7 +219,7 @@ class Ownership:
         """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.
 
         Raises:
-            TransientStoreError: Redis is away. Budgets stay as they are.
+            TransientStoreError: Redis is unreachable. Budgets stay as they are.
         """
         if await self._crawl_budgets.refresh(self.owned.values()):
             for owned in self.owned.values():

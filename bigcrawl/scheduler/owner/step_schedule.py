@@ -1,4 +1,4 @@
-"""When a partition should step, by what waits in its inbox and on disk and by how full its hot set is."""
+"""Decides when a partition steps, from what waits in its inbox and on disk, and from how full its hot set is."""
 
 from __future__ import annotations
 

@@ -65,11 +65,11 @@ class Step(NamedTuple):
 
 
 class Partition(Figures):
-    """One partition, opened in one epoch by its owner; `Figures` has what can be asked of it.
+    """One partition, opened in one epoch by its owner. `Figures` has the read-only properties.
 
     Guarantees:
-        A URL in a folded inbox entry is admitted in exactly one batch number, whatever the epoch. The caller must
-        admit each committed batch (`pending_batches`), and not offer folded entries again. URLs of one host and
+        A URL in a folded inbox entry is admitted in exactly one batch, across epochs. The caller must admit each
+        committed batch (`pending_batches`), and not offer folded entries again. URLs of one host and
         priority level are admitted in the order of their arrival, except those that the blacklist withheld.
 
     Memory is bounded by the inbox of a step, one decoded block a level, and the number of hosts with parked URLs.
@@ -160,14 +160,14 @@ class Partition(Figures):
             self._limits = replace(self._limits, host_hot_low=urls)
 
     def set_budgets(self, budgets: Budgets | None) -> None:
-        """Ask these budgets from the next step on. None means no limit.
+        """Use these budgets from the next step on. None means no limit.
 
-        A new object makes the next step read all URLs again that had no budget. So pass one only if budgets differ.
+        A new object makes the next step check all URLs again that had no budget. So pass one only if budgets differ.
         """
         self._source = self._source._replace(budgets=budgets)
 
     def set_withholds(self, withholds: Withholds | None) -> None:
-        """Ask this whether a URL is blacklisted, from the next step on. A new one is asked about queued URLs again."""
+        """Use this function to find blacklisted URLs from the next step on. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
 
     def step(

@@ -1,4 +1,4 @@
-"""Steering: what was said to the running crawl, the speed it may have, fetches at a time."""
+"""The steer loop: applies the operator's changes to the running crawl, its speed, and the limit on fetches."""
 
 from __future__ import annotations
 

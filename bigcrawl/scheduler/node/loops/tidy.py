@@ -1,4 +1,4 @@
-"""Tidying: memory that is free goes back to the system."""
+"""The tidy loop: returns free memory to the system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIDY_S = 60.0
 
 
 class Tidy(Loop):
-    """Keeps the process small."""
+    """Returns free memory to the system once a minute."""
 
     name = "tidy"
 
