@@ -1,4 +1,4 @@
-"""Digests that identify a spider's start requests, and the version of its code."""
+"""What tells one spider's start requests, and one version of its code, from another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def start_digest(spider: Spider) -> str:
-    """Return a digest of the spider's name and arguments, which identifies its set of start requests."""
+    """What tells one set of start requests from another: the spider's name and its arguments."""
     arguments = {
         name: value
         for name, value in vars(spider).items()
@@ -31,7 +31,7 @@ def start_digest(spider: Spider) -> str:
 
 
 def code_digest(spider: Spider) -> str:
-    """Return a digest of the source of the spider's module; empty if the source is not available."""
+    """What tells one version of the spider's module from another; empty where its source is not there."""
     try:
         source = inspect.getsource(inspect.getmodule(type(spider)) or type(spider))
     except (OSError, TypeError):
@@ -40,7 +40,7 @@ def code_digest(spider: Spider) -> str:
 
 
 async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> None:
-    """Log a warning if the spider's code has changed since the crawl began: it does not see earlier pages again."""
+    """Say that the spider was edited since the crawl began: what was fetched does not pass through it again."""
     digest = code_digest(spider)
     try:
         is_edited = bool(digest) and await has_other_code(client, crawl, spider.name, digest)

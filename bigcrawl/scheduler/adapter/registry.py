@@ -74,7 +74,7 @@ def refusal(found: Sequence[str]) -> str | None:
 
 
 def register_storage(crawler: Crawler, storage: NotingStorage) -> None:
-    """Register the component that stores the crawler's pages."""
+    """Make `storage` the keeper of the crawler's pages."""
     _storages[crawler] = ref(storage)
 
 

@@ -136,7 +136,7 @@ class SpiderIntake:
         return True
 
     def note_start_request(self, request: Request) -> None:
-        """Remember a start request, so that it passes the seen check when it is enqueued, even with `dont_filter`."""
+        """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
         self._start_requests.add(request)
 
     def note_found(self, request: Request, page: str) -> None:

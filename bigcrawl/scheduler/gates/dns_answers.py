@@ -58,7 +58,7 @@ class SharedAnswers:
         return None
 
     def put(self, host: str, answer: DnsAnswer) -> None:
-        """Share an answer with the other nodes. It is sent with the next round trip, so this does no I/O."""
+        """Tell the other nodes, with the next round trip; no I/O."""
         if answer.ttl_ms and len(self._told) < TOLD_MAX:
             self._told[host] = answer
             self._begin()

@@ -97,7 +97,7 @@ class RobotsRedirects:
         return True
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
-        """Follow redirects to other hosts. Each host is borrowed from its owner for the fetch."""
+        """Follow redirects over other hosts, each borrowed for its fetch."""
         for _ in range(hops + 1):
             fetched = await self._fetch_borrowed(url)
             target = _target_of(fetched, url)

@@ -28,10 +28,10 @@ class Spaces:
     """Which spaces a URL belongs to."""
 
     def __init__(self, config: PaceConfig, paces: Paces, pld_of: Callable[[str], str]) -> None:
-        """Import the function that BIGCRAWL_GROUP names, if it is set.
+        """Find the user's function.
 
         Raises:
-            ConfigError: it cannot be imported, or fails.
+            ConfigError: there is none of that name, or it does not work.
         """
         self._pld_delay_ms = config.pld_delay_ms
         self._group = group_function(config.group)

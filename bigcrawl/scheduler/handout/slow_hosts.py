@@ -51,7 +51,7 @@ class SlowHosts:
             self._fetching -= 1
 
     def note_end(self, held: HeldUrl) -> None:
-        """A fetch has ended. The duration of its download decides whether the host counts as slow."""
+        """A fetch is over: its download tells whether the host is slow."""
         self.leave(held)
         if held.outcome == ABORTED:
             return

@@ -1,4 +1,4 @@
-"""Sends a node's report, and renews the leases of its partitions. Other nodes take over those with expired leases."""
+"""What a node says of itself, and the leases of its partitions: others may take over what is renewed no more."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Progress:
     # --- the end
 
     async def begin(self, seen: Survey) -> None:
-        """Start from the survey of a node that joins. The crawl may be finished already."""
+        """Go on from what a node that joins has found; the crawl may be finished already."""
         self.pages_before = self._pages_surveyed = seen.pages
         self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_announced(seen)
 

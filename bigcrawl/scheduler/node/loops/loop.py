@@ -40,7 +40,7 @@ class Loop:
         raise NotImplementedError
 
     async def rest(self, rest_s: float) -> None:
-        """Rest between two rounds. A subclass may end the rest early."""
+        """Rest so long; a loop that is waited for may begin its next round earlier."""
         await asyncio.sleep(rest_s)
 
     async def after_failure(self) -> None:

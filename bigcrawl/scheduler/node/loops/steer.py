@@ -1,4 +1,4 @@
-"""The steer loop: applies the operator's changes to the running crawl, its speed, and the limit on fetches."""
+"""Steering: what was said to the running crawl, the speed it may have, fetches at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tidy loop: returns free memory to the system."""
+"""Tidying: memory that is free goes back to the system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIDY_S = 60.0
 
 
 class Tidy(Loop):
-    """Returns free memory to the system once a minute."""
+    """Keeps the process small."""
 
     name = "tidy"
 
