@@ -121,7 +121,7 @@ class StartPermits:
 
     @property
     def bytes_ms(self) -> float:
-        """The same, by bytes a second."""
+        """How many milliseconds of the crawl's time a start takes, by bytes a second; 0 without such a limit."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property

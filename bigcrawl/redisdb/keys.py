@@ -146,10 +146,10 @@ class CrawlKeys:
 
 
 def gate_prefix(address: str) -> str:
-    """Return the key of a server's gate, up to the address. All crawls on the Redis share the gate."""
+    """Return the prefix of the key of a server's gate, which all crawls on the Redis share; append the address."""
     return f"bigcrawl:{{gate{zlib.crc32(address.encode()) % GATE_TAGS}}}:server:"
 
 
 def host_prefix(host: str) -> str:
-    """Return the key of a host that several crawls fetch, up to the host."""
+    """Return the prefix of the key for a host that several crawls fetch; append the host."""
     return f"bigcrawl:{{gate{zlib.crc32(host.encode()) % GATE_TAGS}}}:host:"

@@ -39,11 +39,11 @@ class Retention:
             marks.append((now_ms, batch_number))
 
     def text_upto(self, now_ms: int) -> int:
-        """The last batch whose text is no longer needed."""
+        """Return the number of the last batch whose text is no longer needed."""
         return self._upto(now_ms - self._loss_ms)
 
     def keys_upto(self, now_ms: int) -> int:
-        """The last batch whose keys are no longer needed either."""
+        """Return the number of the last batch whose keys are no longer needed either."""
         return self._upto(now_ms - KEYS_TIMES * self._loss_ms)
 
     def _upto(self, then_ms: int) -> int:

@@ -50,7 +50,7 @@ class FileWork:
             self._sign_ms, self._thread = None, 0
 
     def note_sign(self) -> None:
-        """The work has made progress."""
+        """Record that the work has made progress."""
         if threading.get_ident() == self._thread:  # while a partition is opened, others write too
             self._sign_ms = self._clock.monotonic_ms()
 

@@ -171,7 +171,7 @@ class Folding:
     # --- admissions that Redis may not have
 
     async def _admit_pending(self) -> RedisRefusedError | None:
-        """Send batches again that were committed, but not admitted because Redis went away in between.
+        """Send again the batches that were committed but not admitted, because Redis became unreachable in between.
 
         Returns:
             The error if Redis refuses them. It may be out of memory, and inboxes must be folded all the same.

@@ -41,7 +41,7 @@ class HotShare:
         return f"<HotShare {self.urls} at {self._rest_ms:.0f} ms>"
 
     def note(self, rest_ms: int) -> None:
-        """A page has ended, and its host rests for `rest_ms`. Cost: 0.1 us."""
+        """Record that a page has ended, and its host rests for `rest_ms`. Cost: 0.1 us."""
         self._rest_ms += (rest_ms - self._rest_ms) / PAGES
 
     @property
