@@ -56,7 +56,7 @@ def claim_place(crawler: Crawler, part: str, instead: str) -> None:
     Args:
         crawler: the part's crawler.
         part: its name, as users know it.
-        instead: what does its work when the frontier is active.
+        instead: the component that does its work when the frontier is active.
 
     Raises:
         NotConfigured: the frontier is active, or a part of the same kind is registered.

@@ -215,7 +215,8 @@ class ThrottleMiddleware:
     def _end_forgotten(self, host: str) -> None:
         """End the turns of requests that a later middleware took before they reached the downloader."""
         active = self._crawler.engine.downloader.active
-        for request in [mine for mine, turn in self._turns.items() if turn.host == host and mine not in active]:
+        forgotten = [request for request, turn in self._turns.items() if turn.host == host and request not in active]
+        for request in forgotten:
             self._end(request)
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:

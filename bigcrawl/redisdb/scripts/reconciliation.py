@@ -40,7 +40,7 @@ def reconcile_partition(
     delay_ms: int,
     held: Sequence[tuple[int, str, int, bytes]],
     earlier: Sequence[tuple[int]],
-    told: Sequence[tuple[int]],
+    sent_ends: Sequence[tuple[int]],
     ended: Sequence[tuple[int, str, int]],
     places: Sequence[tuple[str, int]],
     rests: Mapping[str, int],
@@ -57,7 +57,7 @@ def reconcile_partition(
         delay_ms: how long every host rests if Redis has forgotten; 0 if it has not.
         held: (seq, host, order, member) of held URLs.
         earlier: (seq,) of held URLs in earlier portions.
-        told: (seq,) of URLs whose end was sent, but may not have been carried out.
+        sent_ends: (seq,) of URLs whose end was sent, but may not have been carried out.
         ended: (seq, host, order) of acknowledged URLs.
         places: (host, order) at which a held or ended URL may be in a back queue.
         rests: host -> ms from now that it must rest.
@@ -70,8 +70,8 @@ def reconcile_partition(
         hosts = zip(map(bytes.decode, queued[::2]), queued[1::2], strict=True)
         return Reconciled(given_back, taken_again, removed, admitted, list(map(int, carried_out)), dict(hosts))
 
-    counts = (len(held), len(earlier), len(told), len(ended), len(places))
-    flat = [value for row in (*held, *earlier, *told, *ended, *places, *rests.items()) for value in row]
+    counts = (len(held), len(earlier), len(sent_ends), len(ended), len(places))
+    flat = [value for row in (*held, *earlier, *sent_ends, *ended, *places, *rests.items()) for value in row]
     return Call(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),

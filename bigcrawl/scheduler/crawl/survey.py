@@ -140,8 +140,8 @@ class FinishCheck:
 
     async def is_announced(self, seen: Survey) -> bool:
         """Whether a node has announced the end of the crawl as it stands now; an old announcement does not count."""
-        said = await self._client.command("HGET", self._key, "finished")
-        return bool(said == self._announcement(seen))
+        announced = await self._client.command("HGET", self._key, "finished")
+        return bool(announced == self._announcement(seen))
 
     async def take_back(self) -> None:
         """Retract the announcement, because there are URLs again."""

@@ -91,7 +91,7 @@ class Graph:
         return _KIND_NUMBERS[resource.kind] << 40 | resource.number
 
     def count(self, kind: Kind, host: int) -> int:
-        """Return how many resources of a kind the host has; not for exhibits and what belongs to them."""
+        """Return how many resources of a kind the host has. Do not use it for exhibits and their resources."""
         pages = self._population.pages_of(host)
         return pages if kind is Kind.PAGE else self._count(kind, host, pages)
 
