@@ -17,7 +17,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.misc import load_object
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.middlewares.alone import host_of_url, throttle_of
+from bigcrawl.middlewares.standalone import host_of_url, throttle_of
 from bigcrawl.politeness.due_order import DueOrder
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
-    from bigcrawl.middlewares.alone import Throttle
+    from bigcrawl.middlewares.standalone import Throttle
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):

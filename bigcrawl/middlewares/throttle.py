@@ -28,8 +28,8 @@ from scrapy.exceptions import IgnoreRequest
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.middlewares.alone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.middlewares.standalone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_cache import DnsError

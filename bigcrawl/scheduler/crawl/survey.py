@@ -149,7 +149,7 @@ class FinishCheck:
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass. If it and the one before agree that all is done, announce the end to all nodes: True."""
+        """Make one pass. If two in a row agree that all is done, announce the end to all nodes, and return True."""
         seen = await survey(self._client, self._crawl, self._partitions)
         if not seen.is_empty:
             self.stuck_looks = 0

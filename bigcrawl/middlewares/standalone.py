@@ -108,7 +108,7 @@ def canonical_of(url: str) -> str | None:
 
 
 def host_of_url(url: str) -> str | None:
-    """Return the host of a URL; None if it has none to be polite to."""
+    """Return the host of a URL, which delays apply to; None if it has none."""
     try:
         canonical = canonical_of(url)
     except UrlError:

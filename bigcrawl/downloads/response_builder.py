@@ -48,8 +48,8 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
     """An answer's headers exceed a limit. Logged in one line, where Scrapy would log a traceback."""
 
 
-class Reception:
-    """An answer being received."""
+class ResponseBuilder:
+    """Receives the head and the body of one answer, and builds the response from them."""
 
     def __init__(
         self,
