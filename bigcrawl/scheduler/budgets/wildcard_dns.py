@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PLDS_KEPT: Final = 20_000
-"""PLDs whose look-ups a node counts, some 2 MB. The least recently looked up one is forgotten first; it is no farm."""
+"""PLDs whose look-ups a node counts, some 2 MB. The least recently looked up one is forgotten first, never a farm."""
 
 NO_SUCH_NAME: Final = "not-found"
 LABEL_BYTES: Final = 8  # 16 letters and digits, a name that no real host has

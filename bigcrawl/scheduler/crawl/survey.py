@@ -68,13 +68,13 @@ class Survey:
         """What keeps the crawl from finishing although nothing is left to do; empty if nothing does."""
         if self.counts["damaged"]:
             return (
-                "all that is left waits in damaged partitions: mend or restore their files, which `scrapy frontier "
+                "all URLs that are left wait in damaged partitions: repair or restore the files that `scrapy frontier "
                 "verify` names, and start again"
             )
         if self.rejected_in:
             return (
-                f"all is done but that {self.counts['rejected']} inbox entries could not be read: `scrapy frontier "
-                f"rejected` says why; with --retry it takes them in again, with --drop the crawl does without them"
+                f"all else is done, but {self.counts['rejected']} inbox entries could not be read: `scrapy frontier "
+                f"rejected` says why; with --retry it reads them again, with --drop the crawl ends without them"
             )
         return ""
 
