@@ -57,7 +57,7 @@ async def bring_up(
         CorruptionError: a batch that must be offered again is damaged.
     """
     if claim.admitted > disk.batch_number:
-        await _fold_forgotten(client, keys, disk, claim.admitted)
+        await _mark_admitted(client, keys, disk, claim.admitted)
     await client.run([scripts.advance_inbox(keys, disk.inbox_id)])
     if claim.admitted < disk.batch_number:
         await _offer_again(client, keys, identity, disk, claim.admitted, connections)
@@ -103,7 +103,7 @@ def _ended_of(disk: Partition, urls: Sequence[QueuedUrl]) -> set[int]:
     return set(keys[has_ended].tolist())
 
 
-async def _fold_forgotten(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
+async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
     """Mark URLs as admitted on disk that Redis has admitted beyond the manifest."""
     rows = pairs_of(await client.command("HGETALL", keys.batches))
     batches = {int(number): unpack_keys(packed) for number, packed in rows}

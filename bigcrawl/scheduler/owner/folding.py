@@ -174,7 +174,7 @@ class Folding:
         """Send again the batches that were committed but not admitted, because Redis became unreachable in between.
 
         Returns:
-            The error if Redis refuses them. It may be out of memory, and inboxes must be folded all the same.
+            The error if Redis refuses them, for instance because it is out of memory. Inboxes must still be folded.
         """
         behind = [p for p in self._unconfirmed if p.is_behind and not p.is_damaged and self._table.has(p)]
         self._unconfirmed = set(behind)
