@@ -17,7 +17,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.budgets.traps import Standing, standing_text
+from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.body import look_at_origin
@@ -381,7 +381,7 @@ def _trap_text(data: dict[str, Any]) -> str:
     trap = data["trap"]
     if trap is None or not (trap["urls"] or trap["is_caught"]):
         return f"{shape}its PLD is not taken for one"
-    said = standing_text(Standing(**{name: trap[name] for name in Standing._fields}))
+    said = trap_verdict_text(TrapVerdict(**{name: trap[name] for name in TrapVerdict._fields}))
     if not trap["is_caught"]:
         return f"{shape}its PLD is not taken for one: {said}"
     return f"{shape}its PLD is taken for one and has its budget divided by {trap['budget_divided_by']}: {said}"

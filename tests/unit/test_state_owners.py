@@ -22,8 +22,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 # What is assigned all the same, by module, each with its reason. They are objects of libraries, which have no method
 # for it, or such that are only filled in where they are made.
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("downloads/reception.py", "response.headers"): "Scrapy's constructor would copy the headers one by one",
-    ("downloads/reception.py", "self.stopped.response"): "Scrapy's StopDownload is raised with its response",
+    ("downloads/response_builder.py", "response.headers"): "Scrapy's constructor would copy the headers one by one",
+    ("downloads/response_builder.py", "self.stopped.response"): "Scrapy's StopDownload is raised with its response",
     ("extensions/exit_status.py", "self._crawler.spider"): "Scrapy takes a crawler without spider as failed",
     ("extensions/feed_files.py", "slot.feed_options"): "Scrapy's feed slot, whose options have no setter",
     ("extensions/feed_files.py", "slot.store_empty"): "Scrapy's feed slot, likewise",

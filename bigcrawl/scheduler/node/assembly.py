@@ -44,10 +44,10 @@ from bigcrawl.scheduler.node.progress import CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
 from bigcrawl.scheduler.node.workload import Workload
-from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.file_work import FileWork
 from bigcrawl.scheduler.owner.ownership import Ownership
-from bigcrawl.scheduler.partition.yielding_files import UnhurriedFiles
+from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -130,7 +130,7 @@ class Parts:
     def _make_ownership(self) -> None:
         config, client, clock = self.config, self.client, self.clock
         self.membership = Membership(config, self.node_id, self.handout.in_process)
-        self.reputation = Reputation(config, client, self.crawl.pld_of, self.crawl.pld_key)
+        self.reputation = CrawlBudgets(config, client, self.crawl.pld_of, self.crawl.pld_key)
         file_work = FileWork(clock, config.frontier.lease_ms)
         self.ownership = Ownership(
             config,
@@ -140,7 +140,7 @@ class Parts:
             lambda: self.handout.late_ms,
             clock,
             self.worker,
-            UnhurriedFiles(self.workload.may_rest, file_work.note_sign),
+            YieldingFiles(self.workload.may_rest, file_work.note_sign),
             file_work,
             self.reputation,
             self.paces,

@@ -74,7 +74,7 @@ class CrawlProgress:
     async def begin(self, seen: Survey) -> None:
         """Begin with the survey of a node that joins. The crawl may be finished already."""
         self.pages_before = self._pages_surveyed = seen.pages
-        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_said(seen)
+        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_announced(seen)
 
     def note_end(self, *, is_certain: bool) -> None:
         """A look has found nothing left, and has told all nodes. That was wrong if URLs came up meanwhile."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.file_work import FileWork
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held_urls import HeldUrls
@@ -80,7 +80,7 @@ class Ownership:
         worker: Executor,
         files: Files,
         file_work: FileWork,
-        crawl_budgets: Reputation,
+        crawl_budgets: CrawlBudgets,
         paces: Paces,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
@@ -196,7 +196,7 @@ class Ownership:
         """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile.
 
         Raises:
-            TransientStoreError: Redis is away. The partitions stay in doubt.
+            TransientStoreError: Redis is unreachable. The partitions stay in doubt.
         """
         await self._settle(self._client.in_doubt, has_forgotten=False)
 
@@ -225,7 +225,7 @@ class Ownership:
         """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.
 
         Raises:
-            TransientStoreError: Redis is away. Budgets stay as they are.
+            TransientStoreError: Redis is unreachable. Budgets stay as they are.
         """
         if await self._crawl_budgets.refresh(self.owned.values()):
             for owned in self.owned.values():

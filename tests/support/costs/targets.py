@@ -15,7 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.downloads.reception import Reception
+from bigcrawl.downloads.response_builder import ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.links import Links
@@ -126,14 +126,14 @@ def robots(desk: Desk, data: bytes) -> None:
 def head(desk: Desk, data: bytes) -> None:
     """The head of an answer, line by line, and all that looks into headers."""
     request = Request(PAGE)
-    reception = Reception(request, desk.signalling, desk.spider, 1 << 24, 0, desk.config.limits)
+    builder = ResponseBuilder(request, desk.signalling, desk.spider, 1 << 24, 0, desk.config.limits)
     for line in (b"HTTP/1.1 200 OK", *data.split(b"\n"), b""):
-        if reception.header(line + b"\r\n") is not None:
+        if builder.header(line + b"\r\n") is not None:
             break
-    if reception.error is not None:
+    if builder.error is not None:
         return
-    reception.body(b"<html>")
-    response = reception.response("127.0.0.1", None).replace(request=request)
+    builder.body(b"<html>")
+    response = builder.response("127.0.0.1", None).replace(request=request)
     directives = PageDirectives("bigcrawl", response)
     directives.fields()
     desk.cookies.process_response(request, response)

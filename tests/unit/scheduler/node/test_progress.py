@@ -22,7 +22,7 @@ class Finish:
     def __init__(self) -> None:
         self.taken_back = 0
 
-    async def is_said(self, seen: Survey) -> bool:
+    async def is_announced(self, seen: Survey) -> bool:
         return True
 
     async def take_back(self) -> None:

@@ -48,8 +48,8 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
     """An answer's headers exceed a limit. Logged in one line, where Scrapy would log a traceback."""
 
 
-class Reception:
-    """An answer being received."""
+class ResponseBuilder:
+    """Receives the head and the body of one answer, and builds the response from them."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Reception:
         """Parse the status of a status line: three digits."""
         written = rest.lstrip(b" ").partition(b" ")[0]
         if len(written) != 3 or not written.isdigit() or written < b"100":
-            raise DownloadFailedError(f"{self.request.url} answers with a status that is none: {written[:20]!r}")
+            raise DownloadFailedError(f"{self.request.url} answers with an invalid status: {written[:20]!r}")
         return int(written)
 
     def _look_at_head(self) -> int | None:
