@@ -13,7 +13,7 @@ import redis
 from bigcrawl.redisdb.keys import PartitionKeys
 from bigcrawl.scheduler.records.member import pack_member
 from tests.support.aof import cut_aof_to
-from tests.support.faults.repeats import Repeats
+from tests.support.faults.redis_log import read_history
 from tests.support.processes import no_strays_below, wait_until
 from tests.support.redis_server import PrivateRedis, binary_under_test
 from tests.unit.scheduler.world import queued
@@ -123,7 +123,23 @@ def test_ends_are_read_from_the_commands(own_server: PrivateRedis) -> None:
         script.hdel(other.taken, "7")
         script.execute()
     own_server.kill()
-    assert Repeats(client, "crawl", 3).ended(own_server.commands()) == {"http://a.example/page": 1}
+    assert read_history(own_server.commands()) == ({"http://a.example/page": 1}, {})
+
+
+def test_what_another_node_has_claimed_is_read_from_the_commands(own_server: PrivateRedis) -> None:
+    """URLs that were in process then are lost to the last owner. An owner that claims again still has them."""
+    keys = PartitionKeys("claimed", 1)
+    [url] = queued("http://a.example/page")
+    record = b"a.example\n1\n1\n" + pack_member(7, url, 0)
+    own_server.start()
+    client = own_server.client
+    for node in ("a", "b", "b", "a"):
+        with client.pipeline() as script:
+            script.delete(keys.busy, keys.taken)
+            script.hset(keys.owner, mapping={"node": node, "epoch": 1})
+            script.execute()
+        client.hset(keys.taken, "7", record)
+    assert read_history(own_server.commands()).lost == {"http://a.example/page": 2}
 
 
 def test_rewritten_base_is_not_cut(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.support.faults import disk
+from tests.support.faults.redis_log import read_history
 from tests.support.faults.world import LEASE_S
 from tests.support.verdicts import pause
 
@@ -48,7 +49,6 @@ def nap(world: World, node: Node, rng: random.Random) -> None:
 def stop(world: World, node: Node, rng: random.Random) -> None:
     """SIGSTOP for longer than the lease."""
     node.signal(signal.SIGSTOP)
-    world.repeats.of_node(node.name)
     began_ms = _now_ms()
 
     def wake() -> None:
@@ -115,7 +115,6 @@ def slow(world: World, node: Node, rng: random.Random) -> None:
 
 def frozen(world: World, node: Node, rng: random.Random) -> None:
     """The disk of the state hangs for longer than the lease."""
-    world.repeats.of_node(node.name)
     _disk(world, node, disk.HANGING, LEASE_S * rng.uniform(1.1, 1.6))
 
 
@@ -222,11 +221,10 @@ def _forget(world: World, seconds: int) -> None:
         return
     now_ms = _now_ms()
     world.server.kill()
-    ended = world.repeats.ended(world.server.commands())
+    before = read_history(world.server.commands())
     world.say(f"redis forgets {world.server.cut_aof_of_killed(seconds)} bytes")
-    ended -= world.repeats.ended(world.server.commands())
+    world.repeats.forget(before, now_ms - (seconds + 1) * 1000, _now_ms() + round(HEARD_S * 1000))
     world.server.start()
-    world.repeats.of_time(now_ms - (seconds + 1) * 1000, _now_ms() + round(HEARD_S * 1000), ended)
     world.release(REDIS)
 
 

@@ -90,7 +90,7 @@ class World:
         self.web = web
         self._stack = ExitStack()
         self.server = self._stack.enter_context(PrivateRedis())
-        self.repeats = Repeats(self.server.client, _NAME, PARTITIONS)
+        self.repeats = Repeats(self.server, _NAME, PARTITIONS)
         self.nodes = [self._node(f"n{number}", seed * NODES + number) for number in range(NODES)]
         self.asleep_ms: list[tuple[int, int]] = []
         self.problems: list[str] = []
@@ -183,12 +183,11 @@ class World:
 
     def kill(self, node: Node) -> None:
         node.crawl.kill()
-        taken = self.repeats.of_node(node.name)
-        self.say(f"{node.name} killed, {taken} in process")
+        self.say(f"{node.name} killed, {len(self.repeats.in_process(node.name))} in process")
 
     def terminate(self, node: Node) -> None:
         """SIGTERM; what fetches are given up is fetched again."""
-        self.repeats.of_node(node.name)
+        self.repeats.give_up(node.name)
         node.crawl.terminate()
         try:
             status = node.crawl.wait(STOP_S)
@@ -197,8 +196,7 @@ class World:
             node.crawl.kill()
         else:
             self._judge(node, status)
-        taken = self.repeats.of_node(node.name)
-        self.say(f"{node.name} ended, {taken} in process")
+        self.say(f"{node.name} ended, {len(self.repeats.in_process(node.name))} in process")
 
     def _look_after(self) -> None:
         for node in self.nodes:
@@ -206,7 +204,6 @@ class World:
                 continue
             self.problems.append(f"{node.name} ended unasked with {node.status}: {node.last_words()}")
             self.say(f"{node.name} ended unasked with {node.status}")
-            self.repeats.of_node(node.name)
             self.start(node)
 
     def _judge(self, node: Node, status: int) -> None:
