@@ -14,7 +14,7 @@ import pytest
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.links import Links
-from bigcrawl.politeness.robots_policy import Rules
+from bigcrawl.politeness.robots_policy import RobotsRules
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
@@ -82,7 +82,7 @@ async def measure_redis(url: str) -> dict[str, float]:
         before = await used_bytes(client)
         await admit(client, PartitionKeys(f"bench{hosts}", 0), queued_urls(hosts))
         grown[title] = (await used_bytes(client) - before) / URLS
-    keys, rules = PartitionKeys("bench", 0), Rules.parse(ROBOTS, "bigcrawl").to_bytes()
+    keys, rules = PartitionKeys("bench", 0), RobotsRules.parse(ROBOTS, "bigcrawl").to_bytes()
     names = [host_name(i) for i in range(RECORDS)]
     before = await used_bytes(client)
     await client.run([scripts.put_robots(keys, n, f"robots:http://{n}", rules, 86_400_000, 2 * RECORDS) for n in names])

@@ -209,15 +209,15 @@ def _keep_log_short(settings: BaseSettings, *, has_summary: bool) -> None:
         settings.set("STATS_DUMP", False, "addon")
 
 
-def _identify(settings: BaseSettings, who: PolitenessConfig) -> None:
+def _identify(settings: BaseSettings, politeness: PolitenessConfig) -> None:
     """Add the contact to the user agent and a mail address to each request, unless they are there already."""
-    agent = user_agent_with(who.agent, who.contact, f"bigcrawl/{__version__}")
-    if agent != who.agent:
+    agent = user_agent_with(politeness.agent, politeness.contact, f"bigcrawl/{__version__}")
+    if agent != politeness.agent:
         settings.set("USER_AGENT", agent, max(settings.getpriority("USER_AGENT") or 0, 15))
     headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
-    if who.mail and not any(name.lower() == "from" for name in headers):
+    if politeness.mail and not any(name.lower() == "from" for name in headers):
         priority = max(settings.getpriority("DEFAULT_REQUEST_HEADERS") or 0, 15)
-        settings.set("DEFAULT_REQUEST_HEADERS", {**headers, "From": who.mail}, priority)
+        settings.set("DEFAULT_REQUEST_HEADERS", {**headers, "From": politeness.mail}, priority)
 
 
 def _is_one_look(crawler: Crawler) -> bool:

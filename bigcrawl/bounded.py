@@ -1,4 +1,4 @@
-"""What is remembered of a web without end: a dict that forgets."""
+"""A dict of bounded size, for what is remembered of an unbounded web."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ V = TypeVar("V")
 
 
 class BoundedDict(OrderedDict[K, V]):
-    """A dict with a bound: beyond it, the key that was remembered longest ago is forgotten.
+    """A dict of bounded size. If it is full, the key that was written longest ago is dropped.
 
-    Write to it with `remember` alone. Reading does not count as remembering.
+    Write to it only with `remember`. Reading does not renew a key.
     """
 
     def __init__(self, entries_max: int) -> None:
@@ -20,7 +20,7 @@ class BoundedDict(OrderedDict[K, V]):
         self._entries_max = entries_max
 
     def remember(self, key: K, value: V) -> None:
-        """Set the value of a key, which is the last to be forgotten from now on. Cost: 0.2 us."""
+        """Set the value of a key, and renew the key. Cost: 0.2 us."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > self._entries_max:

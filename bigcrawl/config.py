@@ -421,7 +421,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 
 
 def _server(text: str) -> str:
-    """`address`, `address:port` or `[address]:port`, as c-ares reads it."""
+    """Check a name server, written `address`, `address:port` or `[address]:port`. Return it in the form for c-ares."""
     bracketed = re.fullmatch(r"\[(.*)\](?::(\d{1,5}))?", text)
     plain = re.fullmatch(r"([\d.]+):(\d{1,5})", text)
     address, port = bracketed.groups() if bracketed else plain.groups() if plain else (text, None)
@@ -433,7 +433,7 @@ def _server(text: str) -> str:
 
 
 def _host_delay(settings: Mapping[str, Any], host_delay: float) -> float:
-    """Return the host delay in seconds: a project's DOWNLOAD_DELAY counts unless it sets ours."""
+    """Return the host delay in seconds. DOWNLOAD_DELAY counts if the project sets it and not BIGCRAWL_HOST_DELAY."""
     if settings.get("BIGCRAWL_HOST_DELAY") is None:
         return float(settings.get("DOWNLOAD_DELAY") or 0) or host_delay
     return host_delay

@@ -23,7 +23,7 @@ from bigcrawl.exceptions import ContractError, RequestNotStorableError
 from bigcrawl.given import no_method, odd_name, whole_number
 from bigcrawl.markup import attributes_of
 from bigcrawl.markup import tags as tags_of
-from bigcrawl.url.canonical import URL_MAX_BYTES, Joiner, Room, UrlError
+from bigcrawl.url.canonical import URL_MAX_BYTES, Joiner, LinkRoom, UrlError
 from bigcrawl.url.refresh import refresh_target
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def read_page(page: Page, *, tags: Iterable[str] = tuple(LINK_ATTRIBUTES)) -> Pa
     joiner = _joiner(page.url, found.base_href) if found.is_anything else None
     if joiner is None:
         return PageLinks([], (), tuple(found.metas), None, LeftOut(0, encoding.is_cut, found.has_more))
-    room = Room(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
+    room = LinkRoom(limits.url_bytes, limits.link_bytes, _PARSED_A_LINK_BYTE * limits.link_bytes)
     urls = joiner.join_all(found.references, encoding.respell, room)
     nofollow: Sequence[str] = ()
     if found.nofollow:

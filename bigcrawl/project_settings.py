@@ -99,7 +99,7 @@ def with_slots(settings: BaseSettings, rules: Mapping[str, Mapping[str, object]]
 
 
 def is_set(settings: BaseSettings, name: str) -> bool:
-    """Whether a project, a spider or the command line has set it."""
+    """Whether the project, the spider or the command line has set this setting."""
     return (settings.getpriority(name) or 0) > 0
 
 

@@ -105,8 +105,8 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "answers",
         "Answers that met a limit (truncated, refused or failed), and connections closed at one.",
-        "downloads/reception.py, downloads/reuse.py, downloads/downloader.py, middlewares/compression.py, "
-        "middlewares/links.py",
+        "downloads/response_builder.py, downloads/connection_limits.py, downloads/downloader.py, "
+        "middlewares/compression.py, middlewares/links.py",
         (
             ("size", "larger than DOWNLOAD_MAXSIZE as transferred: truncated, or failed without BIGCRAWL_TRUNCATE"),
             ("time", "longer than DOWNLOAD_TIMEOUT: truncated if part of the body had arrived, else failed"),

@@ -19,7 +19,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
 from bigcrawl.scheduler.budgets.policies import make_policy
-from bigcrawl.scheduler.budgets.traps import standing_text
+from bigcrawl.scheduler.budgets.traps import trap_verdict_text
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.rules.budget_rules import NO_RULE, Rule, merge_rules, parse_rule, parse_rules, read_live_rules
 from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN, parse_name
@@ -134,7 +134,7 @@ def _trap(disk: UrlOnDisk | None, traps: TrapConfig) -> str | None:
     """Return what a PLD's budget is divided by, and why; None if it is not lowered."""
     if disk is None or disk.trap is None or not disk.trap.is_caught or not traps.share:
         return None
-    return f"divided by {traps.divisor}, unless it is set by hand: {standing_text(disk.trap)}"
+    return f"divided by {traps.divisor}, unless it is set by hand: {trap_verdict_text(disk.trap)}"
 
 
 def _keys(crawl: OpenedCrawl) -> CrawlKeys:

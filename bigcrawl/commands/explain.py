@@ -15,9 +15,9 @@ from bigcrawl.commands.locate import find_hot, read_deaths, read_host, read_part
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.politeness.robots_policy import Rules, read_record
+from bigcrawl.politeness.robots_policy import RobotsRules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.budgets.traps import Standing, standing_text
+from bigcrawl.scheduler.budgets.traps import TrapVerdict, trap_verdict_text
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.records.body import look_at_origin
@@ -264,7 +264,7 @@ def _time(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat(sep=" ").replace("+00:00", "Z")
 
 
-def _outcome(end: Outcome | None, rules: Rules | None) -> dict[str, Any] | None:
+def _outcome(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] | None:
     if end is None:
         return None
     lines = rules.lines if rules is not None and end.detail else ()
@@ -275,7 +275,7 @@ def _outcome(end: Outcome | None, rules: Rules | None) -> dict[str, Any] | None:
     }
 
 
-def _rules(stored: bytes | None) -> Rules | None:
+def _rules(stored: bytes | None) -> RobotsRules | None:
     try:
         return read_record(stored)[0] if stored else None
     except CorruptionError:
@@ -381,7 +381,7 @@ def _trap_text(data: dict[str, Any]) -> str:
     trap = data["trap"]
     if trap is None or not (trap["urls"] or trap["is_caught"]):
         return f"{shape}its PLD is not taken for one"
-    said = standing_text(Standing(**{name: trap[name] for name in Standing._fields}))
+    said = trap_verdict_text(TrapVerdict(**{name: trap[name] for name in TrapVerdict._fields}))
     if not trap["is_caught"]:
         return f"{shape}its PLD is not taken for one: {said}"
     return f"{shape}its PLD is taken for one and has its budget divided by {trap['budget_divided_by']}: {said}"

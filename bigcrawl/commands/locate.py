@@ -133,7 +133,7 @@ async def read_host(crawl: OpenedCrawl, place: Place) -> HostState:
 
 
 async def find_hot(crawl: OpenedCrawl, place: Place) -> Hot | None:
-    """Find the URL among the taken URLs of its partition or in its host's back queue; None: in neither."""
+    """Find the URL among the taken URLs of its partition or in its host's back queue; None if it is in neither."""
     keys = crawl.keys(place.partition)
     for _, record in pairs_of(await crawl.client.command("HGETALL", keys.taken)):
         host, _, _, member = record.split(b"\n", 3)

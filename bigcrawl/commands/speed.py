@@ -14,7 +14,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.node.control import SPEED, Said
+from bigcrawl.scheduler.node.control import SPEED, ControlHash
 
 if TYPE_CHECKING:
     import argparse
@@ -60,11 +60,11 @@ async def _speed(config: Config, server: str, text: str, *, unset: bool) -> dict
 
 async def _read(crawl: OpenedCrawl) -> dict[str, Any]:
     pace = crawl.config.pace
-    said = Said(crawl.client, crawl.config.crawl.name)
-    await said.read()
-    by_hand = said.fields.get(SPEED)
+    control = ControlHash(crawl.client, crawl.config.crawl.name)
+    await control.read()
+    by_hand = control.fields.get(SPEED)
     plan = parse_speed(pace.speed if by_hand is None else by_hand.decode(), pace.time_zone, "the crawl's speed")
-    now = plan.at(said.now_ms)
+    now = plan.at(control.now_ms)
     return {
         "now": str(now),
         "pages_per_s": now.pages if now.pages < float("inf") else None,

@@ -1,9 +1,9 @@
 """The download handler for http and https: libcurl for direct GETs, Scrapy's own handler for the rest.
 
 With libcurl a direct GET takes a fifth of the CPU of Scrapy's default handler, and broken servers are read as browsers
-read them. The contract of a handler is kept (reception.py): signals with StopDownload, sizes, data loss, Scrapy's own
-exceptions. All other requests (another method, a body, a proxy, a bound address, credentials in the URL, the project's
-own TLS settings) go to Scrapy's default handler.
+read them. The contract of a handler is kept (response_builder.py): signals with StopDownload, sizes, data loss,
+Scrapy's own exceptions. All other requests (another method, a body, a proxy, a bound address, credentials in the URL,
+the project's own TLS settings) go to Scrapy's default handler.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.ssl import Certificate
 
 from bigcrawl.config import read_config
-from bigcrawl.downloads.reception import Reception
+from bigcrawl.downloads.connection_limits import ConnectionLimits
 from bigcrawl.downloads.resolution import address_of
-from bigcrawl.downloads.reuse import Reuse
+from bigcrawl.downloads.response_builder import ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.downloads.transfers import Transfers
 from bigcrawl.politeness import addresses
@@ -95,7 +95,9 @@ class HttpDownloadHandler:
         self._limits = config.limits
         self._is_nameless = not config.politeness.contact
         self._stats_buffer = StatsBuffer(crawler)
-        self._reuse = Reuse(self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit)
+        self._connection_limits = ConnectionLimits(
+            self._limits.connection_requests_max, self._limits.connection_age_s, self._count_limit
+        )
         self._is_direct = not settings.get("DOWNLOAD_BIND_ADDRESS")
         self._has_default_tls = all(settings.get(name) == Settings().get(name) for name in _TLS_SETTINGS)
         self._has_warned_of_dataloss = False
@@ -187,7 +189,7 @@ class HttpDownloadHandler:
         meta = request.meta
         maxsize = meta.get("download_maxsize", self._maxsize)
         warnsize = meta.get("download_warnsize", self._warnsize)
-        reception = Reception(
+        builder = ResponseBuilder(
             request,
             self._signalling,
             self._crawler.spider,
@@ -206,50 +208,50 @@ class HttpDownloadHandler:
         _aim(curl, request.url.partition("#")[0], address, lines)
         curl.setopt(pycurl.FRESH_CONNECT, url.netloc in self._lost or "fresh_connection" in meta)
         self._lost.pop(url.netloc, None)
-        is_last = self._reuse.is_last(url.netloc)
+        is_last = self._connection_limits.is_last(url.netloc)
         curl.setopt(pycurl.FORBID_REUSE, is_last)
         curl.setopt(pycurl.TIMEOUT_MS, round(1000 * meta.get("download_timeout", self._timeout_s)))
-        curl.setopt(pycurl.HEADERFUNCTION, reception.header)
-        curl.setopt(pycurl.WRITEFUNCTION, reception.body)
-        curl.setopt(pycurl.PREREQFUNCTION, reception.sending)
+        curl.setopt(pycurl.HEADERFUNCTION, builder.header)
+        curl.setopt(pycurl.WRITEFUNCTION, builder.body)
+        curl.setopt(pycurl.PREREQFUNCTION, builder.sending)
         error: pycurl.error | None = None
         try:
             await self._transfers.run(curl, url.netloc)
         except pycurl.error as failed:
             error = failed
-        self._reuse.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))
-        peer = curl.getinfo(pycurl.PRIMARY_IP) or reception.peer  # libcurl may forget the peer of an aborted transfer
+        self._connection_limits.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))
+        peer = curl.getinfo(pycurl.PRIMARY_IP) or builder.peer  # libcurl may forget the peer of an aborted transfer
         certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
         _forget(curl)
         self._idle.append(curl)
         try:
-            if error is not None and reception.stopped is None and not reception.is_truncated:
-                self._judge(error, system_error, reception)
-            return reception.response(peer, certificate)
+            if error is not None and builder.stopped is None and not builder.is_truncated:
+                self._judge(error, system_error, builder)
+            return builder.response(peer, certificate)
         finally:
-            if reception.limit:
-                self._count_limit(reception.limit)
+            if builder.limit:
+                self._count_limit(builder.limit)
 
-    def _judge(self, error: pycurl.error, system_error: int, reception: Reception) -> None:
+    def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder) -> None:
         """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway."""
         code, message = error.args
-        request = reception.request
-        if reception.error is not None:
-            raise reception.error
-        if reception.is_late:
+        request = builder.request
+        if builder.error is not None:
+            raise builder.error
+        if builder.is_late:
             raise FetchAbortedError(f"{request.url}: this node had no lease any more when it was to be sent")
-        if reception.is_lost:
+        if builder.is_lost:
             _remember(self._lost, urlparse_cached(request).netloc)
             raise FetchAbortedError(f"{request.url}: its connection was lost, and its host's turn is over")
         is_cut = code == pycurl.E_PARTIAL_FILE or (code == pycurl.E_RECV_ERROR and _BROKEN_CHUNK in message)
-        if is_cut and reception.is_head_whole:
-            reception.flags.append(self._dataloss(request, error))
+        if is_cut and builder.is_head_whole:
+            builder.flags.append(self._dataloss(request, error))
             return
         if code == pycurl.E_COULDNT_CONNECT and system_error == errno.ECONNREFUSED:
             raise DownloadConnectionRefusedError(message) from error
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            if reception.cut_off():
+            if builder.cut_off():
                 return
             raise DownloadTimeoutError(f"Getting {request.url} took too long: {message}") from error
         if code == pycurl.E_COULDNT_RESOLVE_HOST:

@@ -13,7 +13,7 @@ async def address_of(host: str) -> str:
     """Return the address of a name or a literal, from the frontier's cache.
 
     Raises:
-        CannotResolveHostError: there is none, or it is closed.
+        CannotResolveHostError: there is no address, or connections to it are not allowed.
     """
     name = host.rstrip(".").lower()
     try:

@@ -345,7 +345,7 @@ class Drum:
             self._log.append_told(told)
 
     def _remove_done(self) -> None:
-        """Delete told spills, after a durable acknowledgement."""
+        """Delete spills whose answers are all acknowledged, once that is durable."""
         if self._done:
             with store_errors(self._repository.directory):
                 self._log.append_told(self._state.told)

@@ -5,7 +5,7 @@
     8       u32    format version, 1
     12      ...    records (`bigcrawl.drum.log_records`), each of msgpack: a map
 
-All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. Fields:
+All numbers are little-endian. To change the layout, raise the version; a log of another version is refused. Fields:
 
     kind       prefix, dtype of the values as a string or a list of fields, whether updates add, memtable's maximum
     buckets    of each bucket its runs and the records of its memtable
@@ -14,7 +14,7 @@ All numbers are little-endian. To change the layout, raise the version: an unkno
     told       ordinal of the first tuple whose answer is not acknowledged by a receiver
 
 The first record has all fields. It is written to `MANIFEST.tmp`, synced and renamed, which commits a merge. Later
-records are appended and have `told` or the new `spills`. Spills that are told completely are left out.
+records are appended and have `told` or the new `spills`. Spills whose answers are all acknowledged are omitted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DrumState(NamedTuple):
     Attributes:
         kind: of all buckets.
         buckets: by number.
-        spills: those not told completely, in order of arrival, without gaps.
+        spills: those with answers that are not acknowledged, in order of arrival, without gaps.
         answered: ordinal of the first tuple without an answer; a spill is answered as a whole.
         told: ordinal of the first tuple whose answer is not acknowledged.
     """
@@ -117,7 +117,7 @@ class DrumLog:
         self._append({"spills": [tuple(spill)]})
 
     def append_told(self, told: int) -> None:
-        """Commit an acknowledgement. Not synced."""
+        """Commit that the receiver has acknowledged the answers to all tuples before ordinal `told`. Not synced."""
         self._append({"told": told})
 
     def sync(self) -> None:

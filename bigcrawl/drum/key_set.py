@@ -99,7 +99,7 @@ class KeySet:
         """
         if key in self._new or key in self._known:
             return True
-        if self._is_in_runs(key):
+        if self._find_in_runs(key):
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
             self._known.add(key)
@@ -145,7 +145,7 @@ class KeySet:
         assert not self._new & self._known, "new keys are in no run"
         self._bucket._check()
 
-    def _is_in_runs(self, key: int) -> bool:
+    def _find_in_runs(self, key: int) -> bool:
         runs = self._bucket.state.runs
         if not runs:
             return False

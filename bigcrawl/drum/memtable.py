@@ -71,7 +71,7 @@ class Memtable:
         return hash(self.bytes_from(0))
 
     def begins_with(self, other: Memtable) -> bool:
-        """Return whether the other's records are the first of these. Free if one was made from the other."""
+        """Return whether this memtable begins with the other's records. Cheap if one was made from the other."""
         if not other._count:
             return True
         if other._count > self._count or other._record_bytes != self._record_bytes:

@@ -107,7 +107,7 @@ class Repository:
                     self.files.unlink(self.bucket_path(number) / run.name)
 
     def verify_spill(self, spill: Spill, answered: int) -> list[CorruptionError]:
-        """Read every byte of a spill's files, and of its answers if it has any."""
+        """Read every byte of a spill's files, and of the file with its answers, if any. Return the damage found."""
         problems: list[CorruptionError] = []
         steps: list[Callable[[], Iterable[object]]] = [
             lambda: self.keys_reader(spill).read_all(),

@@ -59,8 +59,10 @@ class FeedExporter(ScrapyFeedExporter):
         if frontier is None:
             return
         for slot in self.slots:
-            if said := shortfall(type(slot.storage), self.exporters[slot.format], slot.feed_options):
-                logger.warning("feed %(uri)s %(said)s; see docs/items.md", {"uri": slot.uri_template, "said": said})
+            if problem := shortfall(type(slot.storage), self.exporters[slot.format], slot.feed_options):
+                logger.warning(
+                    "feed %(uri)s %(problem)s; see docs/items.md", {"uri": slot.uri_template, "problem": problem}
+                )
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> FeedSlot:
         slot = super()._start_new_batch(*args, **kwargs)

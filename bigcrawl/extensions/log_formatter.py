@@ -24,7 +24,7 @@ class LogFormatter(ScrapysFormatter):
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
-        said = super().download_error(failure, request, spider, errmsg)
+        entry = super().download_error(failure, request, spider, errmsg)
         if failure.value is not None and error_outcome(failure.value) != "error:other":
-            said["level"] = logging.DEBUG
-        return said
+            entry["level"] = logging.DEBUG
+        return entry

@@ -17,7 +17,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.misc import load_object
 
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.middlewares.alone import host_of_url, throttle_of
+from bigcrawl.middlewares.standalone import host_of_url, throttle_of
 from bigcrawl.politeness.due_order import DueOrder
 from bigcrawl.scheduler.adapter.engine_probe import EngineProbe
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
-    from bigcrawl.middlewares.alone import Throttle
+    from bigcrawl.middlewares.standalone import Throttle
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
@@ -101,7 +101,7 @@ class DueHost(DownloaderInterface):
         """The last answer."""
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
-        """Yield (0, host) for the host that has been due longest, if any is due."""
+        """Return (0, host), as Scrapy's queue expects, for the host that has been due longest; empty if none is."""
         # A request handed out that waits for robots.txt, say, is in the downloader and has no turn yet.
         active = Counter(map(self.get_slot_key, self.downloader.active))
         connections = self._throttle.connections

@@ -25,8 +25,8 @@ from scrapy.utils.misc import load_object
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.middlewares.alone import canonical_of, claim_place, throttle_of
 from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.middlewares.standalone import canonical_of, claim_place, throttle_of
 from bigcrawl.politeness.robots_cache import ATTEMPT_FIRST_MS, RobotsCache
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX, agent_token, kept_ms, robots_url
 from bigcrawl.scheduler.adapter.robots_fetch import RobotsFetch

@@ -28,13 +28,13 @@ from scrapy.exceptions import IgnoreRequest
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.middlewares.alone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.middlewares.polite_queue import has_polite_queue
+from bigcrawl.middlewares.standalone import PutBack, claim_place, host_of_url, register_throttle
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.politeness.backoff_policy import OVERLOADED, BackoffPolicy, is_failure, retry_after_ms
 from bigcrawl.politeness.dns_cache import DnsError
 from bigcrawl.politeness.dns_shared import choose_dns, shared_dns
-from bigcrawl.politeness.host_rests import HostRests
+from bigcrawl.politeness.host_schedule import HostSchedule
 from bigcrawl.politeness.server_gaps import ServerGaps
 from bigcrawl.politeness.throttle_policy import DelayPolicy
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
@@ -76,7 +76,7 @@ class ThrottleMiddleware:
         self._clock = clock or SystemClock()
         self._agent = policy.agent
         self._failures_max = policy.host_failures_max
-        self._rests = HostRests(
+        self._rests = HostSchedule(
             DelayPolicy(policy.host_delay_ms, policy.crawl_delay_max_ms, policy.download_factor, policy.slow_after_ms),
             connections=policy.host_connections,
             backoff=BackoffPolicy(policy.backoff_first_ms, policy.backoff_longest_ms, failures_max=self._failures_max),
@@ -215,7 +215,8 @@ class ThrottleMiddleware:
     def _end_forgotten(self, host: str) -> None:
         """End the turns of requests that a later middleware took before they reached the downloader."""
         active = self._crawler.engine.downloader.active
-        for request in [mine for mine, turn in self._turns.items() if turn.host == host and mine not in active]:
+        forgotten = [request for request, turn in self._turns.items() if turn.host == host and request not in active]
+        for request in forgotten:
             self._end(request)
 
     async def _wait_for_server(self, request: Request, host: str) -> bool:

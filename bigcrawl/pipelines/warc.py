@@ -148,7 +148,7 @@ class WarcPipeline:
     def open_spider(self) -> None:
         frontier = frontier_of(self._crawler)
         if frontier is not None:
-            self._disk.interval_s = frontier.config.crawl.warc_sync_s or None
+            self._disk.sync_every(frontier.config.crawl.warc_sync_s or None)
         else:
             logger.info(
                 "Pages are stored in %(directory)s by this process alone; what it has in process when it is killed is "

@@ -36,24 +36,24 @@ GRACE_MS = 60_000
 """A connection may use an answer that expired this recently, because time passes between check and connection."""
 
 
-class Answer(NamedTuple):
+class DnsAnswer(NamedTuple):
     """The addresses of a host, empty if it has none, and their TTL; None if DNS gave no TTL."""
 
     addresses: tuple[str, ...]
     ttl_ms: int | None
 
 
-Resolve = Callable[[str], Awaitable[Answer | list[str]]]
+Resolve = Callable[[str], Awaitable[DnsAnswer | list[str]]]
 """Asks for the addresses of a host. Raises OSError, TimeoutError or DnsError. A list is an answer without TTL."""
 
 
 class AnswerStore(Protocol):
     """Shares answers with other nodes. Raises nothing."""
 
-    async def get(self, host: str) -> Answer | None:
+    async def get(self, host: str) -> DnsAnswer | None:
         """Return the shared answer for a host, with the rest of its TTL, or None."""
 
-    def put(self, host: str, answer: Answer) -> None:
+    def put(self, host: str, answer: DnsAnswer) -> None:
         """Share an answer soon; without addresses it says that the host has none."""
 
 
@@ -224,7 +224,7 @@ class DnsCache:
 
     async def _answer(self, host: str) -> _Entry:
         if _is_malformed(host):
-            return self._entry(Answer((), None), "malformed-name")
+            return self._entry(DnsAnswer((), None), "malformed-name")
         shared = await self.store.get(host) if self.store is not None else None
         if shared is not None:
             return self._entry(shared, "" if shared.addresses else "not-found")
@@ -237,14 +237,14 @@ class DnsCache:
             reason = _reason_of(error)
             if reason != "not-found":
                 return self._failure(host, reason)
-            found = Answer((), None)
-        answer = found if isinstance(found, Answer) else Answer(tuple(found), None)
+            found = DnsAnswer((), None)
+        answer = found if isinstance(found, DnsAnswer) else DnsAnswer(tuple(found), None)
         entry = self._entry(answer, "" if answer.addresses else "not-found")
         if self.store is not None:
-            self.store.put(host, Answer(answer.addresses, entry.expires_ms - self._clock.monotonic_ms()))
+            self.store.put(host, DnsAnswer(answer.addresses, entry.expires_ms - self._clock.monotonic_ms()))
         return entry
 
-    def _entry(self, answer: Answer, reason: str) -> _Entry:
+    def _entry(self, answer: DnsAnswer, reason: str) -> _Entry:
         """Return the entry for an answer, with its expiry."""
         ttl_ms = answer.ttl_ms
         if ttl_ms is None:

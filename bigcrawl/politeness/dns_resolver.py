@@ -16,7 +16,7 @@ from aiodns import DNSResolver
 from aiodns.error import DNSError
 from pycares import errno
 
-from bigcrawl.politeness.dns_cache import Answer
+from bigcrawl.politeness.dns_cache import DnsAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class DnsResolver:
         servers = ", ".join(self._config.servers) or "the machine's"
         return f"DnsResolver({servers}; {self._asked} questions on this channel)"
 
-    async def __call__(self, host: str) -> Answer:
+    async def __call__(self, host: str) -> DnsAnswer:
         """Return the addresses of a host with their TTL; none if DNS says that it has none.
 
         Raises:
@@ -75,7 +75,7 @@ class DnsResolver:
                     break
                 if answer is not None and answer.addresses:
                     return answer
-        return Answer((), None)
+        return DnsAnswer((), None)
 
     async def close(self) -> None:
         """Abort the questions under way, which fail, and close the channel. A later question opens a new one."""
@@ -83,7 +83,7 @@ class DnsResolver:
         if channel is not None:
             await channel.close()
 
-    async def _ask(self, host: str, family: socket.AddressFamily) -> Answer | None:
+    async def _ask(self, host: str, family: socket.AddressFamily) -> DnsAnswer | None:
         """Return the addresses of one family, or None if the name does not exist."""
         channel = self._open_channel()  # the reference keeps it open until its last question is answered
         try:
@@ -93,11 +93,11 @@ class DnsResolver:
             if status in _NO_NAME:
                 return None
             if status == _NO_DATA:
-                return Answer((), None)
+                return DnsAnswer((), None)
             raise _as_getaddrinfo(status, str(error.args[-1])) from error
         addresses = tuple(dict.fromkeys(node.addr[0].decode("ascii") for node in found.nodes))
         ttl_s = min((*(node.ttl for node in found.nodes), *(alias.ttl for alias in found.cnames)), default=0)
-        return Answer(addresses, ttl_s * 1_000)
+        return DnsAnswer(addresses, ttl_s * 1_000)
 
     def _enter_loop(self) -> None:
         loop = asyncio.get_running_loop()

@@ -5,7 +5,8 @@ So the limit depends on how long answers take, compared with how long they take 
 
     the typical time    median over the hosts that answered lately, each counted once, so that a few slow hosts and all
                         hosts that do not answer have no effect
-    free time           the typical time without a crowd: the shortest known, halved in every `FORGOTTEN_MS`
+    free time           the typical time without a crowd: the shortest known; it is halved every `FORGOTTEN_MS`, unless
+                        it is seen again
     crowded             the typical time exceeds twice the free time plus `QUEUE_MS`, for `WINDOWS_MIN` windows
     room                it is well below that: the limit rises again, at most twofold in a window
 
@@ -13,7 +14,7 @@ A cut is an experiment. If there is a crowd, half as many fetches take half the 
 second. If neither happens, the hosts themselves are slow: the cut is undone, and their time becomes the free time.
 
 Source: LEDBAT (RFC 6817) keeps a connection's delay above the shortest one seen. PolyBot §4.2 steered the number of
-connections by the rate, which has many causes, and was not satisfied.
+connections by the rate, which depends on many things, and its authors were not satisfied.
 """
 
 from __future__ import annotations

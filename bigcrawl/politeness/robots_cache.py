@@ -16,7 +16,7 @@ from bigcrawl.politeness.robots_policy import KEPT_MS, decide
 from bigcrawl.politeness.throttle_policy import retry_backoff_ms
 
 if TYPE_CHECKING:
-    from bigcrawl.politeness.robots_policy import Rules
+    from bigcrawl.politeness.robots_policy import RobotsRules
 
 RULES_KEPT = 20_000
 """Authorities whose rules are kept; 1-2 KB each."""
@@ -33,7 +33,7 @@ ATTEMPTS_SOON = 2  # waits for a server's restart, within the usual two retries 
 class KeptRules:
     """Rules and their expiry on the caller's clock. `attempts` counts consecutive fetches without an answer."""
 
-    rules: Rules
+    rules: RobotsRules
     expires_ms: int
     reason: str
     attempts: int = 0

@@ -5,7 +5,7 @@ Groups are parsed here; paths are matched in robots_match.py. Both are our own b
 allow `/` for an Allow of `/index.html`. Also, if a file has rules for a hundred robots, only the group for us is worth
 storing in the host record.
 
-    lines -> groups -> the one group for us -> Rules -> to_bytes (host record) -> from_bytes -> is_allowed
+    lines -> groups -> the one group for us -> RobotsRules -> to_bytes (host record) -> from_bytes -> is_allowed
 
 Where the RFC leaves a choice, or has been read in two ways:
 
@@ -102,7 +102,7 @@ def agent_token(user_agent: str) -> str:
     return (named[1] if named and found[0].lower() == "mozilla" else found[0]).lower()
 
 
-class Rules:
+class RobotsRules:
     """The rules of one authority that apply to us; immutable.
 
     Cost: 1-2 µs a URL, see `Matcher`. The first query after `from_bytes` also builds the matcher.
@@ -118,10 +118,10 @@ class Rules:
         """The delay between two fetches that the site asks for, not capped by a setting; None if it asks for none."""
 
     def __repr__(self) -> str:
-        return f"Rules({len(self._lines)} lines, crawl_delay_ms={self.crawl_delay_ms})"
+        return f"RobotsRules({len(self._lines)} lines, crawl_delay_ms={self.crawl_delay_ms})"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Rules):
+        if not isinstance(other, RobotsRules):
             return NotImplemented
         return (self._lines, self.crawl_delay_ms) == (other._lines, other.crawl_delay_ms)
 
@@ -217,12 +217,12 @@ class Rules:
         return cls(tuple(lines), crawl_delay_ms)
 
 
-def write_record(rules: Rules, expires_ms: int) -> bytes:
+def write_record(rules: RobotsRules, expires_ms: int) -> bytes:
     """Return the value of a host record's field, or of a row on a partition's shelf, for `read_record`."""
     return b"%d\n%b" % (expires_ms, rules.to_bytes())
 
 
-def read_record(value: bytes) -> tuple[Rules, int]:
+def read_record(value: bytes) -> tuple[RobotsRules, int]:
     """Return the rules in a host record's field, and their expiry in ms since the epoch.
 
     Raises:
@@ -231,7 +231,7 @@ def read_record(value: bytes) -> tuple[Rules, int]:
     expires_ms, _, packed = value.partition(b"\n")
     if not expires_ms.isdigit():
         raise CorruptionError("robots rules", 0, "a time in ms", value[:20])
-    return Rules.from_bytes(packed), int(expires_ms)
+    return RobotsRules.from_bytes(packed), int(expires_ms)
 
 
 def _path_of(url: str) -> str:
@@ -364,7 +364,7 @@ def kept_ms(cache_control: str, age: str = "", *, least_ms: int = KEPT_MS_MIN) -
 class Verdict:
     """The rules that apply to an authority until it is asked again."""
 
-    rules: Rules
+    rules: RobotsRules
     expires_in_ms: int
     reason: str
     """`rules`, `absent` (4xx), `redirects` (too many, or to nowhere) or `unreachable`."""
@@ -395,10 +395,10 @@ def decide(
     """
     if status is not None and 200 <= status < 300:
         records = _records(body)
-        rules = Rules._of_groups(_groups(records), agent_token)
+        rules = RobotsRules._of_groups(_groups(records), agent_token)
         return Verdict(rules, expires_in_ms, "rules", _sitemaps(records))
     if status is not None and 300 <= status < 400:
-        return Verdict(Rules.allow_all(), expires_in_ms, "redirects")
+        return Verdict(RobotsRules.allow_all(), expires_in_ms, "redirects")
     if status is not None and 400 <= status < 500 and status != 429:
-        return Verdict(Rules.allow_all(), expires_in_ms, "absent")
-    return Verdict(Rules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")
+        return Verdict(RobotsRules.allow_all(), expires_in_ms, "absent")
+    return Verdict(RobotsRules.forbid_all(), retry_backoff_ms(attempts, jitter), "unreachable")

@@ -32,11 +32,11 @@ _WEIGHT = 0.05  # of the latest page in the mean; it covers about the last twent
 
 
 class StartPermits:
-    """One node's share of the crawl's speed, as it is granted.
+    """The permits that a node holds, which are its share of the crawl's speed.
 
     Attributes:
-        speed: of the whole crawl, now.
-        body_bytes: mean size of a fetch, which each start is charged with.
+        speed: the current speed of the whole crawl.
+        body_bytes: the mean size of a fetch. Each start is charged this many bytes.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class StartPermits:
 
     @property
     def bytes_ms(self) -> float:
-        """The same, by bytes a second."""
+        """How many milliseconds of the crawl's time a start takes, by bytes a second; 0 without such a limit."""
         return 1000 * self.body_bytes / self.speed.body_bytes
 
     @property

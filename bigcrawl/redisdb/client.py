@@ -1,14 +1,14 @@
-"""The connection to Redis: batched script calls, translated errors, and the watch for a rewound server.
+"""The connection to Redis: batched script calls, translated errors, and the detection of a restarted server.
 
-Scripts are loaded on the first connection to each server process, before anything is called there. Were they
-loaded only when a call misses them, another node's loading could let the later calls of a pipeline pass while
-the earlier ones are still to be repeated, and batches of an inbox would overtake each other.
+Scripts are loaded on the first connection to each server process, before anything is called there. They must not be
+loaded only when a call misses them. Another node might then load a script in the middle of a pipeline: the later calls
+would succeed while the earlier ones had to be repeated, and batches of an inbox would overtake each other.
 
-A Redis that restarts may have forgotten its last second. Every new connection therefore asks for the
-server's run id; after a change each call fails with `RedisRestartedError` until the node has brought its
-partitions back in line and calls `accept_restart`.
+A Redis that restarts may have forgotten its last second. So every new connection asks for the server's run id. If the
+id has changed, each call fails with `RedisRestartedError` until the node has reconciled its partitions and calls
+`accept_restart`.
 
-Scripts are told the time by who calls them, from `CrawlClock`: the server's clock may be set at any moment.
+The caller passes the time to scripts, from `CrawlClock`, because the server's clock may be set at any moment.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REDIS_VERSION_MIN = (7, 0)
-REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds; a server silent this long is away
+REPLY_TIMEOUT_S = 20.0  # a script takes milliseconds; a server that is silent for this long is unreachable
 CONNECT_TIMEOUT_S = 5.0
-CONNECTIONS_MAX = 8  # a node's calls wait for one of them: more would not be answered sooner
-CALLS_PER_PIPELINE = 512  # bounds what a lost connection leaves unknown, and the reply buffers
-BYTES_PER_PIPELINE = 16 << 20  # is sent within REPLY_TIMEOUT_S over a link of 10 Mbit/s
+CONNECTIONS_MAX = 8  # further calls of the node wait; more connections would not get faster answers
+CALLS_PER_PIPELINE = 512  # bounds the calls that a lost connection leaves in doubt, and the reply buffers
+BYTES_PER_PIPELINE = 16 << 20  # takes less than REPLY_TIMEOUT_S over a link of 10 Mbit/s
 
-# Error replies of a server that is up but cannot take writes now: full disk or memory, loading, fail-over.
-# The library makes classes of some and cuts their first word off; which ones differs by version.
+# Error replies of a server that is up but cannot accept writes now: full disk or memory, loading, fail-over. For some
+# of them the library has exception classes and strips the first word; which ones depends on its version.
 _PASSING = (
     *("MISCONF", "OOM", "LOADING", "READONLY", "MASTERDOWN"),
     *("CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS"),
@@ -75,7 +75,7 @@ class RedisRestartedError(RewoundError):
 
 
 class RedisRefusedError(TransientStoreError):
-    """The server is up and takes no writes now: what it was asked for was not done, and may be asked for again."""
+    """The server is up but accepts no writes now. The call was not carried out and may be repeated."""
 
 
 @contextmanager
@@ -90,28 +90,28 @@ def translated() -> Iterator[None]:
 
 
 def _ours(error: errors.RedisError) -> BigcrawlError:
-    # Over a unix socket, the library wraps what the server answered to the handshake.
+    # Over a unix socket, the library wraps the server's answer to the handshake.
     is_handshake = isinstance(error.__cause__, errors.ResponseError | errors.AuthenticationError)
-    said = error.__cause__ if is_handshake else error
-    if isinstance(said, errors.AuthenticationError | errors.AuthorizationError):
-        return ConfigError(f"Redis refuses the login: {said}; set user and password in BIGCRAWL_REDIS_URL")
-    if isinstance(said, errors.NoPermissionError):
-        return ConfigError(f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {said}")
-    if isinstance(said, errors.ConnectionError | errors.TimeoutError):
-        return TransientStoreError(f"Redis does not answer: {said}")
-    if str(said).startswith(_PASSING) or isinstance(said, _PASSING_ERRORS):
-        return RedisRefusedError(f"Redis cannot take writes now: {said}")
+    reply = error.__cause__ if is_handshake else error
+    if isinstance(reply, errors.AuthenticationError | errors.AuthorizationError):
+        return ConfigError(f"Redis refuses the login: {reply}; set user and password in BIGCRAWL_REDIS_URL")
+    if isinstance(reply, errors.NoPermissionError):
+        return ConfigError(f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}")
+    if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
+        return TransientStoreError(f"Redis does not answer: {reply}")
+    if str(reply).startswith(_PASSING) or isinstance(reply, _PASSING_ERRORS):
+        return RedisRefusedError(f"Redis cannot take writes now: {reply}")
     if is_handshake:
-        return ConfigError(f"Redis refuses the connection: {said}; check BIGCRAWL_REDIS_URL")
-    return ContractError(f"Redis refused a call: {said}")
+        return ConfigError(f"Redis refuses the connection: {reply}; check BIGCRAWL_REDIS_URL")
+    return ContractError(f"Redis refused a call: {reply}")
 
 
 class RedisClient:
     """Script calls in pipelines over one small pool of connections.
 
     Attributes:
-        in_doubt: partitions with a call whose reply was lost, or was an error. It may be carried out or
-            not, even later, and what their owner counts of them may be wrong. Whoever compares both sides empties it.
+        in_doubt: partitions with a call whose reply was lost, or was an error. The call may have been carried out, or
+            may still be, and the owner's counts of these partitions may be wrong. Reconciliation empties the set.
 
     Cost: one round trip a `run`, 3-5 us of CPU a call.
     """
@@ -130,18 +130,18 @@ class RedisClient:
         try:
             pool = aredis.ConnectionPool.from_url(
                 url,
-                # Not the library's: with one it sends within asyncio.wait_for, which in Python 3.11 may lose
-                # a cancellation, and a node that closes would wait for the reply.
+                # The library would send within asyncio.wait_for, which may lose a cancellation in Python 3.11. A node
+                # that closes would then wait for the reply. `_watched` sets the timeout instead.
                 socket_timeout=None,
                 socket_connect_timeout=CONNECT_TIMEOUT_S,
-                protocol=2,  # any server understands it, so that one that is too old is refused as such
+                protocol=2,  # every server understands it, so a server that is too old gets our own error message
                 redis_connect_func=self._on_connect,
                 retry=None,
                 retry_on_error=[],
             )
-            pool.make_connection()  # type: ignore[no-untyped-call]  # options it does not know are noticed here, not at the first call
+            pool.make_connection()  # type: ignore[no-untyped-call]  # finds unknown options now, not at the first call
         except (ValueError, TypeError) as error:
-            # The library's message may quote a part of the URL: of a password with a / or #, for instance.
+            # The library's message may quote a part of the URL, for instance of a password that contains / or #.
             reason = (
                 error if "@" not in url else "not what redis://user:password@host:port/0 looks like (escape / and #)"
             )
@@ -160,7 +160,7 @@ class RedisClient:
             raise
 
     async def _greet(self, connection: AbstractConnection) -> None:
-        """Log in; see which server this is, and that it has the scripts."""
+        """Log in, identify the server, and load the scripts if it does not have them."""
         try:
             await connection.on_connect()
         except errors.ResponseError as error:
@@ -179,8 +179,8 @@ class RedisClient:
         if not self._crawl_clock.is_known:
             await connection.send_command("HMGET", CLOCK, "adjust", "told")
             adjust_ms, told_ms = (int(value or 0) for value in await connection.read_response())
-            # Never earlier than it was told: where the clock was set back since, the first question after this one
-            # (`tell_time`) has the time go on from there.
+            # Never earlier than any node was told. If the server's clock has been set back since, the next
+            # `tell_time` lets the time go on from there.
             time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
             self._crawl_clock.note(time_ms, sent_ms)
         if self._loaded_on != run_id:
@@ -195,39 +195,48 @@ class RedisClient:
         return self.run_id or ""
 
     async def accept_restart(self) -> None:
-        """Take the server as it is now; the caller brings its partitions back in line afterwards."""
+        """Accept the restarted server. The caller must reconcile its partitions afterwards."""
         self.run_id = None
         await self._connections.disconnect()
         await self.ping()
 
     def take_back_acceptance(self) -> None:
-        """What follows a restart was not done to its end: the next connection meets a restarted server again."""
+        """Undo `accept_restart`, because reconciliation failed. The next connection reports the restart again."""
         self.run_id = "unknown"
 
+    def take_doubts(self) -> set[int]:
+        """Return the partitions in doubt, to be compared now: none is in doubt any more."""
+        taken, self.in_doubt = self.in_doubt, set()
+        return taken
+
+    def return_doubts(self, partitions: set[int]) -> None:
+        """These could not be compared, and stay in doubt."""
+        self.in_doubt |= partitions
+
     async def ping(self) -> None:
-        """Ask for a sign of life.
+        """Check that the server answers.
 
         Raises:
-            TransientStoreError: none came.
+            TransientStoreError: it does not.
             ConfigError: wrong login, or the server is too old.
         """
         await self.command("PING")
 
     async def command(self, *words: scripts.Value) -> Any:
-        """Send one command and return its reply as it came: bytes, numbers, and lists of them."""
+        """Send one command and return its unparsed reply: bytes, numbers, and lists of them."""
         [reply] = await self.commands([words])
         return reply
 
     async def commands(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Send commands in pipelines and return their replies in order; the first error reply is raised."""
+        """Send commands in pipelines and return their replies in order. Raise the first error reply."""
         return await self._pipeline(rows, raise_errors=True)
 
     async def run(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        """Run script calls in order, in as few round trips as their number allows; parsed replies in order.
+        """Run script calls in order, in as few round trips as possible, and return their parsed replies.
 
         Raises:
-            TransientStoreError: Redis is away or cannot write; some calls may have been carried out.
-            BigcrawlError: the first error that a call gave; the others were carried out.
+            TransientStoreError: Redis is unreachable or cannot write. Some calls may have been carried out.
+            BigcrawlError: the first call that failed. The others were carried out.
         """
         results = await self.run_each(calls)
         for result in results:
@@ -236,10 +245,10 @@ class RedisClient:
         return results
 
     async def run_each(self, calls: Sequence[Call[Any]]) -> list[Any]:
-        """Like `run`, but a call's own error stands in its place among the results.
+        """Like `run`, but the error of a single call is returned as its result.
 
         Raises:
-            TransientStoreError: Redis is away; some calls may have been carried out.
+            TransientStoreError: Redis is unreachable. Some calls may have been carried out.
         """
         if not self._crawl_clock.is_known:
             await self._connect()
@@ -258,7 +267,7 @@ class RedisClient:
         return results
 
     async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
-        # On a cluster, where keys lie apart, calls go one by one.
+        # On a cluster, the keys of two calls may be on different servers, so calls are sent one by one.
         commands = script_texts.commands(calls, now_ms, 1 if self._is_cluster else script_texts.CALLS_MAX)
         replies = await self._pipeline([command.words for command in commands], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
@@ -278,34 +287,34 @@ class RedisClient:
         return self._crawl_clock.now_ms()
 
     async def _connect(self) -> None:
-        """Have a connection: the first brings the time."""
+        """Open the first connection, which also learns the time."""
         async with self._watched():
             self._connections.give_back(await self._connections.take())
 
     async def _ask_time(self) -> None:
-        """See once a second whether the time is still right."""
+        """Check once a second whether the time is still right."""
         clock = self._crawl_clock
         async with self._asking:
-            if not clock.is_due:  # who waited here has it from who asked
+            if not clock.is_due:  # another task has asked while this one waited
                 return
             sent_ms = clock.boot_ms()
-            time_ms, set_ms = await self._told_time(correct=False)
+            time_ms, set_ms = await self._crawl_time(correct=False)
             if not clock.agrees(time_ms, sent_ms):
                 sent_ms = clock.boot_ms()
-                time_ms, set_ms = await self._told_time(correct=True)
+                time_ms, set_ms = await self._crawl_time(correct=True)
             clock.note(time_ms, sent_ms)
         if set_ms:
             logger.warning(
-                "the clock of Redis was set by %(seconds).1f s; the crawl goes on by the time it had",
+                "the clock of Redis was set by %(seconds).1f s; the crawl keeps its own time",
                 {"seconds": set_ms / 1000},
             )
 
-    async def _told_time(self, *, correct: bool) -> tuple[int, int]:
+    async def _crawl_time(self, *, correct: bool) -> tuple[int, int]:
         call = scripts.tell_time(self.now_ms(), STEP_MS, self._name, correct=correct)
-        [told] = await self._run_some([call], 0)
-        if isinstance(told, BigcrawlError):
-            raise told
-        time_ms, set_ms = told
+        [answer] = await self._run_some([call], 0)
+        if isinstance(answer, BigcrawlError):
+            raise answer
+        time_ms, set_ms = answer
         return time_ms, set_ms
 
     async def _load(self, names: set[str]) -> None:
@@ -322,9 +331,9 @@ class RedisClient:
         return replies
 
     async def _round_trip(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Send commands at once and return their replies in order, error replies as exceptions.
+        """Send all commands at once and return their replies in order, error replies as exceptions.
 
-        The library's own pipeline packs in Python, which took longer than the server took to answer.
+        The library's own pipeline packs commands in Python, which took longer than the server took to answer.
         """
         connection = await self._connections.take()
         try:
@@ -332,7 +341,7 @@ class RedisClient:
             await connection.send_packed_command([packed], check_health=False)
             return [await _reply(connection) for _ in rows]
         except BaseException:
-            # Replies may be under way that the next user of the connection would take for its own.
+            # Replies may still arrive, and the next user of the connection would take them for its own.
             await connection.disconnect(nowait=True)
             raise
         finally:
@@ -340,7 +349,7 @@ class RedisClient:
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
-        """Bound the wait for a reply, a free connection included, and tell what went wrong."""
+        """Limit the wait for a connection and a reply, and translate errors."""
         with translated():
             try:
                 async with asyncio.timeout(self._reply_timeout_s):
@@ -359,7 +368,7 @@ class RedisClient:
 
 
 def _pipelines(rows: Sequence[Sequence[scripts.Value]]) -> Iterator[Sequence[Sequence[scripts.Value]]]:
-    """Cut commands into round trips of bounded number and size; one that is larger goes alone."""
+    """Divide commands into round trips of bounded number and size. A command above that size goes alone."""
     start = size = 0
     for at, row in enumerate(rows):
         row_size = sum(len(word) for word in row if isinstance(word, str | bytes))
@@ -379,7 +388,7 @@ async def _reply(connection: AbstractConnection) -> Any:
 
 
 def _each(group: list[Call[Any]], reply: Any) -> list[Any]:
-    """The replies to a group's calls; an error of the whole command is each one's."""
+    """The replies to a group's calls. If the whole command failed, each call gets the error."""
     return [reply] * len(group) if isinstance(reply, Exception) else reply
 
 
@@ -394,7 +403,7 @@ def _parsed(call: Call[Any], reply: Any) -> Any:
 
 
 def _leaves_doubt(result: object) -> bool:
-    """Whether a call may have been carried out in part; one that is stale tells that the generation is another one."""
+    """Whether the partition must be compared with Redis. A refused call did nothing; a lost partition is not ours."""
     return isinstance(result, BigcrawlError) and not isinstance(result, OwnershipLostError | RedisRefusedError)
 
 
@@ -403,7 +412,7 @@ def _text(reply: object) -> str:
 
 
 def _without_password(url: str) -> str:
-    """The URL to be shown; what stands before its last @ may be one, even where it is no URL: without a scheme, say."""
+    """The URL without its password. Whatever precedes the last @ may be a password, even if the URL is malformed."""
     shown = re.sub(r"^([a-z]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
     return re.sub(r"(?<=password=)[^&]*", "***", shown)
 

@@ -1,6 +1,7 @@
-"""A few connections to one server, each lent to one call at a time; the library makes them.
+"""A pool of a few connections to one server, each lent to one call at a time.
 
-The library's own pool takes three locks and tells of each loan, which costs more than a small call does.
+The library makes the connections. Its own pool takes three locks and emits an event for each loan, which costs more
+than a small call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """Connections that are made when they are needed, `most` at a time; for one event loop."""
+    """At most `most` connections, opened when needed; for one event loop."""
 
     def __init__(self, make: Callable[[], AbstractConnection], most: int) -> None:
         self._make = make
@@ -29,7 +30,7 @@ class Connections:
         return f"<Connections idle={len(self._idle)} lent={len(self._lent)}>"
 
     async def take(self) -> AbstractConnection:
-        """Wait for a connection that is open and has nothing left to be read; whoever takes it gives it back.
+        """Wait for a free connection, open and without unread bytes. The caller must give it back.
 
         Raises:
             redis.exceptions.RedisError, OSError: the server cannot be reached, or refuses the login.
@@ -48,19 +49,19 @@ class Connections:
         return connection
 
     def give_back(self, connection: AbstractConnection) -> None:
-        """Take a connection back; one that was cut off meanwhile is opened anew for the next call."""
+        """Take a connection back. If it was cut off meanwhile, the next `take` reopens it."""
         self._lent.remove(connection)
         self._idle.append(connection)
         self._room.release()
 
     async def disconnect(self) -> None:
-        """Close all connections, lent ones too: their calls fail."""
+        """Close all connections. Calls on lent ones fail."""
         for connection in (*self._idle, *self._lent):
             await connection.disconnect()
 
 
 async def _is_stale(connection: AbstractConnection) -> bool:
-    """Whether the server has closed it, or it has bytes that belong to nobody."""
+    """Whether the server has closed the connection, or it has bytes that nobody waits for."""
     can_read = getattr(connection, "can_read", None) or connection.can_read_destructive  # its name before redis-py 8
     try:
         return bool(await can_read())

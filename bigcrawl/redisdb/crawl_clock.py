@@ -1,11 +1,11 @@
-"""The time of the crawls on a Redis, as one node knows it: no setting of any clock changes it (decision 0025).
+"""The time of the crawls on a Redis, as one node estimates it. Setting a clock does not change it (decision 0025).
 
-Redis' clock says what time it is, once; from then on the node's own boot clock carries that on. Once a second Redis is
-asked again (`tell_time`), and the two are held to each other. Small differences are followed. A large one means that a
-clock was set, or that one stood still: whose, the script decides, and what it answers counts.
+The node asks Redis for the time once, and then advances it by its own boot clock. Once a second it asks again
+(`tell_time`) and compares. It follows small differences. A large difference means that one of the two clocks was set,
+or stood still. The script decides which, and the node adopts its answer.
 
     offset = time of the crawls - boot clock
-    an answer that was under way between two moments bounds the offset from both sides
+    the moments of sending a question and of receiving its answer bound the offset from both sides
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ASK_EVERY_MS = 1_000
 STEP_MS = 1_000
-"""A difference above this is no drift and no slow answer, but a clock that was set."""
+"""A difference above this is neither drift nor a slow answer: a clock was set."""
 
 
 class CrawlClock:
@@ -38,29 +38,29 @@ class CrawlClock:
 
     @property
     def is_due(self) -> bool:
-        """Whether Redis, which has answered once, is to be asked again."""
+        """Whether to ask Redis again. False before its first answer."""
         return self._offset_ms is not None and self._clock.monotonic_ms() >= self._ask_ms
 
     def boot_ms(self) -> int:
-        """The node's own clock, for `note`; also the moment from which the next question is counted."""
+        """Return the node's own clock, for `note`, and schedule the next question."""
         now_ms = self._clock.monotonic_ms()
         self._ask_ms = now_ms + ASK_EVERY_MS
         return now_ms
 
     def now_ms(self) -> int:
-        """The estimate; 0 before Redis has answered."""
+        """Return the estimate; 0 before Redis has answered."""
         return 0 if self._offset_ms is None else self._clock.monotonic_ms() + self._offset_ms
 
     def agrees(self, time_ms: int, sent_ms: int) -> bool:
-        """Whether an answer that has just come, to a question asked at `sent_ms`, differs by a step at most.
+        """Whether an answer that has just arrived, to a question sent at `sent_ms`, differs by less than a step.
 
-        However long it was under way: a slow answer is no clock that was set.
+        The time that question and answer were under way is allowed for.
         """
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         return self._offset_ms is None or least_ms - STEP_MS <= self._offset_ms <= most_ms + STEP_MS
 
     def note(self, time_ms: int, sent_ms: int) -> None:
-        """Take an answer that has just come, to a question asked at `sent_ms` on the boot clock."""
+        """Adjust the estimate to an answer that has just arrived, to a question sent at `sent_ms` of the boot clock."""
         least_ms, most_ms = time_ms - self._clock.monotonic_ms(), time_ms - sent_ms
         before_ms = most_ms if self._offset_ms is None else self._offset_ms
         self._offset_ms = min(max(before_ms, least_ms), most_ms)

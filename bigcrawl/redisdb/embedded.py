@@ -1,35 +1,34 @@
-"""The embedded server: a Redis or Valkey of the crawl's own, used when BIGCRAWL_REDIS_URL is unset.
+"""The embedded server: a Redis or Valkey that bigcrawl starts for a crawl if BIGCRAWL_REDIS_URL is unset.
 
-Its directory, below the state directory, holds:
+Its directory, below the state directory, contains:
 
     start.lock     exclusive while a process starts or stops the server
-    users.lock     shared by every process that uses the server, for as long as it does
+    users.lock     shared by all processes that use the server, as long as they use it
     server.lock    exclusive, held by the server itself from the moment it is forked
-    server.json    socket, process id, binary and version: what is asked when the socket does not answer
+    server.json    socket, process id, binary and version, for use when the socket does not answer
     server.log     the server's own log
-    redis.sock     its only listener; a private directory of the system's temp when this path is too long
+    redis.sock     its only listener; in a private directory of the system's temp if this path would be too long
     appendonlydir  the data
 
-Theory of operation. All three locks are flocks, so the kernel drops them with their holder, however it
-died. The server inherits the open server.lock and never touches it: that lock is held exactly as long as
-a server may write to the directory, whatever became of the process that started it. Nobody starts a
-server without it, so there are never two on the same data.
+How it works. All three locks are flocks, so the kernel releases them when their holder dies. The server inherits the
+open server.lock and never touches it. So that lock is held exactly as long as a server may write to the directory,
+whatever happens to the process that started it. A process starts a server only while it holds this lock, so there are
+never two servers on the same data.
 
     server.lock   users.lock   what it means                    start()            leave()
     free          any          no server, or it was killed      starts it          nothing to do
     held          held         the crawl runs                   joins              leaves it running
     held          free         a killed crawl left it behind    joins (reclaims)   stops it
 
-start.lock makes each row one step: a start that meets the last leave either joins before it, and is then
-a user, or waits until the server is gone and starts a new one.
+start.lock makes each row atomic. If one process starts while the last user leaves, it either joins first, and is then a
+user, or waits until the server has ended and starts a new one.
 
-What a crash leaves behind: a server killed between two appends has all its data up to the last second of
-the machine's life, and cuts a torn tail off by itself; a stale socket is replaced by the next server on
-the same path, so clients only reconnect. Lock files are never deleted: two processes could then hold
-"the same" lock.
+After a crash: a killed server loses no data, and a crashed machine loses at most the last second. The server itself
+cuts off a torn tail of its data. The next server replaces a stale socket on the same path, so clients only have to
+reconnect. Lock files are never deleted, because two processes could then hold "the same" lock.
 
-The server is started as a daemon, by its binary: no process is its parent, Ctrl-C does not reach it, and
-it looks the same to the one that started it as to the one that joined.
+The server is started as a daemon by its own binary. It has no parent process, Ctrl-C does not reach it, and the process
+that started it treats it like those that joined.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ from bigcrawl.redisdb.server_binary import binary, find_binary
 from bigcrawl.redisdb.server_state import (
     PING_MS_MAX,
     ServerRecord,
-    State,
+    ServerState,
     is_free,
     make_private,
     ping,
@@ -76,38 +75,38 @@ logger = logging.getLogger(__name__)
 
 SOCKET_PATH_BYTES_MAX = 107  # Linux' sun_path has 108 bytes, the last one a NUL
 
-SILENT_MS_MAX = 30_000  # a live server that says nothing at all: stopped, swapped out, or hung
-LOADING_MS_MAX = 120_000  # reading the AOF; a crawl's 128 MB take a few seconds
-STOP_MS_MAX = 10_000  # leave() in all: a crawl must end within 10 s of SIGTERM
-START_LOCK_MS_MAX = LOADING_MS_MAX + SILENT_MS_MAX  # the longest that another's start may take
+SILENT_MS_MAX = 30_000  # for a live server that does not answer at all: stopped, swapped out, or hanging
+LOADING_MS_MAX = 120_000  # for reading the AOF; a crawl's 128 MB take a few seconds
+STOP_MS_MAX = 10_000  # for all of leave(): a crawl must end within 10 s of SIGTERM
+START_LOCK_MS_MAX = LOADING_MS_MAX + SILENT_MS_MAX  # the longest that a start by another process may take
 POLL_MS = 10
 
 SERVER_OPTIONS = (
-    # No TCP: the socket's directory is the access control, and no port can be taken by another.
+    # No TCP: the permissions of the socket's directory control access, and there is no port to conflict over.
     *("--port", "0"),
     *("--unixsocketperm", "600"),
     *("--daemonize", "yes"),
-    # At most the last second is lost when the machine dies, nothing when only the server does.
+    # At most the last second is lost if the machine crashes, nothing if only the server does.
     *("--appendonly", "yes"),
     *("--appendfsync", "everysec"),
     *("--aof-load-truncated", "yes"),
     *("--save", ""),
-    # A frontier may be refused a write, never forget one.
+    # The server may refuse a write, but it must never forget one.
     *("--maxmemory-policy", "noeviction"),
 )
 
 
 class EmbeddedServer:
-    """One process' use of the embedded server of a directory.
+    """The use of a directory's embedded server by one process.
 
-    All methods block, for seconds at worst when a large AOF is loaded: call them in a thread. They may be
-    called from any thread, and any number of processes of this machine may use the same directory.
+    All methods block, for seconds while a large AOF is loaded, so call them in a thread. Any thread may call them, and
+    any number of processes on this machine may use the same directory.
 
     Args:
-        directory: the server's own, made when it is missing; on a local disk or one shared by machines
-            that respect each other's flocks. Only one machine can use it at a time.
-        silent_ms_max: how long a server may live without a sign of life before that is an error.
-        clock: for the bounds on waiting.
+        directory: used by nothing else; created if it is missing. It is on a local disk, or on one whose flocks work
+            between machines. Only one machine can use it at a time.
+        silent_ms_max: how long a live server may fail to answer before that is an error.
+        clock: measures waiting times.
     """
 
     def __init__(self, directory: Path, *, silent_ms_max: int = SILENT_MS_MAX, clock: Clock | None = None) -> None:
@@ -125,7 +124,7 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, None when no server runs or none has answered yet."""
+        """The server's process id; None if no server runs, or if it has not answered yet."""
         record = ServerRecord.read(self._directory)
         return record.live_pid() if record else None
 
@@ -134,15 +133,15 @@ class EmbeddedServer:
         return self._directory / "server.log"
 
     def start(self) -> str:
-        """Use the server: join the one that runs, whoever left it there, or start it. Idempotent.
+        """Begin to use the server: join it if it runs, even if a killed crawl left it behind, or start it. Idempotent.
 
         Returns:
             A URL for redis-py. It stays the same until the last user has left.
 
         Raises:
-            ConfigError: no binary, a directory that cannot be used, a server that ends at once (damaged
-                or foreign data, disk full): the message holds the server's own last words and its log.
-            TransientStoreError: a server is there but does not answer within the bounds.
+            ConfigError: there is no binary, the directory cannot be used, or the server ended at once (damaged or
+                foreign data, disk full). The message has the last lines of the server's log, and the log's path.
+            TransientStoreError: a server runs but does not answer in time.
         """
         with self._one_call, self._disk_errors():
             make_private_directory(self._directory)
@@ -150,26 +149,26 @@ class EmbeddedServer:
             return self._bring_up()
 
     def ensure_running(self) -> str:
-        """Start the server again, on the same data and socket, if it is gone; cheap if it is not.
+        """Start the server again on the same data and socket if it has ended. Cheap if it runs.
 
-        Any user may call it at any time; of several at once one starts the server and all wait for it.
+        Any user may call it at any time. If several do so at once, one starts the server and all wait for it.
 
         Raises:
-            ContractError: outside `start()` .. `leave()`.
+            ContractError: called before `start()` or after `leave()`.
             ConfigError, TransientStoreError: as `start()`.
         """
         with self._one_call, self._disk_errors():
             if self._users_fd is None or self._socket is None:
-                raise ContractError("ensure_running() outside start() .. leave()")
-            if ping(self._socket).state is State.READY:
+                raise ContractError("ensure_running() was called before start() or after leave()")
+            if ping(self._socket).state is ServerState.READY:
                 return _url(self._socket)
             return self._bring_up()
 
     def leave(self, within_ms: int = STOP_MS_MAX) -> None:
-        """Stop using the server; the last user stops it, cleanly. Returns in time; never raises for I/O.
+        """Stop using the server. The last user shuts it down. Returns within `within_ms`; never raises for I/O.
 
-        A server that does not end within the bound is left to itself rather than killed: it may be
-        writing. The next start reclaims it. Calls that wait in other threads end with TransientStoreError.
+        A server that does not end in time is left running rather than killed, because it may be writing. The next start
+        joins it. Calls that wait in other threads end with TransientStoreError.
         """
         deadline_ms = self._clock.monotonic_ms() + within_ms
         self._leaving.set()  # a call in another thread that waits for the server gives up
@@ -190,12 +189,12 @@ class EmbeddedServer:
                 self._drop_use()
 
     def stop_if_unused(self) -> bool:
-        """Stop a server that a killed crawl left behind, without loading or joining anything.
+        """Stop a server that a killed crawl left behind, without joining or starting one.
 
-        For whoever is about to delete the directory.
+        Call it before deleting the directory.
 
         Returns:
-            Whether no server runs any more; False when somebody uses it.
+            Whether no server runs any more. False if a process uses it.
         """
         if not self._directory.is_dir():
             return True
@@ -211,11 +210,11 @@ class EmbeddedServer:
             if joined_now:
                 self._users_fd = try_lock(self._directory / "users.lock", fcntl.LOCK_SH)
                 if self._users_fd is None:  # only ever locked exclusively under start.lock
-                    raise TransientStoreError(f"{self._directory / 'users.lock'} is locked by a stranger")
+                    raise TransientStoreError(f"{self._directory / 'users.lock'} is locked by an unknown process")
             try:
                 self._socket = self._start_or_join()
             except BaseException:
-                if joined_now:  # a failed start is no use
+                if joined_now:  # after a failed start, this process does not use the server
                     self._drop_use()
                 raise
         return _url(self._socket)
@@ -231,19 +230,19 @@ class EmbeddedServer:
                     log_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
                     socket_path = self._launch(server_lock, record)
                 finally:
-                    os.close(server_lock)  # the server has its own copy; without one, the lock is free
+                    os.close(server_lock)  # the server holds its own copy; if it did not start, the lock is free
             pid = self._await_answer(socket_path, joined=record if server_lock is None else None)
             if pid is not None:
                 self._record_pid(socket_path, pid, joined=server_lock is None)
                 return socket_path
             if server_lock is not None:
                 raise self._ended_at_once(self._log_since(log_bytes))
-            # What we joined was about to end: now the lock is free and the turn is ours.
+            # The server that we joined has ended meanwhile, so its lock is free and we start one.
 
     def _launch(self, server_lock: int, record: ServerRecord | None) -> Path:
         found = find_binary()
         socket_path = self._socket_path(record)
-        ServerRecord(  # first, so that a crash in between cannot hide where the server listens
+        ServerRecord(  # written first, so that after a crash in between the socket's path is still known
             directory=str(self._directory),
             socket=str(socket_path),
             binary=str(found.path),
@@ -267,19 +266,19 @@ class EmbeddedServer:
         return socket_path
 
     def _await_answer(self, socket_path: Path, joined: ServerRecord | None) -> int | None:
-        """Wait until the server answers; return its process id, or None when there is no server any more."""
+        """Wait until the server answers, and return its process id; None if the server has ended."""
         started_ms = heard_ms = self._clock.monotonic_ms()
         while not self._is_gone():
             answer = ping(socket_path, min(PING_MS_MAX, self._silent_ms_max))
-            if answer.state is State.READY:
+            if answer.state is ServerState.READY:
                 return answer.pid
             now_ms = self._clock.monotonic_ms()
-            if answer.state is State.LOADING:
+            if answer.state is ServerState.LOADING:
                 heard_ms = now_ms
             elif joined and joined.machine != socket.gethostname():
                 raise ConfigError(
-                    f"the embedded server in {self._directory} runs on machine {joined.machine}, and cannot "
-                    "be reached from here; set BIGCRAWL_REDIS_URL to a server that both can reach"
+                    f"the embedded server in {self._directory} runs on machine {joined.machine} and cannot be reached "
+                    "from this one; set BIGCRAWL_REDIS_URL to a server that both can reach"
                 )
             if now_ms - heard_ms > self._silent_ms_max or now_ms - started_ms > LOADING_MS_MAX:
                 raise TransientStoreError(
@@ -314,7 +313,7 @@ class EmbeddedServer:
         record = ServerRecord.read(self._directory)
         socket_path = self._socket_path(record)
         if not self._is_gone():
-            # The socket's word first: the kernel vouches for who listens there.
+            # The kernel knows which process listens on the socket, so that is more reliable than the record.
             pid = ping(socket_path).pid or (record.live_pid() if record else None)
             if pid:
                 os.kill(pid, signal.SIGTERM)
@@ -329,15 +328,15 @@ class EmbeddedServer:
         return True
 
     def _is_gone(self) -> bool:
-        """Whether no server, and no last fork of one, is on the data."""
+        """Whether no server, and no child of one, uses the data any more."""
         return is_free(self._directory / "server.lock")
 
     def _socket_path(self, record: ServerRecord | None) -> Path:
-        """Where the server listens: always the same while there is a user, whoever starts it."""
+        """Return the path of the server's socket. It stays the same as long as there is a user."""
         beside_data = self._directory / "redis.sock"
         if len(os.fsencode(beside_data)) <= SOCKET_PATH_BYTES_MAX:
             return beside_data
-        # A record that was copied or moved with its directory names another crawl's socket.
+        # If the directory was copied or moved, its record names another crawl's socket.
         if record and record.directory == str(self._directory) and make_private(Path(record.socket).parent):
             return Path(record.socket)
         for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private one
@@ -359,7 +358,7 @@ class EmbeddedServer:
 
     def _pause(self) -> None:
         if self._leaving.wait(POLL_MS / 1000):
-            raise TransientStoreError("the crawl ends: no longer waiting for the embedded server")
+            raise TransientStoreError("the crawl ends, so it no longer waits for the embedded server")
 
     def _drop_use(self) -> None:
         if self._users_fd is not None:
@@ -376,16 +375,16 @@ class EmbeddedServer:
                 f"BIGCRAWL_STATE_DIR (log: {self.log_path})"
             ) from error
 
-    def _ended_at_once(self, said: str) -> ConfigError:
-        # The last lines hold the reason; Redis prefixes them with process, role and time.
-        lines = [re.sub(r"^\d+:\w .*?\d:\d\d\.\d+ [#*-] ", "", line) for line in said.split("\n")]
-        reason = " / ".join(line.strip() for line in lines[-5:] if line.strip()) or "it said nothing"
+    def _ended_at_once(self, output: str) -> ConfigError:
+        # The last lines give the reason. Redis prefixes them with process, role and time.
+        lines = [re.sub(r"^\d+:\w .*?\d:\d\d\.\d+ [#*-] ", "", line) for line in output.split("\n")]
+        reason = " / ".join(line.strip() for line in lines[-5:] if line.strip()) or "it printed no reason"
         return ConfigError(
             f"the embedded server in {self._directory} ended at once: {reason[-500:]} (log: {self.log_path})"
         )
 
     def _log_since(self, start_bytes: int) -> str:
-        """The last warnings this start wrote, or all its last lines when it warned of nothing."""
+        """Return the last three warnings of this start, or its last three lines if it has no warnings."""
         try:
             with self.log_path.open("rb") as log:
                 log.seek(start_bytes)
@@ -401,8 +400,8 @@ def _url(socket_path: Path) -> str:
 
 
 def running_url(directory: Path) -> str | None:
-    """The URL of the embedded server in `directory`, for one who only asks and does not use it; None if none runs."""
+    """Return the URL of a directory's embedded server, without becoming its user; None if no server runs."""
     record = ServerRecord.read(Path(directory).absolute())
-    if record is None or ping(Path(record.socket)).state is not State.READY:
+    if record is None or ping(Path(record.socket)).state is not ServerState.READY:
         return None
     return _url(Path(record.socket))

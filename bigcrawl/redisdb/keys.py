@@ -4,40 +4,40 @@ Partition keys share one hash tag, so that a script's keys live on one node of a
 
     bigcrawl:{<crawl>:p<id>}:owner       hash    node, epoch, generation, lease_ms, token, server, rest
     bigcrawl:{<crawl>:p<id>}:state       hash    counters, last admitted batch, what the owner last committed
-    bigcrawl:{<crawl>:p<id>}:inbox       stream  not merged yet: URLs (b), edges (e), outcomes (o), keys to forget (f)
+    bigcrawl:{<crawl>:p<id>}:inbox       stream  entries to merge: URLs (b), edges (e), outcomes (o), keys to forget (f)
     bigcrawl:{<crawl>:p<id>}:sender:<node>  string  session and number of the node's last batch here; kept a day
     bigcrawl:{<crawl>:p<id>}:ready       zset    ready heap: next fetch ms -> host
     bigcrawl:{<crawl>:p<id>}:busy        hash    host -> URLs taken of it
     bigcrawl:{<crawl>:p<id>}:taken       hash    seq -> taken URL, until acknowledged
-    bigcrawl:{<crawl>:p<id>}:deaths      hash    seq -> deaths of nodes at which the URL was in process
-    bigcrawl:{<crawl>:p<id>}:dead        hash    key of a URL that kills or hangs its nodes -> dead letter
+    bigcrawl:{<crawl>:p<id>}:deaths      hash    seq -> how many nodes died while the URL was in process
+    bigcrawl:{<crawl>:p<id>}:dead        hash    key of a URL that kills or hangs nodes -> dead letter
     bigcrawl:{<crawl>:p<id>}:batches     hash    admit batch number -> its keys, until the manifest is durable
-    bigcrawl:{<crawl>:p<id>}:records     zset    written ms -> host, the hosts that have a record
+    bigcrawl:{<crawl>:p<id>}:records     zset    ms of the last write -> host that has robots rules in its record
     bigcrawl:{<crawl>:p<id>}:snoozed     zset    next fetch ms after a long back-off -> host; retired ones from 1e15 on
-    bigcrawl:{<crawl>:p<id>}:rules       hash    host -> bytes of its robots rules; "" -> of all
+    bigcrawl:{<crawl>:p<id>}:rules       hash    host -> bytes of its robots rules; "" -> their sum
     bigcrawl:{<crawl>:p<id>}:back:<host> zset    back queue: order -> "<seq>:<URL>"
     bigcrawl:{<crawl>:p<id>}:host:<host> hash    host record: robots rules, next allowed fetch ms, delay, failures, lent
 
-Crawl keys share the crawl's tag; gates and the clock stand above all crawls, gates spread over a few tags:
+Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are spread over a few tags:
 
-    bigcrawl:{<crawl>}:crawl             hash    crawl record: what fixes keys and places; finished; start:<digest>
+    bigcrawl:{<crawl>}:crawl             hash    crawl record; announcement of its end; claims of start requests
     bigcrawl:{<crawl>}:nodes             hash    node -> JSON report
-    bigcrawl:{<crawl>}:beats             zset    last beat ms -> node
-    bigcrawl:{<crawl>}:in_degrees        hash    partition -> how the in-degrees of its PLDs are spread
-    bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of the limits set for it by hand
-    bigcrawl:{<crawl>}:control           hash    what was said to a running crawl: speed, blacklisted
-    bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or addresses -> 1; 0: not that of the settings
-    bigcrawl:{<crawl>}:speed             hash    from when the next fetch may start, by pages and by bytes a second
-    bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of the delays set for it by hand
-    bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, as a server's
-    bigcrawl:{<crawl>}:answer:<cell>     string  what DNS said of a host whose hash is this cell's
-    bigcrawl:{gate<n>}:server:<address>  string  gate of a server: from when the next start is allowed, and to whom
-    bigcrawl:{gate<n>}:host:<host>       hash    which crawl fetches a host, and from when others may
-    bigcrawl:{clock}:clock               hash    adjust: ms to add to the server's clock; told, by: when and to whom
-    bigcrawl:{clock}:crawls              hash    node of any crawl -> until when it lives, and whether it holds hosts
+    bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
+    bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
+    bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of its limits, set by hand
+    bigcrawl:{<crawl>}:control           hash    what the operator has changed: speed; counters for blacklist, delays
+    bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or range -> 1; 0 removes an entry of the settings
+    bigcrawl:{<crawl>}:speed             hash    earliest start of the next fetch, by pages and by bytes a second
+    bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of its delays, set by hand
+    bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
+    bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
+    bigcrawl:{gate<n>}:server:<address>  string  gate of a server: earliest next start, for the last node and for others
+    bigcrawl:{gate<n>}:host:<host>       hash    the crawl that holds a host, and when others may have it
+    bigcrawl:{clock}:clock               hash    ms to add to the server's clock; the time last told, and to which node
+    bigcrawl:{clock}:crawls              hash    node of any crawl -> end of its lease, and whether it holds hosts
 
-To add a key: write it here first, then give it an attribute; scripts get keys from here and nowhere else. Then run
-`make docs`, and say on docs/redis-keys.md, below its heading, what its fields are.
+To add a key, write it here first, then give it an attribute. Scripts get their keys from here and nowhere else. Then
+run `make docs`, and describe the key's fields below its heading on docs/redis-keys.md.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from functools import lru_cache
 
 CLOCK = "bigcrawl:{clock}:clock"
 CRAWLS = "bigcrawl:{clock}:crawls"
-GATE_TAGS = 8  # spreads the gates over a Redis Cluster; more buys nothing on one server
+GATE_TAGS = 8  # spreads the gates over a Redis Cluster; makes no difference on one server
 
 
 class PartitionKeys:
-    """The keys of one partition; `sender`, `back` and `host` are prefixes of a node's id or a host."""
+    """The keys of one partition. `sender`, `back` and `host` are prefixes: append a node's id or a host."""
 
     __slots__ = (
         *("partition", "owner", "state", "inbox", "sender", "ready", "busy", "taken", "batches", "records", "snoozed"),
@@ -77,24 +77,24 @@ class PartitionKeys:
         self.dead = prefix + "dead"
         self.back = prefix + "back:"
         self.host = prefix + "host:"
-        # Those of the call that is made for almost every page.
+        # For `exchange_urls`, which is called for almost every page.
         hosts = (self.ready, self.busy, self.taken, self.back, self.host)
         self.for_exchange = (self.owner, self.state, *hosts, self.inbox, self.snoozed)
 
 
 @lru_cache(4_096)  # 2 KB each
 def partition_keys(crawl: str, partition: int) -> PartitionKeys:
-    """The keys of a partition, made once."""
+    """Return the keys of a partition, cached."""
     return PartitionKeys(crawl, partition)
 
 
 def all_keys(crawl: str) -> str:
-    """A pattern, as SCAN has them, for every key of a crawl and of its partitions."""
+    """Return a SCAN pattern for all keys of a crawl and of its partitions."""
     return f"bigcrawl:{{{crawl}[:}}]*"
 
 
 class CrawlKeys:
-    """The keys of one crawl that belong to no partition."""
+    """The keys of one crawl that do not belong to a partition."""
 
     __slots__ = ("_prefix",)
 
@@ -146,10 +146,10 @@ class CrawlKeys:
 
 
 def gate_prefix(address: str) -> str:
-    """The key of a server's gate, but for the address; all crawls on the Redis share it."""
+    """Return the prefix of the key of a server's gate, which all crawls on the Redis share; append the address."""
     return f"bigcrawl:{{gate{zlib.crc32(address.encode()) % GATE_TAGS}}}:server:"
 
 
 def host_prefix(host: str) -> str:
-    """The key of a host that several crawls fetch, but for the host."""
+    """Return the prefix of the key for a host that several crawls fetch; append the host."""
     return f"bigcrawl:{{gate{zlib.crc32(host.encode()) % GATE_TAGS}}}:host:"

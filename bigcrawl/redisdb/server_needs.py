@@ -1,4 +1,4 @@
-"""What a server must be for a crawl to keep its promises there: looked at once, when a node joins."""
+"""Checks, when a node joins, whether a server's configuration lets a crawl keep its promises."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SECTIONS = ("memory", "persistence", "replication")
 
 
 async def look_at_needs(client: RedisClient) -> list[str]:
-    """Return what the server lacks, a sentence each with its remedy.
+    """Return the server's faults, each a sentence with its remedy.
 
     Raises:
-        ConfigError: a crawl would lose URLs there without anything going wrong.
-        TransientStoreError: Redis is away.
+        ConfigError: a crawl would lose URLs there in normal operation.
+        TransientStoreError: Redis is unreachable.
     """
     replies = await client.commands([("INFO", section) for section in _SECTIONS])
     lines = b"\r\n".join(replies).decode("utf-8", "replace").splitlines()
@@ -25,18 +25,18 @@ async def look_at_needs(client: RedisClient) -> list[str]:
 
 
 def faults_of(info: dict[str, str]) -> list[str]:
-    """Return what INFO says is missing; raises as `look_at_needs`."""
+    """Return the faults in the fields of INFO. Raises what `look_at_needs` raises."""
     policy = info.get("maxmemory_policy", "noeviction")
     is_bounded = info.get("maxmemory", "0") != "0"
     if info.get("role") == "slave" and info.get("slave_read_only", "1") == "0":
         raise ConfigError(
-            "the Redis at BIGCRAWL_REDIS_URL is a replica that can be written: it forgets that whenever its master "
-            "sends it all data; give the master's address"
+            "the Redis at BIGCRAWL_REDIS_URL is a writable replica: it forgets all writes when its master sends it a "
+            "full copy; set the URL to the master's address"
         )
     if policy.startswith("allkeys-") and is_bounded:
         raise ConfigError(
             f"the Redis at BIGCRAWL_REDIS_URL evicts any key when its memory is full (maxmemory-policy {policy}), and "
-            f"URLs with it; CONFIG SET maxmemory-policy noeviction, and the same in its configuration"
+            f"so loses URLs; CONFIG SET maxmemory-policy noeviction, and the same in its configuration"
         )
     faults = []
     if policy != "noeviction":
@@ -47,7 +47,7 @@ def faults_of(info: dict[str, str]) -> list[str]:
         )
     if info.get("aof_enabled", "1") == "0":
         faults.append(
-            "Redis keeps no AOF: when it ends, it forgets all since its last snapshot, and the crawl with it; "
+            "Redis keeps no AOF: when it ends, it forgets everything since its last snapshot, up to the whole crawl; "
             "CONFIG SET appendonly yes, and the same in its configuration"
         )
     return faults

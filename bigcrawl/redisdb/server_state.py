@@ -1,4 +1,4 @@
-"""What can be seen of an embedded server from outside: its locks, its answer, its record."""
+"""The state of an embedded server as other processes see it: its locks, its answer to a ping, its record."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from typing import NamedTuple
 
 from bigcrawl.private_files import opener
 
-PING_MS_MAX = 250  # one PING; a live server answers within a millisecond, a busy one is asked again
+PING_MS_MAX = 250  # for one PING; a live server answers within a millisecond, and a busy one is asked again
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """server.json: what is known of the server when its socket does not answer.
+    """server.json: describes the server, for use when its socket does not answer.
 
-    `pid` is None from just before a server is started until it answers; `start_ticks` tells it from a
-    later process with the same number. Nothing is decided by a record that a power loss has torn: it is
-    then as good as absent.
+    `pid` is None from just before a server is started until it answers. `start_ticks` distinguishes the server from a
+    later process with the same id. A record damaged by a power loss is treated as absent.
     """
 
     directory: str
@@ -50,25 +49,25 @@ class ServerRecord:
         temporary.replace(directory / "server.json")
 
     def live_pid(self) -> int | None:
-        """The recorded process id, or None when that process is gone or another has its number."""
+        """Return the recorded process id, or None if that process has ended, even if another one has its id now."""
         if self.pid is None or self.start_ticks is None or start_ticks_of(self.pid) != self.start_ticks:
             return None
         return self.pid
 
 
-class State(enum.Enum):
+class ServerState(enum.Enum):
     READY = enum.auto()
     LOADING = enum.auto()
     SILENT = enum.auto()
 
 
-class Answer(NamedTuple):
-    state: State
-    pid: int  # of the process that listens, 0 when nobody does or it cannot be told
+class PingAnswer(NamedTuple):
+    state: ServerState
+    pid: int  # of the listening process; 0 if there is none, or if it is unknown
 
 
-def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> Answer:
-    """Ask whoever listens on the socket whether it is ready; silence is an answer after `timeout_ms`."""
+def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> PingAnswer:
+    """Ask the process that listens on the socket whether it is ready. No answer within `timeout_ms` means SILENT."""
     pid = 0
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -81,16 +80,16 @@ def ping(path: Path, timeout_ms: int = PING_MS_MAX) -> Answer:
             while not reply.endswith(b"\r\n"):
                 received = connection.recv(512)
                 if not received:
-                    return Answer(State.SILENT, pid)
+                    return PingAnswer(ServerState.SILENT, pid)
                 reply += received
     except OSError:
-        return Answer(State.SILENT, pid)
-    # Any other error (a disk it cannot write to, a script that runs long) is an answer all the same.
-    return Answer(State.LOADING if reply.startswith(b"-LOADING") else State.READY, pid)
+        return PingAnswer(ServerState.SILENT, pid)
+    # Any other error, such as a full disk or a busy script, still shows that the server answers.
+    return PingAnswer(ServerState.LOADING if reply.startswith(b"-LOADING") else ServerState.READY, pid)
 
 
 def try_lock(path: Path, kind: int) -> int | None:
-    """Return a descriptor that holds the flock until it is closed, or None when another holds it."""
+    """Return a descriptor that holds the flock until it is closed, or None if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -113,7 +112,7 @@ def is_free(path: Path) -> bool:
 
 
 def make_private(directory: Path) -> bool:
-    """Make the directory, or find it there as ours alone; False when it can be neither."""
+    """Create the directory if it is missing. Return whether it belongs to this user and nobody else has access."""
     try:
         with contextlib.suppress(FileExistsError):
             directory.mkdir(mode=0o700)
@@ -125,11 +124,11 @@ def make_private(directory: Path) -> bool:
 
 
 def start_ticks_of(pid: int) -> int | None:
-    """When the process was started, in clock ticks since boot; None when it has ended."""
+    """Return when the process was started, in clock ticks since boot; None if it has ended."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2]
     except OSError:
         return None
-    fields = after_name.split()  # proc(5), from field 3, the state, on
-    # Where process 1 does not reap, as in some containers, an ended process stays listed.
+    fields = after_name.split()  # proc(5): begins with field 3, the state
+    # In containers whose process 1 does not reap children, an ended process stays listed as a zombie.
     return None if fields[0] in (b"Z", b"X") else int(fields[19])

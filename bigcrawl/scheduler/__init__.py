@@ -1,115 +1,119 @@
-"""The frontier: what is known of URLs, and which of them may be fetched now. The life of a URL, told once.
+"""The frontier: everything known about URLs, and which of them may be fetched now. This is the life of a URL.
 
-**In a sentence.** A discovered URL travels to the one partition that its pay-level domain (PLD) belongs to,
-is held there against everything seen, waits on disk until there is room and in Redis until its host may be
-asked, is fetched by the partition's owner, and is forgotten by Redis when its page and its links are safe.
+**In short.** A discovered URL travels to the partition of its pay-level domain (PLD). There it is checked against all
+URLs seen before. It waits on disk until there is room in Redis, and in Redis until its host is due. The partition's
+owner fetches it. Redis forgets it once its page and its links are safe.
 
-**In fourteen steps.** Modules refer to a step by its number. The right column is where the URL is when the
-step is over, which is also what a crash leaves.
+**In fourteen steps.** Modules refer to a step by its number. The right column says where the URL is after the step,
+also if a crash follows.
 
      1 discovered    `links`, `middlewares.links`, `scheduler`   in the spider's output
      2 canonical     `url.canonical`, `adapter.request_codec`    a `QueuedUrl`
-     3 routed        `node.outbox`                               inbox: a Redis stream a partition
+     3 routed        `node.outbox`                               inbox: one Redis stream per partition
      4 seen?         `partition.seen`, `bigcrawl.drum`           } committed by the manifest: URLSeen,
      5 budgeted      `partition.budgeting`, `budgets.placement`  } turns, over-budget and parked queues,
      6 prioritised   `queues.turns`, `queues.front_queues`       } and the admit batch chosen from them
-     7 host queue    `partition.admission`, `owned_partition`    back queue: a zset a host, in Redis
+     7 host queue    `partition.admission`, `owned_partition`    back queue: one zset per host, in Redis
      8 ready         (scripts in `redisdb`)                      ready heap: a zset of hosts, in Redis
      9 taken         `node.exchange`, `records.held`             taken: in Redis, and held by the node
-    10 allowed?      `gates.gatekeeper` and whom it asks         as before, or back in 7, or ended
+    10 allowed?      `gates.gatekeeper` and its checks           as before, or back in 7, or ended
     11 fetched       `handout.handout`, `scheduler`, Scrapy      as before
-    12 released      } one call, `exchange_urls`,                host in 8 with its next fetch time
-    13 parsed        } when Scrapy is done                       links in 3, page in a WARC file
-    14 acknowledged  } with all of it                            gone; a key in URLSeen, a counter
+    12 released      } one call, `exchange_urls`,                its host is in 8, with a next fetch time
+    13 parsed        } when Scrapy is done                       its links are in 3, its page in a WARC file
+    14 acknowledged  } with the request                          gone, except a key in URLSeen and a counter
 
-The loops of a node carry it; the docstring of `node.node` has them. What Scrapy's engine touches (`scheduler`,
-`handout.handout`, `node.outbox`) is memory only.
+The loops of a node do this work; the docstring of `node.node` lists them. The parts that Scrapy's engine calls
+(`scheduler`, `handout.handout`, `node.outbox`) use memory only.
 
-**In eleven rooms**, each named after the state that it owns. A room imports from those above it.
+**In eleven rooms**, each named after the state that it owns. A room imports only from those above it.
 
     records    a URL in each of its states, as data and bytes
     rules      what is set by hand: limits, delays, the blacklist
     budgets    how many URLs of a PLD may pass
     queues     URLs that wait on disk, and their files
     partition  one partition's fold and its commit; no Redis, no clock
-    crawl      what all nodes share: the record, who lives, who owns what, the end
+    crawl      what all nodes share: the crawl record, live nodes, ownership, the end of the crawl
     gates      may a taken URL be fetched, and when?
     handout    from "may be fetched" to "ended"; memory only
     owner      the partitions that this node owns
-    node       one process: its loops, and what they carry to and from Redis
-    adapter    all that says "scrapy", besides `scheduler` and `dupefilter`
+    node       one process: its loops, and what they exchange with Redis
+    adapter    everything that depends on Scrapy, besides `scheduler` and `dupefilter`
 
 **Transition by transition.**
 
-*Discovered to canonical (1, 2).* A spider yields `Links`, a batch of URLs that never become Requests, or ordinary
-Requests. `middlewares.links` takes the batches; Requests come through `Scheduler.enqueue_request`. Either way
-`adapter.request_codec` makes a `QueuedUrl` of each: the 64-bit key of its canonical form, its host, a priority, and a
-body that the frontier never looks into. What cannot be crawled or stored ends here, counted
-(`bigcrawl/dropped/{reason}`). A retry, or a redirect of a URL to itself, is recognised here (`adapter.tries`) and does
-not go on: it becomes the next try of the URL in process (see 12).
+*Discovered to canonical (1, 2).* A spider yields ordinary Requests, or `Links`: batches of URLs that become Requests
+only when they are fetched. `middlewares.links` receives the batches, and `Scheduler.enqueue_request` the Requests.
+`adapter.request_codec` turns each URL into a `QueuedUrl`: the 64-bit key of its canonical form, its host, a priority,
+and a body that the frontier does not decode. A URL that cannot be crawled or stored ends here and is counted
+(`bigcrawl/dropped/{reason}`). If the Request is a retry, or a redirect of a URL to itself, `adapter.tries` recognises
+it. Such a Request is not discovered again, but becomes the next try of the URL in process (see 12).
 
-*Canonical to inbox (2 to 3).* The PLD of the host, by the crawl's own copy of the public-suffix list, gives the
-partition. `node.outbox` drops what it sent lately, gathers the rest by partition, and the pump sends it as numbered
-batches; a number is taken once, so a repeat after a lost reply is harmless. While the outbox is full, or owners have
-not merged what was sent (`node.unfolded`), the spider middleware makes spiders wait: nothing is ever refused or
-dropped for want of room.
+*Canonical to inbox (2 to 3).* The PLD of the host determines the partition, according to the crawl's own copy of the
+public-suffix list. `node.outbox` drops URLs that it sent recently, and groups the others by partition. The pump sends
+them in numbered batches. Redis accepts each number once, so repeating a batch after a lost reply is harmless. While the
+outbox is full, or owners have not folded enough of what was sent (`node.unfolded`), the spider middleware makes spiders
+wait. No URL is ever dropped for lack of room.
 
 *Inbox to committed step (3 to 6).* The owner (`owner.folding`, `owner.owned_partition`) reads new inbox entries and
-hands them to `partition.partition`, which is a fold over them: look all keys up in DRUM and add the new ones; find the
-budget of each new URL's PLD (`partition.budgeting`), which says in which turn the URL may go (`budgets.placement`);
-append it to the queue of that turn and its priority, or to the over-budget queue (`queues.turns`); choose what is to
-become hot. The step is committed by one record appended to the manifest (`partition.manifest_log`), which names all of
-it: the last entry read, the runs and fresh keys, the queues' segments and heads, and the admit batch with its number.
-A crash before the record is whole leaves bytes that nothing refers to; a crash after it leaves a batch to offer again.
+passes them to `partition.partition`, which is a fold over them. One step looks up all keys in DRUM and adds the new
+ones. It finds the budget of each new URL's PLD (`partition.budgeting`), and from it the turn in which the URL may be
+fetched (`budgets.placement`). It appends the URL to the queue of that turn and its priority level, or to the
+over-budget queue (`queues.turns`). Finally it chooses URLs to admit into Redis. The step is committed by appending one
+record to the manifest (`partition.manifest_log`). The record names everything that belongs to the step: the last entry
+read, the runs and new keys, the queues' segments and heads, and the numbered admit batch. A crash before the record is
+complete leaves bytes that nothing refers to. A crash after it leaves a batch that must be offered again.
 
-*Front queue to back queue (6 to 7).* `partition.admission` chooses: hosts that run low first, then the front queues by
-a biased selector, then hosts with much. A URL whose host has its share in Redis is parked on disk behind its host's
-earlier ones. The chosen batch goes to Redis by a script that takes number n after n-1 and once (`admit_urls`): a
-commit that was not told is told again, one that was told twice changes nothing.
+*Front queue to back queue (6 to 7).* `partition.admission` chooses URLs of three kinds of hosts, in this order: parked
+hosts with few URLs in Redis, hosts in the front queues (by a biased selector), and other parked hosts. If a host has
+its share in Redis, a further URL is parked on disk behind the host's earlier ones. A script (`admit_urls`) admits the
+batch. It accepts number n only once, and only after n-1. So a batch whose reply was lost is sent again, and if it had
+arrived, nothing changes.
 
-*Back queue to ready heap (7 to 8).* The same script makes sure that a host with URLs waiting is ready or busy. Its
-place in the ready heap is the time from which it may be asked, which never moves back: the host record keeps it while
-the host has nothing to fetch.
+*Back queue to ready heap (7 to 8).* The same script makes a host with waiting URLs ready, unless it is busy. A host's
+score in the ready heap is its next fetch time, which never moves back. While the host has no URLs, its host record
+keeps that time.
 
-*Ready to taken (8 to 9).* The pump asks the partitions in which a host is due within half a second (`exchange_urls`);
-a host gives one URL and becomes busy. From now on the URL is twice: as taken in Redis, held in the node
-(`records.held`). Whenever a reply was lost or Redis lost its memory, the two are compared and the node's side wins
-(`owner.reconciliation`). A node takes no more than BIGCRAWL_IN_PROCESS_MAX; that is what its death repeats.
+*Ready to taken (8 to 9).* The pump asks for URLs of the partitions that have a host due within half a second
+(`exchange_urls`). A host gives one URL and becomes busy. From now on the URL is in two places: taken in Redis, and held
+in the node (`records.held`). If a reply is lost, or Redis loses data, the two are compared, and the node's side wins
+(`owner.reconciliation`). A node takes at most BIGCRAWL_IN_PROCESS_MAX URLs, so at most that many are fetched again
+after its death.
 
-*Taken to handed out (9 to 11).* `gates.gatekeeper` asks whether the URL may be fetched, and when: its docstring has
-the questions in their order, most often answered from memory. While its authority's robots rules are not known,
-robots.txt is fetched in the URL's place and the URL returns to its queue, so that the fetch is as polite as any
-(`gates.robots`). `gates.address_check` finds the address, `gates.passages` asks the gates, `gates.shared_hosts` holds
-the hosts that other crawls fetch too. A URL that passes waits in the buffer of `handout.handout` for Scrapy's engine,
-which fetches it as any request. A URL that must wait longer than a second goes back; none that waits holds a fetch
-slot.
+*Taken to handed out (9 to 11).* `gates.gatekeeper` checks whether the URL may be fetched, and when. Its docstring lists
+the checks in their order; most are answered from memory. If the robots rules of the URL's authority are unknown,
+robots.txt is fetched in its place, and the URL returns to its queue. So that fetch is as polite as any other
+(`gates.robots`). `gates.address_check` resolves and checks the address, `gates.passages` gets start times from the
+gates, and `gates.shared_hosts` holds hosts that other crawls fetch too. A URL that passes all checks waits in the
+buffer of `handout.handout` for Scrapy's engine, which fetches it like any request. A URL that would have to wait longer
+than a second goes back to its queue. Waiting URLs occupy no fetch slot.
 
-*Fetched to released and acknowledged (11 to 14).* Scrapy has no hook that says that a request is finished; the pump
-looks which requests have left the engine, item pipelines included (`adapter.engine_probe`). Such a URL ends: with a
-status, an error, or a next try. It is acknowledged once everything the outbox had been offered until then is in Redis,
-every page stored until then is on the medium and every item is flushed, by the call that also gives its host the next
-fetch time (`exchange_urls`, which also takes). Until then a crash brings the URL back; after it, nothing of it is
-missing.
+*Fetched to released and acknowledged (11 to 14).* Scrapy has no hook for a finished request. So the pump looks which
+requests have left the engine, including item pipelines (`adapter.engine_probe`). Their URLs have ended: with a status,
+an error, or a next try. A URL is acknowledged when all links offered to the outbox before its end are in Redis, all
+pages stored before it are on the medium, and all items are flushed. The call that acknowledges it also sets its host's
+next fetch time and takes further URLs (`exchange_urls`). Before that call, a crash brings the URL back. After it,
+nothing of the URL can be lost.
 
-*A failed try (12 back to 7).* The URL goes behind its host's others, as the request that Scrapy's retry middleware
-made of it; one that was redirected to itself returns to its old place. Scrapy decides how often. Where it is the host
-that fails (`handout.host_health`), that is counted in its record: it rests longer each time, and in the end it is
-retired.
+*A failed try (12 back to 7).* The URL goes behind its host's other URLs, with the request that Scrapy's retry
+middleware made. A URL that was redirected to itself returns to its old place. Scrapy decides how often to retry. If the
+failure is the host's (`handout.host_health`), it is counted in the host record. The host rests longer after each
+failure, and is retired after too many.
 
-*Back queue back to disk (8 to 6).* What a host has in Redis that is snoozed for a minute or more, or retired, goes
-through the partition's own inbox back to the queues on disk (`owner.parking`), and is parked until the host answers,
-or is awakened by hand.
+*Back queue back to disk (8 to 6).* If a host is snoozed for a minute or more, or retired, its URLs in Redis go through
+the partition's own inbox back to the queues on disk (`owner.parking`). There they stay parked until the host answers,
+or until the operator awakens it.
 
-*An owner's death (9 back to 7).* Whoever claims the partition next, in a higher epoch, finds all taken URLs back in
-their queues; their hosts rest, longer if the dead node may still be downloading. On disk the new owner links the
-committed files into a directory of its own epoch (`partition.takeover`), and never writes to inherited ones.
-`crawl.membership` knows who lives, `crawl.assignment` who should own what; every node computes the same answer.
+*An owner's death (9 back to 7).* The next node claims the partition in a higher epoch. The claim returns all taken URLs
+to their queues, and their hosts rest, longer if the dead node may still be downloading. On disk, the new owner links
+the committed files into the directory of its own epoch (`partition.takeover`). It never writes to inherited files.
+`crawl.membership` knows the live nodes, and `crawl.assignment` computes which of them should own which partition. Every
+node computes the same assignment.
 
-*A URL that may have been the death of its owner.* What the engine had been given is on record in the node's lock file
-(`crawl.in_process`); the claim counts a death for each such URL. These suspects are tried with few others in process
-or alone (`handout.suspects`, `node.trials`), and one that is found to kill ends as a dead letter
-(`records.dead_letters`). A loop that stands still is a death too: `node.watchdog` sees to it.
+*A URL that may have killed its owner.* The node's lock file records which requests the engine had
+(`crawl.in_process`). The claim counts a death for each of their URLs. These suspects are tried with few others in
+process, or alone (`handout.suspects`, `node.trials`). A URL that is found to kill nodes ends as a dead letter
+(`records.dead_letters`). If a node's loop hangs, `node.watchdog` ends the process, and that counts as a death too.
 
-*The end (`crawl.survey`).* The crawl is finished when two looks over all partitions find nothing waiting, nothing
-taken, no start requests under way, and every counter that only grows unchanged between them.
+*The end (`crawl.survey`).* The crawl is finished when two passes over all partitions find no URL waiting or taken, no
+start requests under way, and all monotonic counters unchanged between the passes.
 """

@@ -197,7 +197,7 @@ class Scheduler(BaseScheduler):
         try:
             return decode_request(held.fields.body, self._spider)
         except Exception as error:  # noqa: BLE001 - a spider's class or methods may raise anything
-            self._drops.say_once("undecodable", f"{held.url} cannot be run by this spider and is dropped: {error}")
+            self._drops.report_once("undecodable", f"{held.url} cannot be run by this spider and is dropped: {error}")
             node.handout.give_up(held, "undecodable")
             return None
 

@@ -126,7 +126,7 @@ def join(base: str, reference: str) -> str | None:
 
 
 @dataclass(slots=True)
-class Room:
+class LinkRoom:
     """How many bytes a page's URLs may have, together and each. Counts what was left out."""
 
     url_bytes_max: int = URL_MAX_BYTES
@@ -167,7 +167,7 @@ class Joiner:
         return self._put_together(plain) if plain else join(self._base, reference)
 
     def join_all(
-        self, references: Iterable[str], respell: Callable[[str], str | None], room: Room | None = None
+        self, references: Iterable[str], respell: Callable[[str], str | None], room: LinkRoom | None = None
     ) -> list[str]:
         """Return the canonical URLs of many references, in order and without repeats, skipping invalid ones.
 
@@ -177,7 +177,7 @@ class Joiner:
                 characters. Returns what to join in its place, or None to skip it.
             room: for the URLs; counts what is left out.
         """
-        room = room or Room()
+        room = room or LinkRoom()
         longest, room_left = room.url_bytes_max, room.bytes_left
         origin = self._origin
         urls: dict[str, None] = {}
@@ -204,7 +204,7 @@ class Joiner:
         return list(urls)
 
     def _other(
-        self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], room: Room
+        self, reference: str, plain: re.Match[str] | None, respell: Callable[[str], str | None], room: LinkRoom
     ) -> str | None:
         """Return the URL of a reference that does not start at the root. Skips joining what can only be too long."""
         longest = room.url_bytes_max
@@ -221,7 +221,7 @@ class Joiner:
         return self(spelled)
 
     def _put_together(self, plain: re.Match[str]) -> str | None:
-        """Return the URL of a plain reference, or None if there is no such host."""
+        """Return the URL of a reference that `_match_plain` has matched; None if its host is invalid."""
         kind = plain.lastindex
         if kind == _ROOT:
             return self._origin + plain[_ROOT]

@@ -70,6 +70,10 @@ class GroupCommit:
         since_ms = self._waiting_since_ms
         return 0 if since_ms < 0 else self._clock.monotonic_ms() - since_ms
 
+    def sync_every(self, interval_s: float | None) -> None:
+        """Set the shortest time between two syncs, as `interval_s` above; to be called before anything is written."""
+        self.interval_s = interval_s
+
     def note_written(self) -> None:
         """Count one more written page. Cost: 1 us."""
         self.written += 1

@@ -33,7 +33,7 @@ def test_damaged_file_costs_its_partition_until_it_is_mended(tmp_path: Path, web
         assert crawl.run(240) == 1
         said = crawl.log.read_text()
         assert f"partition 3 is set apart: {manifest}: damaged at byte" in said
-        assert "all that is left waits in damaged partitions" in said
+        assert "all URLs that are left wait in damaged partitions" in said
         assert "Traceback" not in said
         assert len(web.exchanges()) < len(web.expected())
         manifest.write_bytes(sound)

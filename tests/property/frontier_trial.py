@@ -206,7 +206,7 @@ class Trial(World):
             if other.host == held.host:
                 self._check_rest(other, held, now_ms)
             if other.url == held.url:
-                is_known = other.epoch == epoch or other.held.is_heard
+                is_known = other.epoch == epoch or other.held.is_end_confirmed
                 assert other.may_repeat or not is_known, f"{held.url} again, after {other}"
         fetch = FetchSeen(held, epoch, now_ms)
         self.fetches.append(fetch)

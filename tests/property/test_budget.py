@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.config import BudgetConfig
 from bigcrawl.politeness.throttle_policy import scaled_delay_ms
-from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, Budgets
+from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, EffectiveBudgets
 from bigcrawl.scheduler.budgets.in_degrees import (
     BINS,
     EMPTY_COUNTS,
@@ -268,7 +268,7 @@ def test_pages_are_met_exactly_over_batches(
         return url, depth
 
     book = RuleBook(merge_rules({}, parse_rules(written)), pld_of, pld_key)
-    budgets = Budgets(Fixed(BudgetConfig("fixed", 10, 1, 10, {}), EMPTY_COUNTS), book, look)
+    budgets = EffectiveBudgets(Fixed(BudgetConfig("fixed", 10, 1, 10, {}), EMPTY_COUNTS), book, look)
     for batch in batches:
         urls = [
             QueuedUrl(at, host, 0, 0, msgpack.packb([f"http://{host}{path}", depth]))

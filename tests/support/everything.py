@@ -49,7 +49,7 @@ def serve(directory: Path, *, hosts: int, pages: int, features: frozenset[Featur
 
 
 def expected_of(served: SimulatedWeb) -> dict[str, Expected]:
-    """What a right crawler may see at every URL, by URL."""
+    """What a correct crawler may see at every URL, by URL."""
     return served.web.expected(served.saved.port, served.seeds)
 
 

@@ -68,7 +68,7 @@ class TestCalm:
         assert not unhandled(calm.crawl)
 
     def test_every_url_that_was_not_fetched_is_accounted_for(self, calm: Ended) -> None:
-        """Forbidden, withheld, of a host that is retired, or never linked to where a right crawler looks: truly so."""
+        """Forbidden, withheld, of a host that is retired, or never linked to where a correct crawler looks."""
         truth = Truth(calm.hostile)
         accounts = accounts_of(calm.crawl, truth.not_asked_for())
         states = summary(accounts)

@@ -1,10 +1,10 @@
--- advance_inbox: make sure that new inbox entries get ids above what the owner has folded.
+-- advance_inbox: make new inbox entries get ids above those that the owner has folded.
 -- KEYS[1] stream  inbox
--- ARGV[1] inbox id that the manifest has folded up to
--- Returns: 1 when the stream's last id was raised, 0 when it was there already.
--- Guarantee: entries present stay; an id at or below ARGV[1] is never given out again.
+-- ARGV[1] inbox id of the last entry that the manifest has folded
+-- Returns: 1 if the stream's last id was raised, 0 if it was high enough.
+-- Guarantee: existing entries stay; an id up to ARGV[1] is never given out again.
 -- Lost reply: repeated, it changes nothing.
--- Late: as repeated.
+-- Late: like a repeat.
 -- Cost: O(1).
 -- Uses: prelude/last_entry_id
 local function split(id)

@@ -1,13 +1,13 @@
--- beat_node: say that a node lives, and learn which others do.
+-- beat_node: record a node's heartbeat, and return the live nodes.
 -- KEYS[1] hash  nodes    node id -> JSON report of the node
 -- KEYS[2] zset  beats    score = last beat ms, member = node id
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] report    ARGV[4] lease ms
--- ARGV[5] 1 to live, 0 to leave
+-- ARGV[5] 1: a heartbeat, 0: the node leaves
 -- Returns: {now_ms, node id, report, ...} of the nodes whose last beat is not older than the lease.
--- Guarantee: a node silent for ten leases is forgotten.
+-- Guarantee: a node without a beat for ten leases is forgotten.
 -- Lost reply: repeated, it changes nothing more.
--- Late: now_ms is that of the sending: no later beat is undone, and a node that has left counts as alive for less than a
---       lease from then.
+-- Late: now_ms is the time of sending, so no later beat is undone. A node that has left counts as alive for less than
+--       a lease from then.
 -- Cost: O(nodes).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])

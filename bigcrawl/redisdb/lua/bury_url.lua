@@ -1,14 +1,14 @@
--- bury_url: keep the letter of a URL that kills or hangs its nodes; the URL itself ends by exchange_urls, after this.
+-- bury_url: store the dead letter of a URL that kills or hangs nodes. Afterwards exchange_urls ends the URL itself.
 -- KEYS[1] hash    owner      node, epoch, generation
--- KEYS[2] hash    state      dead = letters kept
+-- KEYS[2] hash    state      dead = number of letters
 -- KEYS[3] hash    dead       key of the URL -> letter
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] key of the URL    ARGV[5] letter
--- ARGV[6] letters to keep at most
--- Returns: 1 when it is kept, 0 when there are too many; -1 when another node owns the partition, -3 when both
---          sides were compared since the call was made.
--- Guarantee: a URL has one letter, and dead is their number.
+-- ARGV[6] most letters to keep
+-- Returns: 1 if it is stored, 0 if there are too many; -1 if another node owns the partition, -3 if it was reconciled
+--          since the call was made.
+-- Guarantee: a URL has one letter, and dead is the number of letters.
 -- Lost reply: repeated, it changes nothing.
--- Late: refused, for the comparison after a lost reply raises the generation.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(1).
 -- Uses: prelude/refusal
 local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])

@@ -1,15 +1,14 @@
--- claim_start: let one node at a time run a spider's start requests, and the next one when it dies.
+-- claim_start: let one node at a time run a spider's start requests, and another one if it dies.
 -- KEYS[1] hash  crawl    start:<digest> = done \n since ms, or node \n lease ms; finished
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] digest of spider and arguments
--- ARGV[4] lease ms    ARGV[5] 1 to claim or renew, 2 to say that all start requests are in the inboxes,
---         3 to give it up undone
--- Returns: 1 when the start is this node's, 0 when another node runs it or nobody does, 2 when it is done.
--- Guarantee: one node at a time; a start never done before takes back the word that the crawl is finished. Of other
---            digests the latest 64 are remembered; one that is forgotten is run again, and its URLs are known.
+-- ARGV[4] lease ms    ARGV[5] 1: claim or renew; 2: all start requests are in the inboxes; 3: give up the claim
+-- Returns: 1 if this node has the claim, 0 if another node or none has it, 2 if the start requests are done.
+-- Guarantee: one node at a time has the claim. A new claim retracts the announcement that the crawl is finished. The
+--            latest 64 other digests are remembered. A forgotten one is run again, and its URLs have been seen.
 -- Lost reply: repeated, it changes nothing more.
--- Late: now_ms is that of the sending: no later renewal is undone, and who gave it up has it for less than a lease from
---       then. Ids of nodes are used once, so that one given up is nobody else's.
--- Cost: O(fields of the hash) for a start that is claimed for the first time or done, else O(1).
+-- Late: now_ms is the time of sending, so no later renewal is undone. A node that gave up the claim has it again for
+--       less than a lease from then. Node ids are used once, so no other node is affected.
+-- Cost: O(fields of the hash) for the first claim and for the end of a start, else O(1).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])
 local field = 'start:' .. ARGV[3]

@@ -1,17 +1,17 @@
--- drop_urls: end URLs of a host's back queue that need not be taken for it: forbidden, or of a host that does not exist.
+-- drop_urls: end URLs in a host's back queue without taking them, because they are forbidden or have no such host.
 -- KEYS[1] hash    owner   node, epoch, generation
 -- KEYS[2] hash    state   hot, ended, and the counter named in ARGV
 -- KEYS[3] zset    ready   score = next fetch ms, member = host
 -- KEYS[4] prefix  back:   + host: zset, score = order, member = "<seq>:..."
 -- KEYS[5] stream  inbox   field o = outcomes
--- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] host    ARGV[5] counter to raise by each
+-- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] host    ARGV[5] counter to raise for each URL
 -- ARGV[6...] per URL: member, its outcome
--- Returns: URLs dropped; -1 when another node owns the partition,
---          -3 when both sides were compared since the call was made.
--- Guarantee: a URL that is dropped was in its back queue, neither taken nor ended, and its outcome is in the inbox;
---            one that was not there any more is passed over. The host's next time stays as it is.
--- Lost reply: repeated, it passes over what is gone.
--- Late: refused, for the comparison after a lost reply raises the generation.
+-- Returns: the number of URLs dropped; -1 if another node owns the partition,
+--          -3 if it was reconciled since the call was made.
+-- Guarantee: a dropped URL was in its back queue, neither taken nor ended, and its outcome is in the inbox. A URL that
+--            is no longer there is skipped. The host's next fetch time does not change.
+-- Lost reply: repeated, it skips the URLs that are gone.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(URLs * log URLs of the host).
 -- Uses: prelude/refusal
 local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])

@@ -1,38 +1,39 @@
--- exchange_urls: acknowledge, fail or return taken URLs, then hand the owner URLs of hosts due within the horizon.
+-- exchange_urls: acknowledge, fail or return taken URLs, then give the owner URLs of hosts due within the horizon.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    state      hot = URLs in back queues, ended, and counters named in ARGV
--- KEYS[3] zset    ready      score = next fetch ms, and a fraction by the order hosts came in; member = host
+-- KEYS[3] zset    ready      score = next fetch ms, plus a fraction for the order in which hosts came; member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
 -- KEYS[6] prefix  back:      + host: zset, score = order, member = "<seq>:..."
--- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; delay = how long the host rested after its last
---                            fetch, where longer than usual; failures = in a row, why = the last, failed =
---                            when it was counted, ms
+-- KEYS[7] prefix  host:      + host: hash, next = next allowed fetch ms; delay = its rest after its last fetch, if that
+--                            was longer than usual; failures = in a row, why = the last one, failed = when that one
+--                            was counted, ms
 -- KEYS[8] stream  inbox      field o = outcomes
--- KEYS[9] zset    snoozed    score = next fetch ms after a long back-off, retired ones 1e15 later; member = host
+-- KEYS[9] zset    snoozed    score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
--- ARGV[5] connections of a host    ARGV[6] URLs to take at most    ARGV[7] horizon ms
--- ARGV[8] host delay ms: of a host of which nothing else is known, and between starts of its connections
--- ARGV[9] outcomes of the acknowledged URLs, '' when there are none
--- ARGV[10...] per ended URL: seq, delay ms of its host, new member ('' acknowledge, '=' return as it was, else a failed
---            URL's next try), counter to raise ('' none), bytes to add to the counter bytes, health: what it says of
---            its host ('' nothing, '+' it answers, else why it has failed), order of the URL from now on ('' the old
---            one), of a failure first back-off ms, longest ms, thousandths to add, failures that retire (0 none), and
---            ms of the delay that are over already
+-- ARGV[5] connections of a host    ARGV[6] most URLs to take    ARGV[7] horizon ms
+-- ARGV[8] host delay ms: for hosts without a delay of their own, and between starts on a host's connections
+-- ARGV[9] outcomes of the acknowledged URLs; '' if there are none
+-- ARGV[10...] per ended URL: seq; delay ms of its host; new member ('' acknowledges the URL, '=' returns it unchanged,
+--            otherwise the next try of a failed URL); counter to raise ('' for none); bytes to add to the counter
+--            bytes; health of its host ('+': it answered, '': unknown, otherwise why it failed); order of the URL from
+--            now on ('' for the old one); for a failed host: first back-off ms, longest ms, thousandths to add,
+--            failures that retire it (0: none); ms of the delay that have already passed
 -- Returns: {now_ms, next due ms of the partition or -1, URLs ended, host, due ms, member, ...}, earliest due first;
---          {-1} when another node owns the partition, {-3} when both sides were compared since the call was made.
--- Guarantee: a URL is in its back queue or taken, never both. An acknowledged one is gone, a returned or failed one
---            is at its old place, the head of its host's queue among equals, or where it was told; a host with URLs
---            waiting is ready or busy, and has at most ARGV[4] of them taken. Its next fetch is never earlier than
---            said before, and its record lives for one minute longer than that, or more: where the host has failed,
---            for four times its back-off. A URL is acknowledged and its outcome in the inbox, or neither. The back-off
---            is four times as long with each failure in a row, whichever URL and node, and an answer ends it; what
---            began before the last failure was counted counts no other. A retired host is never due. At most 2048
---            hosts of a partition are snoozed; beyond it the one that is due first, and then the one that was retired
---            first, is as if it had never failed.
--- Lost reply: an ended URL is passed over by the repeat, which tells its outcome once more; a taken one stays so, and
---             reconcile_partition gives it back.
--- Late: refused, for the comparison after a lost reply raises the generation.
+--          {-1} if another node owns the partition, {-3} if it was reconciled since the call was made.
+-- Guarantee: a URL is in its back queue or taken, never both. An acknowledged URL is gone. A returned or failed one is
+--            at the given order, or at its old one, which puts it first among equals. A host with waiting URLs is ready
+--            or busy, and has at most ARGV[5] URLs taken.
+--            A host's next fetch time never moves back. Its record lives for at least a minute after that time, and for
+--            four times its back-off if it has failed.
+--            A URL is acknowledged if and only if its outcome is in the inbox.
+--            Each failure in a row multiplies the back-off by four, whichever URL and node had it. An answer ends the
+--            back-off. A fetch that began before the last counted failure counts no further one. A retired host is
+--            never due. At most 2048 hosts of a partition are snoozed or retired. Above that, the failures of the
+--            snoozed host due first are forgotten, and then those of the host retired first.
+-- Lost reply: a repeat skips an ended URL, and appends its outcome once more. A taken one stays taken until
+--             reconcile_partition returns it.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(URLs * log hosts).
 -- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
@@ -40,7 +41,7 @@ if refused then
   return {refused}
 end
 local never_ms, long_ms, snoozed_max = 1e15, 60000, 2048
-local longest_ms = 3600000 -- that a URL is in process, but for deadlines set very long
+local longest_ms = 3600000 -- for which a URL is in process, unless the deadline is set very high
 local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[5])
 local usual_ms = tonumber(ARGV[8])
@@ -48,8 +49,8 @@ local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
 if ARGV[9] ~= '' then
   redis.call('XADD', KEYS[8], '*', 'o', ARGV[9])
 end
-local snoozes = 0 -- changes that the owner is to look at
--- The host has failed: its back-off from now, or never_ms when it is retired; 0 when this failure is counted already.
+local snoozes = 0 -- changes for the owner to look at
+-- Count a failure of the host. Returns its back-off from now; never_ms if it is retired; 0 if it was counted already.
 local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitter, failures_max)
   if taken_ms < tonumber(redis.call('HGET', host_record, 'failed') or '0') then
     return 0
@@ -74,21 +75,21 @@ for i = 10, #ARGV, 12 do
     local host_record = KEYS[7] .. host
     local health = ARGV[i + 5]
     order = ARGV[i + 6] ~= '' and ARGV[i + 6] or order
-    local said = redis.call('HMGET', host_record, 'next', 'failures', 'delay')
+    local stored = redis.call('HMGET', host_record, 'next', 'failures', 'delay')
     local delay_ms = tonumber(ARGV[i + 1])
-    local said_ms, wait_ms, is_well = tonumber(said[1] or '0'), 0, false
+    local stored_ms, wait_ms, is_well = tonumber(stored[1] or '0'), 0, false
     if health == '+' then
-      if said[2] then
+      if stored[2] then
         redis.call('HDEL', host_record, 'failures', 'why', 'failed')
         snoozes = snoozes + redis.call('ZREM', KEYS[9], host)
-        is_well = said_ms >= never_ms
-        said_ms = is_well and 0 or said_ms
+        is_well = stored_ms >= never_ms
+        stored_ms = is_well and 0 or stored_ms
       end
     elseif health ~= '' then
       wait_ms = fail(host, host_record, tonumber(taken_ms), health, ARGV[i + 7], ARGV[i + 8], ARGV[i + 9], ARGV[i + 10])
     end
-    -- Taken-at lies ahead when the URL comes back before its host was due.
-    local next_ms = math.max(now + math.max(delay_ms - tonumber(ARGV[i + 11]), wait_ms), said_ms, tonumber(taken_ms))
+    -- Taken-at is in the future if the URL is returned before its host was due.
+    local next_ms = math.max(now + math.max(delay_ms - tonumber(ARGV[i + 11]), wait_ms), stored_ms, tonumber(taken_ms))
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
     if count <= 0 then
@@ -109,17 +110,18 @@ for i = 10, #ARGV, 12 do
       local longer_ms = math.max(delay_ms, wait_ms)
       if longer_ms > usual_ms and longer_ms < never_ms then
         redis.call('HSET', host_record, 'delay', longer_ms)
-      elseif said[3] then
+      elseif stored[3] then
         redis.call('HDEL', host_record, 'delay')
       end
     end
-    local rest_ms = health ~= '+' and (wait_ms > 0 or said[2]) and next_ms - now or 0 -- of a host that fails
+    local rest_ms = health ~= '+' and (wait_ms > 0 or stored[2]) and next_ms - now or 0 -- of a failing host
     if wait_ms == 0 and rest_ms >= long_ms then
       snoozes = snoozes + redis.call('ZADD', KEYS[9], next_ms, host)
     end
-    -- Renewed when another minute begins, not for each URL.
-    if rest_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(said_ms / 60000) then
-      -- A host that fails is remembered for longer, for its next URL may come late; but hosts that failed once are many.
+    -- Renewed once a minute rather than for each URL.
+    if rest_ms > 0 or math.floor(next_ms / 60000) ~= math.floor(stored_ms / 60000) then
+      -- A host that fails is remembered for longer, because its next URL may come late; but not for too long, because
+      -- many hosts fail once.
       keep_record(host_record, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
@@ -149,7 +151,7 @@ end
 local reply = {now, -1, acknowledged + returned}
 local due = {}
 if tonumber(ARGV[6]) > 0 then
-  local beyond = string.format('(%.0f', now + tonumber(ARGV[7]) + 1) -- a fraction of a ms is no time
+  local beyond = string.format('(%.0f', now + tonumber(ARGV[7]) + 1) -- the fraction of a score only orders hosts
   due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', beyond, 'WITHSCORES', 'LIMIT', 0, ARGV[6])
 end
 for i = 1, #due, 2 do
@@ -161,7 +163,7 @@ for i = 1, #due, 2 do
     local start_ms = math.max(now, due_ms)
     redis.call('HSET', KEYS[5], seq, host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1])
     local count = redis.call('HINCRBY', KEYS[4], host, 1)
-    -- Kept while the URL is in process: whoever claims the partition asks for it.
+    -- Kept while the URL is in process, because a claim of the partition reads it.
     if redis.call('HEXISTS', host_record, 'delay') == 1 then
       keep_record(host_record, longest_ms)
     end

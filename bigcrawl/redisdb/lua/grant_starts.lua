@@ -1,23 +1,23 @@
--- grant_starts: grant a node start times of fetches, so that all nodes together keep the speed of the crawl.
--- KEYS[1] hash  speed    pages, bytes: us from which the next start is allowed by either
--- ARGV[1] now_ms (0: this server's clock)    ARGV[2] page us: between starts by pages a second, 0 without that limit
--- ARGV[3] bytes us: between starts by bytes a second, 0 without    ARGV[4] debt us: bytes that came beyond those
---         charged, as time; negative when they were fewer    ARGV[5] starts wanted    ARGV[6] share of the node
--- ARGV[7] starts given back, granted earlier and not used    ARGV[8] horizon ms: how far ahead starts are granted
--- Returns: {now us, first start us, us between starts, starts granted}; there may be none.
--- Guarantee: starts granted in any time T are at most T / interval, and those of half a second more. What one node
---            does not want, another gets. Bytes beyond the limit are made up for within a minute.
+-- grant_starts: grant a node start times of fetches, so that all nodes together keep the crawl's speed.
+-- KEYS[1] hash  speed    pages, bytes: us of the next start that each limit allows
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] page us: between starts, by pages a second; 0 for no limit
+-- ARGV[3] bytes us: between starts, by bytes a second; 0 for no limit    ARGV[4] debt us: bytes received beyond those
+--         charged, as time; negative if they were fewer    ARGV[5] starts wanted    ARGV[6] share of the node
+-- ARGV[7] starts given back: granted earlier and not used    ARGV[8] horizon ms: how far ahead starts are granted
+-- Returns: {now us, first start us, us between starts, starts granted}; the number may be 0.
+-- Guarantee: in any time T, at most T / interval starts are granted, plus those of half a second. Starts that one node
+--            does not want go to others. Bytes beyond the limit are compensated within a minute.
 -- Lost reply: a repeat wastes the starts that were granted.
--- Late: the starts are wasted; what was given back counts, and what was owed is charged, when it arrives.
+-- Late: the starts are wasted. What was given back, and the debt, count when they arrive.
 -- Cost: O(1).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1]) * 1000
 local page_us, bytes_us = tonumber(ARGV[2]), tonumber(ARGV[3])
-local earliest = now - 500000 -- what was not used is made up for so far back
-local said = redis.call('HMGET', KEYS[1], 'pages', 'bytes')
+local earliest = now - 500000 -- unused starts of the last half second may be caught up
+local stored = redis.call('HMGET', KEYS[1], 'pages', 'bytes')
 local given_back = tonumber(ARGV[7])
-local pages = math.max(tonumber(said[1] or now) - given_back * page_us, earliest)
-local bytes = math.max(tonumber(said[2] or now) - given_back * bytes_us, earliest) + tonumber(ARGV[4])
+local pages = math.max(tonumber(stored[1] or now) - given_back * page_us, earliest)
+local bytes = math.max(tonumber(stored[2] or now) - given_back * bytes_us, earliest) + tonumber(ARGV[4])
 bytes = math.min(math.max(bytes, earliest), now + 60000000)
 local first, step = earliest, math.max(page_us, bytes_us)
 if page_us > 0 then

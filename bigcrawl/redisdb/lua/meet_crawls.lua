@@ -1,23 +1,24 @@
--- meet_crawls: say that a node of a crawl lives, and learn whether other crawls on this server do.
--- KEYS[1] hash  crawls    crawl/node id -> until when it lives ms, 1 if it holds hosts else 0, its longest delay of a
---                         host ms, when it said so ms, crawl
+-- meet_crawls: announce that a node of a crawl is alive, and return whether other crawls on this server are.
+-- KEYS[1] hash  crawls    crawl/node id -> end of its lease ms, 1 if it holds hosts else 0, its longest delay of a host
+--                         ms, time of this announcement ms, crawl
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] crawl    ARGV[4] lease ms
--- ARGV[5] 1: it holds the hosts it fetches, 0: it has not heard of others    ARGV[6] longest delay of a host ms
--- ARGV[7] 1 to live, 0 to leave
--- Returns: {1 if another crawl lives, 1 if all nodes of others hold their hosts, longest delay of a host among them ms}.
--- Guarantee: a node that is alone counts as one that has not heard of others: who comes then waits for it to say more.
+-- ARGV[5] 1: it holds the hosts that it fetches, 0: it does not know of others    ARGV[6] longest delay of a host ms
+-- ARGV[7] 1: it is alive, 0: it leaves
+-- Returns: {1 if another crawl is alive, 1 if all nodes of others hold their hosts, their longest delay of a host ms}.
+-- Guarantee: a node that is alone counts as one that does not know of others. A crawl that comes later waits until the
+--            node announces that it holds its hosts.
 -- Lost reply: repeated, it changes nothing more.
--- Late: what a node said later counts.
+-- Late: a later announcement of the node stays in force.
 -- Cost: O(nodes of all crawls).
 -- Uses: prelude/now_ms
 local now = now_ms(ARGV[1])
 local me = ARGV[3] .. '/' .. ARGV[2]
-local others, all_hold, longest_ms, said_ms = 0, 1, 0, 0
+local others, all_hold, longest_ms, announced_ms = 0, 1, 0, 0
 local nodes = redis.call('HGETALL', KEYS[1])
 for i = 1, #nodes, 2 do
   local until_ms, holds, delay_ms, at_ms, crawl = string.match(nodes[i + 1], '^(%d+) (%d) (%d+) (%d+) (.*)$')
   if nodes[i] == me then
-    said_ms = tonumber(at_ms)
+    announced_ms = tonumber(at_ms)
   elseif tonumber(until_ms) < now then
     redis.call('HDEL', KEYS[1], nodes[i])
   elseif crawl ~= ARGV[3] then
@@ -26,11 +27,11 @@ for i = 1, #nodes, 2 do
     longest_ms = math.max(longest_ms, tonumber(delay_ms))
   end
 end
-if said_ms <= now then
+if announced_ms <= now then
   if ARGV[7] == '1' then
     local holds = others == 1 and ARGV[5] or '0'
-    local said = string.format('%.0f %s %s %.0f %s', now + tonumber(ARGV[4]), holds, ARGV[6], now, ARGV[3])
-    redis.call('HSET', KEYS[1], me, said)
+    local entry = string.format('%.0f %s %s %.0f %s', now + tonumber(ARGV[4]), holds, ARGV[6], now, ARGV[3])
+    redis.call('HSET', KEYS[1], me, entry)
   else
     redis.call('HDEL', KEYS[1], me)
   end

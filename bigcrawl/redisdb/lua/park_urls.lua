@@ -1,18 +1,18 @@
--- park_urls: move URLs of a snoozed or retired host out of its back queue into the partition's own inbox.
+-- park_urls: move URLs of a snoozed or retired host from its back queue to the partition's own inbox.
 -- KEYS[1] hash    owner    node, epoch, generation
 -- KEYS[2] hash    state    hot, appended, appended_urls
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] prefix  back:    + host: zset, score = order, member = "<seq>:..."
 -- KEYS[5] stream  inbox    field b = batch of URLs
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] host
--- ARGV[5] batch: those URLs as they are to be merged
+-- ARGV[5] batch: the same URLs, as they will be merged
 -- ARGV[6...] members of the back queue
--- Returns: {id of their inbox entry, '' when one of them is not in the back queue}; -1 when another node owns the
---          partition, -3 when both sides were compared since the call was made.
--- Guarantee: all of them are moved, or none: a URL is in the back queue or in the inbox. A host without URLs waiting is
---            not ready.
+-- Returns: {id of their inbox entry, or '' if one of them is not in the back queue}; -1 if another node owns the
+--          partition, -3 if it was reconciled since the call was made.
+-- Guarantee: all of them are moved or none, so each URL is in the back queue or in the inbox. A host without waiting
+--            URLs is not ready.
 -- Lost reply: repeated, it changes nothing.
--- Late: refused, for the comparison after a lost reply raises the generation.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(members * log members).
 -- Uses: prelude/refusal
 local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])

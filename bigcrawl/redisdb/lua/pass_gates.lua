@@ -1,19 +1,20 @@
--- pass_gates: grant a node the next start that keeps the gaps of some gates if that is near, else a turn to ask again.
--- A gate is that of a server (an IP address), of a pay-level domain, or of a user's group.
--- KEYS[1] prefix  gate:   + name: string, "free others since line", node and last, a line each; ms; expires when past
---                         free, others: from when the next start is allowed to the node that was granted the last one,
---                         and to others; since: since when nobody else was granted one; line: when the last turn is
---                         over, and whose it was
+-- pass_gates: grant a node the next start time that all given gates allow if it is near, else a turn to ask again.
+-- A gate belongs to a server (an IP address), a pay-level domain, or a user's group.
+-- KEYS[1] prefix  gate:   + name: string, "free others since line", then node and last, on a line each; expires when
+--                         all times are past. Times are ms. free: from when node, which got the last start, may start
+--                         again; others: from when other nodes may; since: node's first start after the last one of
+--                         another node; line, last: the end of the last turn, and the node that has it
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] earliest start wanted ms    ARGV[3] node
--- ARGV[4] late ms: by how much the start may arrive late
--- ARGV[5] missed ms: the start that was granted before and is given up or too late by now; 0 for none
--- ARGV[6] ahead ms: no start is granted when a gate is free further ahead than that
+-- ARGV[4] late ms: how late a start may happen
+-- ARGV[5] missed ms: the start granted earlier that was given up or missed; 0 for none
+-- ARGV[6] ahead ms: no start is granted if a gate is free only later than this from now
 -- ARGV[7] 1: the caller has waited for its turn    ARGV[8...] per gate: name, gap between starts ms
--- Returns: {start ms or turn ms, 1 for a start and 0 for a turn}; the caller starts then or `late` after that, and
---          keeps its own starts apart; or asks again at its turn.
--- Guarantee: starts at one gate that are no later than allowed are its gap apart, over all who ask. A missed start is
---            granted at once where nobody else was granted one since. Whether a turn leads to a start does not depend on
---            whose it is. Who must wait for one of several gates takes no start of the others, nor a longer turn.
+-- Returns: {start ms or turn ms, 1 for a start and 0 for a turn}. The caller starts at that time, or up to `late` after
+--          it, and keeps its own starts apart; or it asks again at its turn.
+-- Guarantee: starts at one gate that are not late by more than allowed are the gate's gap apart, over all callers. A
+--            missed start is granted again at once if no other node got a start since. Whether a turn leads to a start
+--            does not depend on which node has it. A caller that must wait for one of several gates uses up no start at
+--            the others, and does not lengthen their turns.
 -- Lost reply: a repeat wastes one gap.
 -- Late: wastes one gap.
 -- Cost: O(gates).
@@ -36,7 +37,7 @@ end
 local refused, turn = {}, 0
 for _, gate in ipairs(gates) do
   local is_near = math.max(wanted, gate.free) - now <= tonumber(ARGV[6])
-  -- A gate that was idle for its gap waits for turns that nobody comes for: their nodes have forgotten them.
+  -- If a gate was idle for its gap, the nodes with earlier turns have not come, so their turns no longer count.
   local has_turn = start >= gate.turn or ARGV[7] == '1' or now >= gate.others + gate.gap
   if not is_free_still and not (is_near and has_turn) then
     refused[#refused + 1] = gate

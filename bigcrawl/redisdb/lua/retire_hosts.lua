@@ -1,18 +1,18 @@
--- retire_hosts: retire the snoozed hosts of a partition that have failed so often.
+-- retire_hosts: retire the snoozed hosts of a partition that have failed too often.
 -- KEYS[1] hash    owner    node, epoch, generation
--- KEYS[2] hash    state    snoozes: moved on, so that the owner looks
+-- KEYS[2] hash    state    snoozes: raised, so that the owner looks
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] prefix  host:    + host: hash, next = next allowed fetch ms; failures = in a row
--- KEYS[5] zset    snoozed  score = next fetch ms after a long back-off, retired ones 1e15 later; member = host
+-- KEYS[5] zset    snoozed  score = next fetch ms after a long back-off, 1e15 more if retired; member = host
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
--- ARGV[5] failures that retire
--- Returns: hosts retired; -1 when another node owns the partition, -3 when both sides were compared since the call was
---          made.
--- Guarantee: a retired host is never due, and its record stays. One that is being asked just now comes back with its
---            answer.
+-- ARGV[5] failures that retire a host
+-- Returns: the number of hosts retired; -1 if another node owns the partition, -3 if it was reconciled since the call
+--          was made.
+-- Guarantee: a retired host is never due, and its record stays. If one of its URLs is being fetched, an answer brings
+--            the host back.
 -- Lost reply: repeated, it changes nothing more.
--- Late: refused, for the comparison after a lost reply raises the generation.
--- Cost: O(hosts snoozed), 2048 at most.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
+-- Cost: O(hosts snoozed), at most 2048.
 -- Uses: prelude/now_ms, prelude/refusal
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
 if refused then

@@ -1,26 +1,26 @@
--- return_host: give a borrowed host back with its next fetch time.
+-- return_host: give back a borrowed host, with its next fetch time.
 -- KEYS[1] zset    ready   score = next fetch ms, member = host
 -- KEYS[2] prefix  host:   + host: hash, next = next allowed fetch ms, lent = start ms \n until ms \n ticket
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] host    ARGV[3] ticket    ARGV[4] delay ms of the host from now
--- Returns: 1 when given back, 0 when the host is not lent for this ticket (any more).
--- Guarantee: the host is due after its delay; never earlier than anything but the lending has said before.
+-- Returns: 1 if the host was given back, 0 if it is not, or no longer, lent for this ticket.
+-- Guarantee: the host is due after its delay, and not before any next fetch time that another call has set.
 -- Lost reply: repeated, it changes nothing.
--- Late: the ticket is not lent any more, or the host is due when it would have been.
+-- Late: the host is no longer lent for the ticket, or it is due when it would have been.
 -- Cost: O(log hosts).
 -- Uses: prelude/now_ms, prelude/keep_record
 local now = now_ms(ARGV[1])
 local host, record = ARGV[2], KEYS[2] .. ARGV[2]
-local said = redis.call('HMGET', record, 'next', 'lent')
-local start_ms, lent_ms, ticket = string.match(said[2] or '', '^(%d+)\n(%d+)\n(.*)$')
+local stored = redis.call('HMGET', record, 'next', 'lent')
+local start_ms, lent_ms, ticket = string.match(stored[2] or '', '^(%d+)\n(%d+)\n(.*)$')
 if ticket ~= ARGV[3] then
   return 0
 end
 local until_ms = tonumber(lent_ms)
--- Given back before its start, the host is due at that time as it was before.
+-- If it is given back before its start, the host is due at the start, as before.
 local next_ms = math.max(now + tonumber(ARGV[4]), tonumber(start_ms))
-local said_ms = tonumber(said[1] or '0')
-if said_ms ~= until_ms then
-  next_ms = math.max(next_ms, said_ms)
+local stored_ms = tonumber(stored[1] or '0')
+if stored_ms ~= until_ms then
+  next_ms = math.max(next_ms, stored_ms)
 end
 redis.call('HDEL', record, 'lent')
 redis.call('HSET', record, 'next', next_ms)

@@ -1,4 +1,4 @@
--- set_aside_urls: put taken URLs back into their partition's inbox, unfetched; the owner's next step keeps them on disk.
+-- set_aside_urls: move taken URLs back to their partition's inbox, unfetched. The owner's next step keeps them on disk.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    state      appended, appended_urls, set_aside = URLs ever set aside
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
@@ -9,12 +9,12 @@
 -- KEYS[8] stream  inbox      field b = encoded batch
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] epoch    ARGV[4] generation
 -- ARGV[5] connections of a host
--- ARGV[6...] per URL: seq, batch of the one URL
--- Returns: {id of each URL's inbox entry, '' of one that was not taken}; -1 when another node owns the partition,
---          -3 when both sides were compared since the call was made.
--- Guarantee: a URL is taken or in the inbox, never both and never neither. Its host may be asked when it might before.
--- Lost reply: a URL that is taken no more is passed over.
--- Late: refused, for the comparison after a lost reply raises the generation.
+-- ARGV[6...] per URL: seq, batch with this one URL
+-- Returns: {id of each URL's inbox entry, '' if it was not taken}; -1 if another node owns the partition,
+--          -3 if it was reconciled since the call was made.
+-- Guarantee: a URL is either taken or in the inbox. Its host's next fetch time does not change.
+-- Lost reply: a repeat skips URLs that are no longer taken.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(URLs * log hosts).
 -- Uses: prelude/now_ms, prelude/refusal, prelude/read_taken
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
@@ -28,7 +28,7 @@ for i = 6, #ARGV, 2 do
   local id = ''
   if record then
     local host, taken_ms = read_taken(record)
-    local said_ms = tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0')
+    local stored_ms = tonumber(redis.call('HGET', KEYS[7] .. host, 'next') or '0')
     id = redis.call('XADD', KEYS[8], '*', 'b', ARGV[i + 1])
     redis.call('HDEL', KEYS[5], ARGV[i])
     local count = redis.call('HINCRBY', KEYS[4], host, -1)
@@ -36,7 +36,7 @@ for i = 6, #ARGV, 2 do
       redis.call('HDEL', KEYS[4], host)
     end
     if count < tonumber(ARGV[5]) and redis.call('EXISTS', KEYS[6] .. host) == 1 then
-      redis.call('ZADD', KEYS[3], 'GT', math.max(now, said_ms, tonumber(taken_ms)), host)
+      redis.call('ZADD', KEYS[3], 'GT', math.max(now, stored_ms, tonumber(taken_ms)), host)
     end
     moved = moved + 1
   end

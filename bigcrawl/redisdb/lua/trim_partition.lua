@@ -1,4 +1,4 @@
--- trim_partition: forget what a durable manifest has made needless, and publish the owner's counts.
+-- trim_partition: remove what a durable manifest has made unnecessary, and publish the owner's counts.
 -- KEYS[1] hash    owner    node, epoch, generation
 -- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed
 -- KEYS[3] stream  inbox
@@ -6,11 +6,11 @@
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] durable inbox id
 -- ARGV[5] durable batch number
 -- ARGV[6...] field, value pairs for the state
--- Returns: inbox entries removed; -1 when another node owns the partition, -3 when both sides were compared since the
---          call was made.
--- Guarantee: nothing above the given id and number is removed.
+-- Returns: the number of inbox entries removed; -1 if another node owns the partition, -3 if it was reconciled since
+--          the call was made.
+-- Guarantee: no entry above the given id, and no batch above the given number, is removed.
 -- Lost reply: repeated, it changes nothing.
--- Late: refused, for the comparison after a lost reply raises the generation; the counts may be old ones by then.
+-- Late: refused, because the reconciliation after a lost reply raised the generation. Without one, counts may be old.
 -- Cost: O(removed).
 -- Uses: prelude/refusal
 local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])

@@ -1,13 +1,13 @@
--- try_suspect: note that a URL which was in process at a death is tried alone now, or is alone no more.
+-- try_suspect: record that a URL which was in process when a node died is now tried alone, or no longer alone.
 -- KEYS[1] hash    owner      node, epoch, generation
 -- KEYS[2] hash    taken      seq -> host \n taken-at ms \n order \n member
--- KEYS[3] hash    deaths     seq -> deaths, those with its answer there, and taken-at ms of the trial, with spaces between
--- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] seq    ARGV[5] 1: alone, 0: no more
--- Returns: 1 when noted, 0 when the URL is not taken or no suspect; -1 when another node owns the partition,
---          -3 when both sides were compared since the call was made.
--- Guarantee: the trial is noted for this take of the URL alone: one that is given back and taken again is not in it.
+-- KEYS[3] hash    deaths     seq -> deaths, those after its answer, and taken-at ms of the trial, separated by spaces
+-- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] seq    ARGV[5] 1: alone, 0: no longer alone
+-- Returns: 1 if recorded, 0 if the URL is not taken or no suspect; -1 if another node owns the partition,
+--          -3 if it was reconciled since the call was made.
+-- Guarantee: the record applies to this take only. If the URL is returned and taken again, it is not on trial.
 -- Lost reply: repeated, it changes nothing.
--- Late: refused, for the comparison after a lost reply raises the generation.
+-- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(1).
 -- Uses: prelude/refusal, prelude/read_taken
 local refused = refusal(KEYS[1], ARGV[1], ARGV[2], ARGV[3])

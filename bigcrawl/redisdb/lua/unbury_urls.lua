@@ -1,11 +1,11 @@
--- unbury_urls: take dead letters away, by hand; those that are to be fetched again were queued before this.
--- KEYS[1] hash    state      dead = letters kept
+-- unbury_urls: delete dead letters, at the operator's request. URLs to be fetched again have been queued before this.
+-- KEYS[1] hash    state      dead = number of letters
 -- KEYS[2] hash    dead       key of the URL -> letter
 -- ARGV[1...] per letter: key of the URL
--- Returns: letters taken away.
--- Guarantee: dead is the number of letters; owner and epoch are not asked.
--- Lost reply: repeated, it passes over what is gone.
--- Late: a letter that was written meanwhile is gone too, and its URL is tried again when it is queued by hand.
+-- Returns: the number of letters deleted.
+-- Guarantee: dead is the number of letters. Owner and epoch are not checked.
+-- Lost reply: repeated, it skips the letters that are gone.
+-- Late: a letter stored meanwhile is deleted too, so its URL is only tried again if it is queued by hand.
 -- Cost: O(letters).
 local gone = 0
 for i = 1, #ARGV, 1 do

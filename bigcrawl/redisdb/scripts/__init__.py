@@ -1,21 +1,21 @@
-"""The Lua scripts as typed functions: each returns a `Call` that `client.RedisClient.run` executes.
+"""The Lua scripts as typed functions. Each returns a `Call`, which `client.RedisClient.run` executes.
 
-One function per file in `lua/`, of the same name; arguments in the order of the script's header, which is
-the contract. Nothing else calls the scripts. A test compares headers, calls and files. How a call gets to Redis is told
-in script_texts.py.
+There is one function for each file in `lua/`, with the same name. Its arguments are in the order of the script's
+header, which is the contract. Nothing else calls the scripts. A test compares headers, functions and files.
+`script_texts` explains how calls get to Redis.
 
-Callers import this package; no caller needs to know which file has a function:
+Callers import this package and need not know which module has a function:
 
-    call            what all calls have in common
-    ownership       whose a partition is, and how it stands
-    reconciliation  what Redis and an owner hold as taken, compared
-    inbox           what goes into a partition's inbox
+    call            the call itself, the caller's identity, refusals
+    ownership       claim, inspect and release a partition
+    reconciliation  compare the taken URLs of Redis and an owner
+    inbox           write to a partition's inbox, and trim it
     back_queues     URLs that wait in Redis
-    exchange        URLs that are taken, and those that have ended
-    suspects        URLs that may have been the death of their nodes
+    exchange        take URLs, and report how they ended
+    suspects        URLs that may have killed a node
     hosts           a partition's hosts and their records
     gates           when a fetch may start
-    crawl           what nodes of a crawl, and crawls on a server, share
+    crawl           state shared by the nodes of a crawl, or by all crawls on a server
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""URLs that wait in Redis, host by host."""
+"""Calls for URLs that wait in Redis, in a back queue for each host."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def admit_urls(
     keys: PartitionKeys,
-    who: Identity,
+    identity: Identity,
     number: int,
     packed_keys: bytes,
     connections: int,
     urls: Sequence[tuple[str, int, bytes]],
     now_ms: int = 0,
 ) -> Call[bool]:
-    """Admit batch `number` of (host, order, member); False when it was admitted before."""
+    """Admit batch `number`, rows (host, order, member). The result is False if it had been admitted before."""
     flat = tuple(value for url in urls for value in url)
 
     def parse(reply: int) -> bool:
@@ -34,20 +34,20 @@ def admit_urls(
     return Call(
         "admit_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.back, keys.host, keys.batches),
-        (now_ms, who.node, who.epoch, number, packed_keys, connections, *flat),
+        (now_ms, identity.node, identity.epoch, number, packed_keys, connections, *flat),
         owned(keys, parse),
     )
 
 
 def drop_urls(
-    keys: PartitionKeys, who: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
+    keys: PartitionKeys, identity: Identity, host: str, counter: str, urls: Sequence[tuple[bytes, bytes]]
 ) -> Call[int]:
-    """End URLs that wait in a host's back queue; how many were there. `urls` are (member, outcome) of each."""
+    """End URLs in a host's back queue, rows (member, outcome). The result is how many were there."""
     flat = [value for row in urls for value in row]
     return Call(
         "drop_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
-        (who.node, who.epoch, who.generation, host, counter, *flat),
+        (identity.node, identity.epoch, identity.generation, host, counter, *flat),
         owned(keys, int),
         keys.partition,
     )

@@ -1,4 +1,4 @@
-"""What all calls have in common: the call itself, who makes it, and how a refusal is read."""
+"""A script call, the identity of its caller, and the replies that refuse it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Value = str | bytes | int | float
 
 
 class Call(NamedTuple, Generic[T]):
-    """One script call, ready to be sent: name, keys, arguments and how to read the reply.
+    """One script call, ready to be sent: name, keys, arguments, and a parser for the reply.
 
-    `in_doubt` is the partition of which its owner knows less than before when no reply comes: whether the call was
-    carried out, is or will be. None for calls that leave no doubt.
+    `in_doubt` is the partition that must be reconciled if the reply is lost, because the call may have been carried
+    out, or may still be. It is None for calls that are safe to repeat.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Call(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: checked by the scripts that change a partition.
+    """The caller, which the scripts that change a partition check: node, epoch, and generation.
 
-    The node, its epoch, and the generation: a number of the node's own that rises with each claim and each comparison
-    of what both sides hold, so that nothing it sent before can be carried out after.
+    The node raises its generation with each claim and each reconciliation, so that no call it sent before can be
+    carried out afterwards.
     """
 
     node: str
@@ -47,7 +47,7 @@ _ANOTHER_OWNER, _STALE = -1, -3
 
 
 def owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Read a reply with `parse`, unless it is a refusal: see `refuse`."""
+    """Return a parser that raises an error for a refusal (see `refuse`), and otherwise applies `parse`."""
 
     def parse_owned(reply: Any) -> T:
         code = reply[0] if isinstance(reply, list) else reply
@@ -59,7 +59,7 @@ def owned(partition: PartitionKeys, parse: Callable[[Any], T]) -> Callable[[Any]
 
 
 def refuse(partition: PartitionKeys, code: int) -> NoReturn:
-    """Raise what the code of a refusal means; `lua/prelude/refusal.lua` gives them."""
+    """Raise the error for the code of a refusal. The codes come from `lua/prelude/refusal.lua`."""
     if code == _ANOTHER_OWNER:
         raise OwnershipLostError(f"partition {partition.partition} has another owner")
-    raise StaleCallError(f"partition {partition.partition} was compared with Redis while it was being asked")
+    raise StaleCallError(f"partition {partition.partition} was reconciled while a call was under way")

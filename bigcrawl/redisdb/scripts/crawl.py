@@ -1,4 +1,4 @@
-"""What all nodes of a crawl share, and what the crawls on a server share: time, nodes, start requests."""
+"""Calls for state shared by the nodes of a crawl, or by all crawls on a server: time, live nodes, start requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def tell_time(
     estimate_ms: int, step_ms: int, node: str, *, correct: bool = False, now_ms: int = 0
 ) -> Call[tuple[int, int]]:
-    """Ask for the time of the crawls: it, and by how many ms the server's clock turned out to have been set."""
+    """Ask for the time of the crawls. The result is the time, and by how many ms the server's clock had been set."""
 
     def parse(reply: list[int]) -> tuple[int, int]:
         return int(reply[0]), int(reply[1])
@@ -23,12 +23,12 @@ def tell_time(
 
 
 class Company(NamedTuple):
-    """Which other crawls live on a Redis.
+    """The other live crawls on a Redis.
 
     Attributes:
-        has_others: there are some.
-        all_hold: each of their nodes holds the hosts that it fetches.
-        longest_ms: the longest delay of a host that any of them keeps by its settings.
+        has_others: whether there are any.
+        all_hold: whether all their nodes hold the hosts that they fetch.
+        longest_ms: the longest host delay in their settings.
     """
 
     has_others: bool
@@ -39,7 +39,7 @@ class Company(NamedTuple):
 def meet_crawls(
     node: str, crawl: str, lease_ms: int, delay_ms: int, *, holds: bool = True, leave: bool = False, now_ms: int = 0
 ) -> Call[Company]:
-    """Say that a node of a crawl lives, or leaves; which company it has."""
+    """Announce that a node of a crawl is alive, or leaves. The result describes the other crawls."""
 
     def parse(reply: list[int]) -> Company:
         return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
@@ -51,7 +51,7 @@ def meet_crawls(
 def beat_node(
     keys: CrawlKeys, node: str, report: str, lease_ms: int, *, leave: bool = False, now_ms: int = 0
 ) -> Call[dict[str, str]]:
-    """Say that the node lives; the reports of all that do."""
+    """Send a node's heartbeat. The result maps each live node to its report."""
 
     def parse(reply: list[Any]) -> dict[str, str]:
         names = [value.decode() for value in reply[1:]]
@@ -70,6 +70,6 @@ def claim_start(
     undone: bool = False,
     now_ms: int = 0,
 ) -> Call[int]:
-    """Claim or renew, finish, or give up the start requests: 1 this node's, 0 another's or nobody's, 2 done."""
-    wish = 2 if done else 3 if undone else 1
-    return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, wish), int)
+    """Claim, renew, finish, or give up the start requests. Result: 1 this node's, 0 another's or nobody's, 2 done."""
+    action = 2 if done else 3 if undone else 1
+    return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, action), int)

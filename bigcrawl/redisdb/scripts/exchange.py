@@ -1,4 +1,4 @@
-"""URLs that are taken, and those that have ended: the call that is made for almost every page."""
+"""The call that takes URLs and reports how others ended. It is made for almost every page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TakenUrl(NamedTuple):
-    """A URL handed out: its host, when it may be fetched (server ms), and its member."""
+    """A taken URL: its host, the ms from which it may be fetched (time of the crawls), and its member."""
 
     host: str
     due_ms: int
@@ -25,10 +25,10 @@ class Exchanged(NamedTuple):
     """The reply of `exchange_urls`.
 
     Attributes:
-        now_ms: server time.
-        next_due_ms: when a host of the partition may next be taken, server time; -1 when none waits.
-        ended: URLs that were still taken and ended.
-        urls: what was taken.
+        now_ms: the time of the crawls.
+        next_due_ms: when a host of the partition is next due, in the same time; -1 if no URL waits.
+        ended: how many URLs were ended. URLs that were not taken any more do not count.
+        urls: the URLs taken.
     """
 
     now_ms: int
@@ -40,22 +40,22 @@ class Exchanged(NamedTuple):
 _Blank = Literal[""]
 
 ANSWERS: Final = "+"
-"""The `health` of a host that answers."""
+"""The `health` of a host that has answered."""
 
 
 class HostNews(NamedTuple):
-    """What the end of a URL says of its host, and where the URL's next try stands.
+    """What the end of a URL says about its host, and the place of the URL's next try.
 
-    The fields are arguments of the script as they are; most are "" for most ends, which costs least to send.
+    The fields are passed to the script unchanged. Most are "" for most ends, which is cheapest to send.
 
     Attributes:
-        health: "" says nothing of the host; `ANSWERS`, or why the host has failed.
-        order: the next try's place in its host's queue; "" for the old one.
-        first_ms: how long the host is left alone after its first failure in a row; each further one makes it four
-            times as long. Like the rest, "" for a host that has not failed.
-        longest_ms: how long it is left alone at most.
-        jitter: thousandths of this time that are added to it.
-        failures_max: the failures in a row that retire the host; 0 for no such number.
+        health: `ANSWERS`, or the reason why the host has failed; "" if the end says nothing about the host.
+        order: the next try's place in its host's queue; "" for its old place.
+        first_ms: back-off after the first failure in a row; each further failure multiplies it by four. This and the
+            following fields are "" if the host has not failed.
+        longest_ms: longest back-off.
+        jitter: thousandths of the back-off that are added to it.
+        failures_max: how many failures in a row retire the host; 0 if none do.
     """
 
     health: str = ""
@@ -71,24 +71,31 @@ _ANSWERED: Final = HostNews(ANSWERS)
 
 
 def moved(order: int | None) -> HostNews:
-    """The end says nothing of the host; the next try stands at `order`, or at its old place."""
+    """Return news that says nothing about the host. The next try goes to `order`, or to its old place."""
     return NO_NEWS if order is None else HostNews("", order)
 
 
 def answers(order: int | None = None) -> HostNews:
-    """The host answers; the next try stands at `order`, or at its old place."""
+    """Return news of a host that has answered. A next try goes to `order`, or to its old place."""
     return _ANSWERED if order is None else HostNews(ANSWERS, order)
 
 
 def fails(why: str, backoff: tuple[int, int, int, int], order: int | None = None) -> HostNews:
-    """The host has failed, and is left alone as `backoff` says: the last four fields of `HostNews`."""
+    """Return news of a host that has failed. `backoff` has the last four fields of `HostNews`."""
     return HostNews(why, "" if order is None else order, *backoff)
 
 
 class Ended(NamedTuple):
-    """How one taken URL ended; `member` "" acknowledges, "=" returns it as it was, else it is the next try.
+    """How one taken URL ended.
 
-    Of its host's delay, `waited_ms` are over when this is told.
+    Attributes:
+        seq: the URL's sequence number.
+        delay_ms: how long its host rests.
+        member: "" acknowledges the URL, "=" returns it unchanged; otherwise the member of its next try.
+        counter: a counter of the partition to raise, or "".
+        fetched_bytes: bytes to add to the counter of bytes.
+        news: about the host.
+        waited_ms: how much of `delay_ms` has passed before this is sent.
     """
 
     seq: int
@@ -100,13 +107,13 @@ class Ended(NamedTuple):
     waited_ms: int = 0
 
 
-# Named tuples' own constructors are Python; this one is not.
+# Faster than the named tuples' own constructors, which are Python.
 _new_tuple = tuple.__new__
 
 
 def exchange_urls(
     keys: PartitionKeys,
-    who: Identity,
+    identity: Identity,
     connections: int,
     urls_max: int,
     horizon_ms: int,
@@ -117,10 +124,10 @@ def exchange_urls(
 ) -> Call[Exchanged]:
     """End taken URLs, then take URLs of hosts due within the horizon, earliest due first.
 
-    `outcomes` are those of the acknowledged ones, see `bigcrawl.scheduler.records.outcomes`.
+    `outcomes` has the outcomes of the acknowledged URLs, see `bigcrawl.scheduler.records.outcomes`.
     """
-    args: list[Value] = [now_ms, who.node, who.epoch, who.generation, connections, urls_max, horizon_ms, delay_ms]
-    args.append(outcomes)
+    args: list[Value] = [now_ms, identity.node, identity.epoch, identity.generation]
+    args += [connections, urls_max, horizon_ms, delay_ms, outcomes]
     for end in ended:
         args += end[:5]
         args += end.news

@@ -1,4 +1,4 @@
-"""When a fetch may start: gates of servers and hosts, and the crawl's speed."""
+"""Calls that decide when a fetch may start: gates of servers and hosts, and the crawl's speed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def pass_gates(
     had_turn: bool = False,
     now_ms: int = 0,
 ) -> Call[tuple[int, bool]]:
-    """Reserve a start at all of some gates, (name, gap ms) each, or a turn to ask again.
+    """Reserve a start time at several gates, each (name, gap ms), or a turn to ask again.
 
     Returns:
-        When, in the time of the crawls, and whether it is a start.
+        The reserved time, in the time of the crawls, and whether it is a start rather than a turn.
     """
     flat = tuple(value for gate in gates for value in gate)
     return Call(
@@ -40,7 +40,7 @@ def pass_gates(
 
 
 class Starts(NamedTuple):
-    """Start times that were granted; microseconds of server time, `granted` of them from `first_us` on."""
+    """Granted start times: `granted` of them, beginning with `first_us`, in microseconds of the time of the crawls."""
 
     now_us: int
     first_us: int
@@ -60,7 +60,10 @@ def grant_starts(
     horizon_ms: int,
     now_ms: int = 0,
 ) -> Call[Starts]:
-    """Get start times of the crawl's speed; `page_us` and `bytes_us` are microseconds a start, 0 without a limit."""
+    """Request start times within the crawl's speed.
+
+    `page_us` and `bytes_us` are the microseconds between two starts at the limit of pages and of bytes; 0 for no limit.
+    """
     return Call(
         "grant_starts",
         (keys.speed,),
@@ -79,7 +82,7 @@ def hold_host(
     is_under_way: bool = False,
     now_ms: int = 0,
 ) -> Call[int]:
-    """Have a host to oneself among all crawls: 0, or for how many ms to wait before asking again."""
+    """Hold a host against other crawls. The result is 0, or how many ms to wait before asking again."""
     args = (now_ms, host, crawl, delay_ms, most_ms, ticket, int(is_under_way))
     return Call("hold_host", (host_prefix(host),), args, int)
 
@@ -87,6 +90,6 @@ def hold_host(
 def leave_host(
     host: str, crawl: str, ticket: int, ended_ms: int, free_ms: int, kept_ms: int, now_ms: int = 0
 ) -> Call[bool]:
-    """Leave a host to other crawls; False when it is not held with this ticket any more."""
+    """Release a host to other crawls. The result is False if it is no longer held with this ticket."""
     args = (now_ms, host, crawl, ticket, ended_ms, free_ms, kept_ms)
     return Call("leave_host", (host_prefix(host),), args, bool)

@@ -1,4 +1,4 @@
-"""A partition's hosts and their records: failures, robots rules, and loans to other nodes."""
+"""Calls for a partition's hosts and their records: failures, robots rules, and loans to other nodes."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts.call import Identity
 
 RETIRED_MS = 10**15
-"""A host that is due so long after today, or later, is retired: it is never due."""
+"""A host whose next fetch lies this far in the future, or further, is retired: it is never due."""
 
 
-def retire_hosts(keys: PartitionKeys, who: Identity, failures_max: int, now_ms: int = 0) -> Call[int]:
-    """Retire the snoozed hosts that have failed so often; how many there were."""
+def retire_hosts(keys: PartitionKeys, identity: Identity, failures_max: int, now_ms: int = 0) -> Call[int]:
+    """Retire the snoozed hosts with at least `failures_max` failures. The result is their number."""
     return Call(
         "retire_hosts",
         (keys.owner, keys.state, keys.ready, keys.host, keys.snoozed),
-        (now_ms, who.node, who.epoch, who.generation, failures_max),
+        (now_ms, identity.node, identity.epoch, identity.generation, failures_max),
         owned(keys, int),
         keys.partition,
     )
 
 
 def awaken_host(keys: PartitionKeys, host: str, now_ms: int = 0) -> Call[bool]:
-    """Forget that a host has failed: it is due at once; False when it had not failed."""
+    """Forget a host's failures, so that it is due at once. The result is False if it had none."""
     return Call("awaken_host", (keys.state, keys.ready, keys.host, keys.snoozed), (now_ms, host), bool)
 
 
 def borrow_host(
     keys: PartitionKeys, host: str, ticket: str, ahead_ms: int, deadline_ms: int, now_ms: int = 0
 ) -> Call[tuple[bool, int]]:
-    """Borrow a host for one fetch: (True, ms until its start), or (False, ms until asking again)."""
+    """Borrow a host for one fetch. The result is (True, ms until its start), or (False, ms until asking again)."""
     return Call(
         "borrow_host",
         (keys.ready, keys.busy, keys.host),
@@ -43,7 +43,7 @@ def borrow_host(
 
 
 def return_host(keys: PartitionKeys, host: str, ticket: str, delay_ms: int, now_ms: int = 0) -> Call[bool]:
-    """Give a borrowed host back; False when it is not lent for this ticket any more."""
+    """Give back a borrowed host. The result is False if it is no longer lent for this ticket."""
     return Call("return_host", (keys.ready, keys.host), (now_ms, host, ticket, delay_ms), bool)
 
 
@@ -60,7 +60,7 @@ def put_robots(
     bytes_max: int = 1 << 40,
     delay_ms: int = 0,
 ) -> Call[int]:
-    """Keep robots rules for all nodes, and `stale_ms` beyond their expiry; the number of records evicted for it.
+    """Store robots rules for all nodes, until `stale_ms` after expiry. The result counts records evicted for them.
 
     `delay_ms` is the host's delay by these rules; 0 if it is not longer than usual.
     """

@@ -1,4 +1,4 @@
-"""What goes into a partition's inbox, and what is forgotten of it."""
+"""Calls that write to a partition's inbox, and that trim it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def append_batch(
     keys: PartitionKeys, node: str, session: int, number: int, batch: bytes, urls: int, edges: bytes = b""
 ) -> Call[str | None]:
-    """Put a batch into the inbox: the entry's id, "" when it was here before, None when an earlier one is missing."""
+    """Append a batch. The result is the entry's id; "" if it had been appended; None if an earlier batch is missing."""
 
     def parse(reply: bytes | int) -> str | None:
         if isinstance(reply, bytes):
@@ -28,51 +28,51 @@ def append_batch(
     )
 
 
-def park_urls(keys: PartitionKeys, who: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[str]:
-    """Move URLs of a host from its back queue to the inbox, as a batch; the entry's id, "" when one of them is gone."""
+def park_urls(keys: PartitionKeys, identity: Identity, host: str, batch: bytes, members: Sequence[bytes]) -> Call[str]:
+    """Move URLs of a host from its back queue to the inbox. The result is the entry's id; "" if a URL is gone."""
     return Call(
         "park_urls",
         (keys.owner, keys.state, keys.ready, keys.back, keys.inbox),
-        (who.node, who.epoch, who.generation, host, batch, *members),
+        (identity.node, identity.epoch, identity.generation, host, batch, *members),
         owned(keys, lambda reply: reply[0].decode()),
         keys.partition,
     )
 
 
 def set_aside_urls(
-    keys: PartitionKeys, who: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
+    keys: PartitionKeys, identity: Identity, connections: int, urls: Sequence[tuple[int, bytes]], now_ms: int = 0
 ) -> Call[list[str]]:
-    """Put taken URLs, (seq, batch of the one) each, back into the inbox; the entry of each, "" if it was not taken."""
+    """Move taken URLs, rows (seq, batch of that URL), to the inbox. The result has each entry; "" if not taken."""
     flat = tuple(value for url in urls for value in url)
     return Call(
         "set_aside_urls",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host, keys.inbox),
-        (now_ms, who.node, who.epoch, who.generation, connections, *flat),
+        (now_ms, identity.node, identity.epoch, identity.generation, connections, *flat),
         owned(keys, lambda reply: [entry_id.decode() for entry_id in reply]),
         keys.partition,
     )
 
 
-def note_rewind(keys: PartitionKeys, who: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
-    """Count URLs that are offered again, and forget those whose packed keys are `lost`."""
-    args = (who.node, who.epoch, who.generation, readmitted, lost)
+def note_rewind(keys: PartitionKeys, identity: Identity, readmitted: int, lost: bytes = b"") -> Call[bool]:
+    """Count URLs that are offered again, and have the URLs with the packed keys `lost` forgotten."""
+    args = (identity.node, identity.epoch, identity.generation, readmitted, lost)
     return Call("note_rewind", (keys.owner, keys.state, keys.inbox), args, owned(keys, bool), keys.partition)
 
 
 def trim_partition(
-    keys: PartitionKeys, who: Identity, inbox_id: str, batch_number: int, state: dict[str, Value]
+    keys: PartitionKeys, identity: Identity, inbox_id: str, batch_number: int, state: dict[str, Value]
 ) -> Call[int]:
-    """Trim the inbox and the batch keys up to what is durable; publish the owner's counts."""
+    """Trim the inbox and the keys of batches that are durable, and publish the owner's counts."""
     flat = tuple(value for pair in state.items() for value in pair)
     return Call(
         "trim_partition",
         (keys.owner, keys.state, keys.inbox, keys.batches),
-        (who.node, who.epoch, who.generation, inbox_id, batch_number, *flat),
+        (identity.node, identity.epoch, identity.generation, inbox_id, batch_number, *flat),
         owned(keys, int),
         keys.partition,
     )
 
 
 def advance_inbox(keys: PartitionKeys, inbox_id: str) -> Call[bool]:
-    """Raise the stream's last id to at least `inbox_id`."""
+    """Raise the inbox's last id to at least `inbox_id`."""
     return Call("advance_inbox", (keys.inbox,), (inbox_id,), bool)

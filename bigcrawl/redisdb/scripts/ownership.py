@@ -1,4 +1,4 @@
-"""Whose a partition is, and how it stands."""
+"""Calls that claim, inspect and release partitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A won partition: its new epoch, the generation that the claim began, and what Redis knows of it."""
+    """A successful claim: the new epoch and generation, and the state of the partition in Redis."""
 
     epoch: int
     admitted: int
@@ -29,7 +29,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A partition that is somebody else's for `left_ms` more; at 0 it goes to who tells what that had in process."""
+    """A refused claim: another node owns the partition.
+
+    Its lease lasts `left_ms` more. If that is 0, repeat the claim with what that node had in process.
+    """
 
     left_ms: int
     node: str
@@ -38,7 +41,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """How a partition stands at `now_ms`, server time."""
+    """The state of a partition at `now_ms`, in the time of the crawls."""
 
     now_ms: int
     owned: bool
@@ -51,7 +54,7 @@ class PartitionView:
     next_due_ms: int
     taken: int
     inbox_id: str
-    fields: dict[bytes, bytes]  # of its state, as they came: an owner looks every second, for a few of them
+    fields: dict[bytes, bytes]  # of its state, undecoded, because an owner looks every second and needs few of them
     hosts_snoozed: int = 0  # for a minute or more
     hosts_retired: int = 0
 
@@ -68,7 +71,7 @@ class PartitionView:
         return self.fields.get(b"folded", b"0-0").decode()
 
     def count(self, field: str) -> int:
-        """A counter of the partition's state; 0 when it was never raised."""
+        """Return a counter of the partition's state; 0 if it was never raised."""
         return int(self.fields.get(field.encode(), 0))
 
 
@@ -88,7 +91,7 @@ def claim_partition(
     in_process: str = "*",
     server: str = "",
 ) -> Call[Claim | Refusal]:
-    """Become the owner, or learn who is."""
+    """Become the owner, or find out who it is."""
 
     def parse(reply: list[Any]) -> Claim | Refusal:
         if reply[0] == 0:
@@ -109,9 +112,9 @@ def claim_partition(
 
 
 def look_partition(
-    keys: PartitionKeys, who: Identity | None = None, lease_ms: int = 0, now_ms: int = 0
+    keys: PartitionKeys, identity: Identity | None = None, lease_ms: int = 0, now_ms: int = 0
 ) -> Call[PartitionView]:
-    """See how the partition stands; its owner renews its lease by looking."""
+    """Read the state of the partition. If `identity` owns it, this also renews its lease."""
 
     def parse(reply: list[Any]) -> PartitionView:
         epoch, lease_left, ready, waiting, busy, next_due, taken = (int(value) for value in reply[3:10])
@@ -132,7 +135,7 @@ def look_partition(
             hosts_retired=int(reply[13]),
         )
 
-    node, epoch = (who.node, who.epoch) if who else ("", 0)
+    node, epoch = (identity.node, identity.epoch) if identity else ("", 0)
     return Call(
         "look_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.inbox, keys.snoozed),
@@ -141,7 +144,7 @@ def look_partition(
     )
 
 
-def release_partition(keys: PartitionKeys, who: Identity) -> Call[int]:
-    """Give the partition up; 1 released, 0 not ours, -1 URLs are still taken, -3 it was compared meanwhile."""
-    args = (who.node, who.epoch, who.generation)
+def release_partition(keys: PartitionKeys, identity: Identity) -> Call[int]:
+    """Release the partition. Result: 1 released, 0 not ours, -1 URLs are still taken, -3 reconciled meanwhile."""
+    args = (identity.node, identity.epoch, identity.generation)
     return Call("release_partition", (keys.owner, keys.taken), args, int, keys.partition)

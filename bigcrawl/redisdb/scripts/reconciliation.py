@@ -1,4 +1,4 @@
-"""What Redis and an owner hold as taken, compared."""
+"""The call that compares the taken URLs of Redis and an owner."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Reconciled(NamedTuple):
     """The reply of `reconcile_partition`.
 
     Attributes:
-        given_back: taken URLs that went back to their queues, for the owner did not hold them.
-        taken_again: held URLs that Redis did not hold as taken.
+        given_back: taken URLs that went back to their queues, because the owner did not hold them.
+        taken_again: held URLs that were not taken in Redis.
         removed: ended URLs that were taken or queued.
-        admitted: the last admit batch.
-        ended: sequence numbers of the URLs whose end was told and carried out.
-        queued: URLs in Redis that are not taken, by host; with the last portion only.
+        admitted: the number of the last admit batch.
+        ended: sequence numbers of the URLs whose end had been sent and was carried out.
+        queued: URLs in Redis that are not taken, by host; only with the last portion.
     """
 
     given_back: int
@@ -35,12 +35,12 @@ class Reconciled(NamedTuple):
 
 def reconcile_partition(
     keys: PartitionKeys,
-    who: Identity,
+    identity: Identity,
     portion: int,
     delay_ms: int,
     held: Sequence[tuple[int, str, int, bytes]],
     earlier: Sequence[tuple[int]],
-    told: Sequence[tuple[int]],
+    sent_ends: Sequence[tuple[int]],
     ended: Sequence[tuple[int, str, int]],
     places: Sequence[tuple[str, int]],
     rests: Mapping[str, int],
@@ -49,19 +49,19 @@ def reconcile_partition(
     server: str = "",
     now_ms: int = 0,
 ) -> Call[Reconciled]:
-    """Make what Redis holds as taken equal to what the owner holds, and refuse what it sent before.
+    """Make the taken URLs in Redis equal to those that the owner holds, and refuse its earlier calls.
 
     Args:
         keys: of the partition.
-        who: the owner, in a generation that begins with this call.
-        portion: counted from 1; all have the same generation.
-        delay_ms: of every host, after a Redis that forgot; 0 when it did not.
-        held: (seq, host, order, member) of URLs.
-        earlier: (seq,) of those that were in earlier portions.
-        told: (seq,) of those whose end was told, and whether it was carried out is not known.
-        ended: (seq, host, order) of URLs that are acknowledged.
-        places: (host, order) where a URL held or gone may stand in a back queue.
-        rests: ms from now that hosts must rest.
+        identity: the owner, in a generation that begins with this call.
+        portion: counted from 1; all portions have the same generation.
+        delay_ms: how long every host rests if Redis has forgotten; 0 if it has not.
+        held: (seq, host, order, member) of held URLs.
+        earlier: (seq,) of held URLs in earlier portions.
+        sent_ends: (seq,) of URLs whose end was sent, but may not have been carried out.
+        ended: (seq, host, order) of acknowledged URLs.
+        places: (host, order) at which a held or ended URL may be in a back queue.
+        rests: host -> ms from now that it must rest.
         is_last: whether there are no more portions.
         server: run id of the server, which knows all fetches of the owner after this.
         now_ms: the time, for tests.
@@ -72,12 +72,15 @@ def reconcile_partition(
         hosts = zip(map(bytes.decode, queued[::2]), queued[1::2], strict=True)
         return Reconciled(given_back, taken_again, removed, admitted, list(map(int, carried_out)), dict(hosts))
 
-    counts = (len(held), len(earlier), len(told), len(ended), len(places))
-    flat = [value for row in (*held, *earlier, *told, *ended, *places, *rests.items()) for value in row]
+    counts = (len(held), len(earlier), len(sent_ends), len(ended), len(places))
+    flat = [value for row in (*held, *earlier, *sent_ends, *ended, *places, *rests.items()) for value in row]
     return Call(
         "reconcile_partition",
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.host),
-        (now_ms, who.node, who.epoch, who.generation, portion, int(is_last), delay_ms, *counts, server, *flat),
+        (
+            *(now_ms, identity.node, identity.epoch, identity.generation),
+            *(portion, int(is_last), delay_ms, *counts, server, *flat),
+        ),
         owned(keys, parse),
         keys.partition,
     )

@@ -1,4 +1,4 @@
-"""URLs that may have been the death of their nodes, and the letters that are kept of those that were."""
+"""Calls for URLs that may have killed a node, and for the dead letters of those that did."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts.call import Identity
 
 
-def try_suspect(keys: PartitionKeys, who: Identity, seq: int, *, alone: bool = True) -> Call[bool]:
-    """Note that a suspect is tried alone, or is alone no more; False when it is not taken."""
+def try_suspect(keys: PartitionKeys, identity: Identity, seq: int, *, alone: bool = True) -> Call[bool]:
+    """Record that a suspect is tried alone, or no longer alone. The result is False if it is not taken."""
     return Call(
         "try_suspect",
         (keys.owner, keys.taken, keys.deaths),
-        (who.node, who.epoch, who.generation, seq, int(alone)),
+        (identity.node, identity.epoch, identity.generation, seq, int(alone)),
         owned(keys, bool),
         keys.partition,
     )
 
 
-def bury_url(keys: PartitionKeys, who: Identity, key: int, letter: bytes, letters_max: int) -> Call[bool]:
-    """Keep a dead letter; False when there are too many."""
+def bury_url(keys: PartitionKeys, identity: Identity, key: int, letter: bytes, letters_max: int) -> Call[bool]:
+    """Store a dead letter. The result is False if there are too many."""
     return Call(
         "bury_url",
         (keys.owner, keys.state, keys.dead),
-        (who.node, who.epoch, who.generation, key, letter, letters_max),
+        (identity.node, identity.epoch, identity.generation, key, letter, letters_max),
         owned(keys, bool),
         keys.partition,
     )
 
 
 def unbury_urls(keys: PartitionKeys, url_keys: Sequence[int]) -> Call[int]:
-    """Take dead letters away; how many there were."""
+    """Delete dead letters. The result is how many there were."""
     return Call("unbury_urls", (keys.state, keys.dead), tuple(url_keys), int)

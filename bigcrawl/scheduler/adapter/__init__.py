@@ -1,1 +1,1 @@
-"""All of the frontier that speaks to Scrapy, besides `scheduler` and `dupefilter`."""
+"""All parts of the frontier that use Scrapy, besides `scheduler` and `dupefilter`."""

@@ -1,4 +1,4 @@
-"""What tells one spider's start requests, and one version of its code, from another."""
+"""Digests that tell start requests of different spiders, and versions of a spider's code, apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def start_digest(spider: Spider) -> str:
-    """What tells one set of start requests from another: the spider's name and its arguments."""
+    """Return a digest of what makes start requests differ: the spider's name and its arguments."""
     arguments = {
         name: value
         for name, value in vars(spider).items()
@@ -31,7 +31,7 @@ def start_digest(spider: Spider) -> str:
 
 
 def code_digest(spider: Spider) -> str:
-    """What tells one version of the spider's module from another; empty where its source is not there."""
+    """Return a digest of the spider's module; empty if there is no source."""
     try:
         source = inspect.getsource(inspect.getmodule(type(spider)) or type(spider))
     except (OSError, TypeError):
@@ -40,12 +40,12 @@ def code_digest(spider: Spider) -> str:
 
 
 async def warn_if_edited(client: RedisClient, crawl: str, spider: Spider) -> None:
-    """Say that the spider was edited since the crawl began: what was fetched does not pass through it again."""
+    """Warn if the spider was edited since the crawl began: fetched pages do not pass through it again."""
     digest = code_digest(spider)
     try:
         is_edited = bool(digest) and await has_other_code(client, crawl, spider.name, digest)
     except TransientStoreError:
-        return  # the node says itself that Redis is away
+        return  # the node logs that Redis is away
     if is_edited:
         logger.warning(
             "the code of spider %(spider)s was edited since crawl %(name)s began: what was fetched does not pass "

@@ -1,4 +1,4 @@
-"""What is not queued or not run is counted; what is the project's own fault is said, once."""
+"""Counts what is not queued or not run, and reports once what the project itself does wrong."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ logger = logging.getLogger(__name__)
 
 
 class Drops:
-    """A crawler's counters, and what was said already."""
+    """A crawler's counters, and what was reported already."""
 
     def __init__(self, crawler: Crawler, *, obeys_robots: bool) -> None:
         self._crawler = crawler
         self._obeys_robots = obeys_robots
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def __repr__(self) -> str:
-        return f"<Drops said={sorted(self._said)}>"
+        return f"<Drops reported={sorted(self._reported)}>"
 
     def count_dropped(self, reason: str, message: str, about: str = "") -> None:
-        """Count a request that is not queued; what it is `about`, when that is the project's fault, is told once."""
+        """Count a request that is not queued. If `about` names a fault of the project's, report it once."""
         assert self._crawler.stats is not None
         self._crawler.stats.inc_value(f"bigcrawl/dropped/{reason}")
         if about:
-            self.say_once(about, message)
+            self.report_once(about, message)
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
 
     def count_shapes(self, flags: int, urls: int = 1) -> None:
-        """Count URLs that have the shape of a trap, all of them the same."""
+        """Count URLs that all have the same shape of a trap."""
         assert self._crawler.stats is not None
         for kind in kinds_of(flags >> TRAP_SHIFT):
             self._crawler.stats.inc_value(f"bigcrawl/traps/{kind}", urls)
 
     def heed_meta(self, meta: dict[str, Any]) -> None:
-        """Say once that a key of Scrapy's meta has no effect here, where its author expects one."""
+        """Report once that a key of Scrapy's meta has no effect here."""
         if meta.get("dont_obey_robotstxt") and self._obeys_robots:
-            self.say_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
+            self.report_once("dont_obey_robotstxt", "dont_obey_robotstxt in meta has no effect: robots.txt is obeyed")
 
-    def say_once(self, about: str, message: str) -> None:
-        """Log an error, and nothing more about the same."""
-        if about not in self._said:
-            self._said.add(about)
-            logger.error("%(message)s (said once; later ones are counted)", {"message": message})
+    def report_once(self, about: str, message: str) -> None:
+        """Log an error, but only once for each value of `about`."""
+        if about not in self._reported:
+            self._reported.add(about)
+            logger.error("%(message)s (reported once; later ones are counted)", {"message": message})

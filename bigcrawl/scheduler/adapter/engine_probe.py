@@ -1,10 +1,10 @@
-"""The one file that touches what Scrapy's engine keeps to itself; each touch has a way out.
+"""The only file that uses private parts of Scrapy's engine. Each use has a fallback.
 
-what is needed                          from                          without it
-has a request ended, pipelines included engine._slot.inprogress       downloader.active, scraper.slot
-ask the scheduler again now             engine._slot.nextcall         Scrapy's own 5 s heartbeat
-is the engine closing                   engine._slot.closing          not engine.running
-can the spider be closed                engine._slot, scraper.slot    engine.running
+what is needed                             from                          fallback
+has a request ended, with its pipelines?   engine._slot.inprogress       downloader.active, scraper.slot
+ask the scheduler again now                engine._slot.nextcall         Scrapy's own 5 s heartbeat
+is the engine closing?                     engine._slot.closing          not engine.running
+can the spider be closed?                  engine._slot, scraper.slot    engine.running
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class EngineProbe:
-    """Questions to a crawler's engine; all answer before the engine exists, too."""
+    """Questions to a crawler's engine. They have answers before the engine exists, too."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     def has_ended(self, request: Request) -> bool:
-        """Whether the engine is done with a request it was given: fetched, parsed, and its items piped."""
+        """Whether the engine is done with a request that it was given: fetched, parsed, and its items processed."""
         engine = self._engine()
         slot = getattr(engine, "_slot", None)
         if slot is not None and hasattr(slot, "inprogress"):
@@ -40,7 +40,7 @@ class EngineProbe:
             nextcall.schedule()
 
     def is_open(self) -> bool:
-        """Whether the spider is open, so that it can be closed; without what is private: whether the engine runs."""
+        """Whether the spider is open, so that it can be closed. As a fallback, whether the engine runs."""
         engine = self._engine()
         if engine is None or engine.scraper.slot is None:
             return False

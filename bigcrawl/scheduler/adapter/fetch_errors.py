@@ -1,4 +1,4 @@
-"""What a fetch that got no answer is counted as."""
+"""How a fetch without an answer is counted."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from scrapy import exceptions as scrapy_errors
 from bigcrawl.scheduler.records.outcomes import ABORTED
 
 UNDER_LEASE = "under_lease"
-"""The meta key of requests that were not handed out, and may be sent as long as those that were."""
+"""The meta key of requests that were not handed out but also need the lease to be sent."""
 
 
 class FetchAbortedError(scrapy_errors.IgnoreRequest):
-    """A fetch was given up because the node stops, or has no lease; its URL goes back to its host's queue."""
+    """A fetch was given up because the node stops, or has no lease. Its URL goes back to its host's queue."""
 
 
 class UrlRefusedError(scrapy_errors.IgnoreRequest):
-    """The frontier does not fetch a URL, and its request has an errback that shall hear of it."""
+    """The frontier does not fetch a URL, and its request has an errback that is told so."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} is not fetched: {reason}")
         self.reason = reason
 
 
-# First match wins; Scrapy's own exceptions since 2.15, whatever download handler raised them.
+# The first match counts. Since 2.15 Scrapy has its own exceptions for all download handlers.
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (FetchAbortedError, ABORTED),
     (asyncio.CancelledError, ABORTED),
@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-# What Scrapy raises where a URL's robots.txt forbids it, or its host or that host's robots.txt cannot be had.
+# What Scrapy raises if robots.txt forbids a URL, or if its host or the robots.txt cannot be reached.
 _AS_SCRAPY: dict[str, tuple[type[Exception], str]] = {
     "forbidden": (scrapy_errors.IgnoreRequest, "Forbidden by robots.txt"),
     "unresolved": (scrapy_errors.CannotResolveHostError, "DNS has no address for its host"),
@@ -51,7 +51,7 @@ _AS_SCRAPY: dict[str, tuple[type[Exception], str]] = {
 
 
 def refusal_error(url: str, reason: str) -> Exception:
-    """What the errback of a URL that is not fetched is given."""
+    """Return the error for the errback of a URL that is not fetched."""
     if reason not in _AS_SCRAPY:
         return UrlRefusedError(url, reason)
     kind, text = _AS_SCRAPY[reason]
@@ -59,14 +59,14 @@ def refusal_error(url: str, reason: str) -> Exception:
 
 
 def refusal_outcome(reason: str) -> str:
-    """The counter for a URL that is not fetched; a failure of its host is the same as in a fetch."""
+    """Return the counter for a URL that is not fetched. A failure of its host counts as in a fetch."""
     return reason if reason.startswith("error:") else f"dropped:{reason}"
 
 
 def error_outcome(error: BaseException) -> str:
-    """The counter for an error of the downloader.
+    """Return the counter for an error of the downloader.
 
-    `error:<kind>`; `aborted` for a fetch that was given up; `dropped:<reason>` for one that was never made.
+    It is `error:<kind>`, `aborted` for a fetch that was given up, or `dropped:<reason>` for one that was never made.
     """
     if isinstance(error, UrlRefusedError):
         return refusal_outcome(error.reason)

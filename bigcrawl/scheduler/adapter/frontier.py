@@ -1,4 +1,4 @@
-"""What Scrapy's components ask of the frontier, and tell it; `scheduler.scheduler.Scheduler` is the one there is."""
+"""What Scrapy's components use of the frontier. `scheduler.scheduler.Scheduler` implements it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Frontier(Protocol):
 
     Attributes:
         config: the settings.
-        guard: which addresses are closed.
-        started: the requests that were handed out; the downloader asks, and says what became of them.
-        intake: where a spider's links and start requests go.
-        node: this process in the crawl; None until it has joined.
-        last_survey: the last look at the whole crawl; None before the first.
+        guard: says which addresses are closed.
+        started: the requests that were handed out. The downloader asks about them, and reports what became of them.
+        intake: takes a spider's links and start requests.
+        node: this process as a member of the crawl; None until it has joined.
+        last_survey: the last survey of the whole crawl; None before the first.
     """
 
     config: Config
@@ -35,7 +35,7 @@ class Frontier(Protocol):
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the crawl was begun before this process joined it."""
+        """Whether the crawl existed before this process joined it."""
 
     def fail(self, error: BigcrawlError) -> None:
-        """End the crawl because of an error that waiting will not mend: one line, and exit status 1."""
+        """End the crawl because of an error that waiting does not solve: one line, and exit status 1."""

@@ -1,4 +1,4 @@
-"""How a node of this process gets into its crawl, and the connection and the server that it needs for that."""
+"""How this process joins its crawl, with the connection and the server that this takes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-JOIN_LOOK_S = 0.1  # between two looks whether the start was called off
-JOIN_LOOKS = 5  # before the start is tried again
+JOIN_LOOK_S = 0.1  # between two checks whether the start was called off
+JOIN_LOOKS = 5  # checks before the start is tried again
 
 
 class Joining:
-    """A crawler's way into its crawl, and out of it.
+    """Joins a crawler's crawl, and leaves it.
 
     Attributes:
-        has_begun_crawl: whether the crawl was not there before this process.
+        has_begun_crawl: whether this process has begun the crawl.
     """
 
     def __init__(self, crawler: Crawler, config: Config, clock: Clock) -> None:
@@ -44,20 +44,20 @@ class Joining:
         self._clock = clock
         self._embedded: EmbeddedServer | None = None
         self._client: RedisClient | None = None
-        self._has_said = False
+        self._has_warned = False
         self.has_begun_crawl = False
 
     def __repr__(self) -> str:
         return f"<Joining of {self._config.crawl.name} by {self._client!r}>"
 
     async def join(self, engine: EngineSide) -> Node:
-        """Start this node, of a crawl that begins anew if the settings say so.
+        """Start a node; the crawl begins anew if the settings say so.
 
-        What passes by itself is waited for: a Redis that restarts, or cannot write, a full disk. An embedded server
-        that dies meanwhile is started again.
+        Troubles that pass by themselves are waited for: a Redis that restarts or cannot write, a full disk. An embedded
+        server that dies meanwhile is started again.
 
         Raises:
-            BigcrawlError: waiting does not mend it, took too long, or somebody has asked for the end.
+            BigcrawlError: waiting does not help or took too long, or the start was called off.
         """
         crawl = self._config.crawl
         if crawl.is_fresh and any(await delete_crawl(self._config)):
@@ -73,7 +73,7 @@ class Joining:
             except BigcrawlError as error:
                 if not isinstance(error, TransientStoreError | OwnershipLostError) or now() >= until:
                     raise
-                self._say_once(error, until - now())
+                self._warn_once(error, until - now())
                 await self._rest()
                 if self._is_called_off():
                     raise
@@ -93,9 +93,9 @@ class Joining:
             self.has_begun_crawl = self.has_begun_crawl or node.parts.crawl.is_new
         return node
 
-    def _say_once(self, error: BigcrawlError, left_s: float) -> None:
-        if not self._has_said:
-            self._has_said = True
+    def _warn_once(self, error: BigcrawlError, left_s: float) -> None:
+        if not self._has_warned:
+            self._has_warned = True
             logger.warning(
                 "cannot start yet: %(error)s; trying for %(seconds)d s (BIGCRAWL_START_WAIT)",
                 {"error": error, "seconds": round(left_s)},
@@ -108,7 +108,7 @@ class Joining:
             await asyncio.sleep(JOIN_LOOK_S)
 
     def _is_called_off(self) -> bool:
-        """Whether a signal asked for the end while the spider was still being opened; Scrapy looks at it afterwards."""
+        """Whether a signal came while the spider was being opened; Scrapy looks at it only afterwards."""
         return self._crawler.crawling is False
 
     async def _start_embedded(self) -> str:
@@ -116,10 +116,10 @@ class Joining:
         return await asyncio.to_thread(self._embedded.start)
 
     async def leave(self, left_ms: Callable[[], int]) -> None:
-        """Close the connection, and the embedded server unless another crawl has it; the node is closed already.
+        """Close the connection, and the embedded server unless another crawl uses it. The node is closed already.
 
         Args:
-            left_ms: how long the server may take to end.
+            left_ms: returns how long the server may take to end.
         """
         if self._client is not None:
             await self._client.close()

@@ -1,4 +1,4 @@
-"""Where a crawler's components find each other; Scrapy discourages attributes added to a Crawler."""
+"""Where a crawler's components find each other, because Scrapy discourages adding attributes to a Crawler."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PROXIES_KEPT = 10_000
 
 
 class NotingStorage(PageStorage, Protocol):
-    """A page storage that keeps what is found out of pages, too."""
+    """A page storage that also keeps findings about pages."""
 
     def note_page(self, request: Request, fields: Mapping[str, str]) -> None:
-        """Keep what has been found out of the page that answered a request."""
+        """Keep findings about the page that answered a request."""
 
 
 _frontiers: WeakKeyDictionary[Crawler, ref[Frontier]] = WeakKeyDictionary()
@@ -36,35 +36,35 @@ _failed: WeakKeyDictionary[Crawler, bool] = WeakKeyDictionary()
 
 
 def register(crawler: Crawler, frontier: Frontier) -> None:
-    """Make `frontier` the crawler's."""
+    """Register the crawler's frontier."""
     _frontiers[crawler] = ref(frontier)
 
 
 def frontier_of(crawler: Crawler) -> Frontier | None:
-    """The crawler's frontier; None when it runs on another scheduler."""
+    """The crawler's frontier; None if it runs on another scheduler."""
     found = _frontiers.get(crawler)
     return found() if found else None
 
 
 def is_crawling() -> bool:
-    """Whether any crawler of this process runs on a frontier, and not only `scrapy shell` and its like."""
+    """Whether a crawler of this process runs on a frontier; one of `scrapy shell` and the like does not."""
     return len(_frontiers) > 0
 
 
 def note_proxy(host: str) -> None:
-    """Remember a proxy of the operator's: it may well stand inside the network that is closed to pages."""
+    """Remember a proxy of the operator's, which may be inside the network that is closed to pages."""
     _proxies[host] = None
     if len(_proxies) > PROXIES_KEPT:
         _proxies.popitem(last=False)
 
 
 def is_proxy(host: str) -> bool:
-    """Whether a host was noted as a proxy."""
+    """Whether the host was noted as a proxy."""
     return host in _proxies
 
 
 def refusal(found: Sequence[str]) -> str | None:
-    """Why a connection to a host with these addresses is refused, by the frontiers of this process; None if not."""
+    """Why the frontiers of this process refuse a connection to a host with these addresses; None if they do not."""
     for held in list(_frontiers.values()):
         frontier = held()
         reason = frontier.guard.refusal(found) if frontier is not None else None
@@ -74,29 +74,29 @@ def refusal(found: Sequence[str]) -> str | None:
 
 
 def register_storage(crawler: Crawler, storage: NotingStorage) -> None:
-    """Make `storage` the keeper of the crawler's pages."""
+    """Register the storage of the crawler's pages."""
     _storages[crawler] = ref(storage)
 
 
 def storage_of(crawler: Crawler) -> NotingStorage | None:
-    """The crawler's page storage; None when it stores no pages."""
+    """The crawler's page storage; None if it stores no pages."""
     found = _storages.get(crawler)
     return found() if found else None
 
 
 def register_feeds(crawler: Crawler, feeds: Feeds) -> None:
-    """Make `feeds` the keeper of the crawler's items."""
+    """Register the feeds for the crawler's items."""
     _feeds[crawler] = ref(feeds)
 
 
 def feeds_of(crawler: Crawler) -> Feeds | None:
-    """The crawler's feeds; None when it has none."""
+    """The crawler's feeds; None if it has none."""
     found = _feeds.get(crawler)
     return found() if found else None
 
 
 def mark_failed(crawler: Crawler) -> None:
-    """Note that the crawl ends because of an error; `scrapy crawl` shall exit with 1."""
+    """Note that the crawl ends because of an error, so that `scrapy crawl` exits with 1."""
     _failed[crawler] = True
 
 

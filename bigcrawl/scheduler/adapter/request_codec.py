@@ -1,8 +1,8 @@
-"""Requests and Links to bytes and back (steps 1 to 3 and 9); msgpack only, never a pickle.
+"""Turns requests and Links into bytes and back (steps 1 to 3 and 9): msgpack only, never pickle.
 
-A `QueuedUrl.body` is msgpack [url, depth, payload]; the payload of a plain link is nil, or its priority where that
-is not 0; that of anything else is what `Request.to_dict` holds beyond the defaults, callbacks by name, and values as
-`bigcrawl.scheduler.adapter.values` packs them. What a user gave is checked here, before any of it travels.
+A `QueuedUrl.body` is msgpack [url, depth, payload]. The payload of a plain link is nil, or its priority if that is not
+0. Any other payload is what `Request.to_dict` returns beyond the defaults, with callbacks by name and values packed by
+`bigcrawl.scheduler.adapter.values`. What the user gave is checked here, before any of it is sent.
 
 A *member* is how Redis holds an admitted URL: b"<seq>:" + msgpack [key, priority, flags, attempts, body].
 """
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     KeyOf = Callable[[str, str, bytes, bytes], UrlKey]
 
 
-# Set by Scrapy's downloader on the way out; a stored request must not carry them to another host.
+# Scrapy's downloader sets them when it sends a request. A stored request must not carry them to another host.
 _TRANSIENT_META = ("download_slot", "download_latency")
-BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and takes dozens in one message of 512 MB at most
-_LIST_OF_3 = b"\x93"  # how msgpack begins one
+BODY_BYTES_MAX = 4 << 20  # Redis holds thousands of requests, and dozens travel in one message, at most 512 MB
+_LIST_OF_3 = b"\x93"  # how msgpack begins a list of three
 _pack = msgpack.Packer().pack
 
 
@@ -53,11 +53,11 @@ def encode_request(
 ) -> tuple[QueuedUrl, str]:
     """Return the request as a queued URL, and its canonical URL; `key_of` is the crawl's `Keys.of_request`.
 
-    `jar` is what tells the request from others to the same URL: the cookie jar of a start request.
+    `jar` tells the request apart from others to the same URL: the cookie jar of a start request.
 
     Raises:
-        UrlError: no http(s) URL, or too long.
-        RequestNotStorableError: it holds what msgpack cannot; names the key path.
+        UrlError: it has no http(s) URL, or one that is too long.
+        RequestNotStorableError: msgpack cannot hold one of its values; names the key path.
     """
     canonical = canonicalize(request.url, url_bytes_max)
     priority = _whole(request, "priority", request.priority)
@@ -70,16 +70,16 @@ def encode_request(
 
 
 def jar_bytes(jar: object) -> bytes:
-    """Return what stands for a cookie jar in a key; nothing for None, Scrapy's own."""
+    """Return the bytes that stand for a cookie jar in a key; empty for None, Scrapy's default jar."""
     return b"" if jar is None else packed(jar)
 
 
 def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Callable[[UrlKey, str], QueuedUrl]:
-    """Return what makes queued URLs of the keys and canonical URLs of a batch; `marks` tells the shape of each.
+    """Return a function that turns keys and canonical URLs of a batch into queued URLs; `marks` says their shapes.
 
     Raises:
-        RequestNotStorableError: the batch's callback, meta or the like holds what msgpack cannot; here, before
-            any URL of it was noted anywhere.
+        RequestNotStorableError: msgpack cannot hold a value of the batch, such as its meta. This is raised here, before
+            any of its URLs is noted anywhere.
     """
     source = next(iter(links.urls), "(no URL)")
     body = _packed_body(source, depth, _links_payload(links))
@@ -94,16 +94,16 @@ def links_encoder(links: Links, depth: int, marks: Marks | None = None) -> Calla
 
 
 def decode_body(body: bytes) -> tuple[str, int, dict[str, Any] | int | None]:
-    """Return (url, depth, payload) of a body."""
+    """Return the url, depth and payload of a body."""
     url, depth, payload = unpacked(body)
     return url, depth, payload
 
 
 def decode_request(body: bytes, spider: Spider) -> Request:
-    """Return the request that a body holds.
+    """Return the request in a body.
 
     Raises:
-        ValueError: the spider has no method of the callback's name any more, or the body is damaged.
+        ValueError: the spider no longer has a method with the callback's name, or the body is damaged.
     """
     url, depth, payload = decode_body(body)
     if payload is None or isinstance(payload, int):
@@ -112,7 +112,7 @@ def decode_request(body: bytes, spider: Spider) -> Request:
     meta = dict(payload.pop("meta", None) or {})
     meta.setdefault("depth", depth)
     if "priority" in payload:
-        payload["priority"] = int(payload["priority"])  # earlier versions stored it as it was given
+        payload["priority"] = int(payload["priority"])  # earlier versions stored what the spider gave
     return request_from_dict({**payload, "url": url, "meta": meta}, spider=spider)
 
 
@@ -138,16 +138,16 @@ def _links_payload(links: Links) -> dict[str, Any] | int | None:
     if links.cb_kwargs:
         payload["cb_kwargs"] = dict(links.cb_kwargs)
     if links.meta or payload:
-        # Else Scrapy would escape the canonical URL once more, and fetch another string.
+        # Otherwise Scrapy would escape the canonical URL again, and fetch another one.
         payload["meta"] = {**(links.meta or {}), "verbatim_url": True}
     if payload and links.priority:
         payload["priority"] = links.priority
-    # A queue may lower a URL's priority; its redirects and what its callback makes of it have the spider's.
+    # A queue may lower a URL's priority. Its redirects, and requests from its callback, keep the spider's.
     return payload or links.priority or None
 
 
 def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
-    """What the request holds beyond a plain GET's defaults."""
+    """Return what the request holds beyond the defaults of a plain GET."""
     try:
         whole = request.to_dict(spider=spider)
     except ValueError as error:
@@ -161,13 +161,13 @@ def _payload(request: Request, spider: Spider, priority: int) -> dict[str, Any]:
         _check_cookies(request)
     if (odd := odd_name(payload.get("cb_kwargs"))) is not None:
         raise RequestNotStorableError(request.url, "cb_kwargs", f"has the key {odd!r}, which names no argument")
-    # The URL is kept as Scrapy escaped it once; escaping it again must not change the key.
+    # The URL is kept as Scrapy has escaped it; escaping it again must not change the key.
     payload["meta"] = meta
     return payload
 
 
 def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
-    """Which of the request's functions lives in this process alone."""
+    """Return the error for a callback or errback that only this process has."""
     for path in ("callback", "errback"):
         function = getattr(request, path)
         if function is not None and getattr(spider, getattr(function, "__name__", ""), None) != function:
@@ -176,7 +176,7 @@ def _no_method(request: Request, spider: Spider) -> RequestNotStorableError:
 
 
 def _check_cookies(request: Request) -> None:
-    """Refuse what Scrapy's middleware could not read when the request is fetched, on whichever node."""
+    """Refuse cookies that Scrapy's middleware could not read when some node fetches the request."""
     cookies: Any = request.cookies
     try:
         pairs = cookies.items() if isinstance(cookies, dict) else [(row["name"], row["value"]) for row in cookies]

@@ -1,4 +1,4 @@
-"""robots.txt through Scrapy's own downloader, past the scheduler (step 10)."""
+"""Fetches robots.txt through Scrapy's downloader, without the scheduler (step 10)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Half a file forbids less than the whole one; cut for its size, there is enough of it.
+# Half a file forbids less than the whole. A file that was cut for its size is complete enough.
 _NOT_WHOLE = frozenset({"truncated-time", "dataloss"})
 
-# The first 500 KiB count. So many are taken because a limit below holds for what they unpack to as well; a file that
-# is longer still is broken off, where the download handler can do that.
+# The first 500 KiB count. The limit is higher because it also applies to the unpacked body. A longer file is broken
+# off, if the download handler can do that.
 _BYTES_MAX = 4 << 20
 
-GIVEN_UP_MS = 1_000  # before a URL comes back for a robots.txt that this node gave up
+GIVEN_UP_MS = 1_000  # after this node gave up a robots.txt, its URL comes back so much later
 
-# No retry, no redirect, no cookies of pages, no offsite filter: one request, one answer, whatever it is.
+# No retry, no redirect, no cookies of pages, no offsite filter: one request, and whatever answer it gets.
 _META = {
     "dont_retry": True,
     "dont_redirect": True,
@@ -48,29 +48,29 @@ _META = {
 
 
 class RobotsFetch:
-    """A `Fetch` on a crawler's engine; `more_meta` goes into each request's meta."""
+    """A `Fetch` by a crawler's engine. `more_meta` is added to the meta of each request."""
 
     def __init__(self, crawler: Crawler, more_meta: Mapping[str, object] | None = None) -> None:
         self._crawler = crawler
         self._more_meta = more_meta or {}
 
     async def __call__(self, url: str) -> Fetched:
-        """Fetch a URL once; status None when there was no answer.
+        """Fetch a URL once. The status is None if there was no answer.
 
         Raises:
-            Closed: this node gave the fetch up, which says nothing of the host.
+            Closed: this node gave up the fetch, which says nothing about the host.
         """
         request = Request(url, callback=NO_CALLBACK, meta={**_META, **self._more_meta}, priority=1000)
         try:
             response = await self._crawler.engine.download_async(request)
         except FetchAbortedError as error:
             raise Closed(retry_ms=GIVEN_UP_MS) from error
-        except Exception as error:  # noqa: BLE001 - whatever it is, there was no answer
+        except Exception as error:  # noqa: BLE001 - whatever the error, there was no answer
             logger.debug("no answer for %(url)s: %(error)r", {"url": url, "error": error})
             outcome = error_outcome(error)
             return Fetched(None, failure=outcome if is_failure(outcome) else "")
         if not _NOT_WHOLE.isdisjoint(response.flags):
-            logger.debug("%(url)s did not come whole", {"url": url})
+            logger.debug("%(url)s did not arrive complete", {"url": url})
             return Fetched(None)
         location, age, retry_after, date = (
             (response.headers.get(name) or b"").decode("latin-1")

@@ -1,4 +1,4 @@
-"""How a crawl ends in this process: by a signal, by its limit, or by an error that waiting will not mend."""
+"""How a crawl ends in this process: by a signal, by its limit, or by an error that waiting does not solve."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_OUT_S = 0.25
-CLOSE_MS = 9_000  # from the stop signal on: the second to ten is for Scrapy's own closing
-CLOSE_MS_MIN = 500  # a server that is well ends in a tenth of that
+CLOSE_MS = 9_000  # from the stop signal on; the tenth second is for Scrapy's own closing
+CLOSE_MS_MIN = 500  # a healthy server ends in a tenth of that
 
 
 class Shutdown:
-    """Sees that the spider closes, and hurries.
+    """Notices that the spider closes, and hurries.
 
     Args:
-        grace_ms: for which fetches go on that run when the spider closes.
+        grace_ms: how long running fetches may go on after the spider closes.
         note_failure: called when an error ends the crawl.
 
     Attributes:
@@ -49,18 +49,18 @@ class Shutdown:
         return f"<Shutdown closing={self.is_closing()} failed={self.has_failed}>"
 
     def attach(self, node: Node) -> None:
-        """The node that is to be stopped has joined its crawl."""
+        """Stop this node when the time comes; it has joined its crawl."""
         self._node = node
 
     @property
     def has_begun(self) -> bool:
-        """Whether the spider closes, or is about to because of an error."""
+        """Whether the spider is closing, or is about to because of an error."""
         return self.has_failed or self.is_closing()
 
-    # --- noticing it
+    # --- noticing the end
 
     def look_out(self) -> None:
-        """Notice every moment that the spider closes, even while the pump waits for a Redis that hangs."""
+        """Check often whether the spider closes, even while the pump waits for a Redis that hangs."""
         if self._is_over:
             return
         asyncio.get_running_loop().call_later(LOOK_OUT_S, self.look_out)
@@ -68,7 +68,7 @@ class Shutdown:
             self._hurry()
 
     def look(self, node: Node) -> None:
-        """See whether the spider closes, or has fetched as many pages as it may."""
+        """Check whether the spider closes, or has fetched as many pages as it may."""
         if self.is_closing():
             self._hurry()
         elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
@@ -77,13 +77,13 @@ class Shutdown:
             self._close_spider_soon("bigcrawl_max_pages")
 
     def end(self) -> None:
-        """The scheduler is closed: look out no more."""
+        """The scheduler is closed: stop checking."""
         self._is_over = True
 
     # --- bringing it about
 
     def fail(self, error: BigcrawlError) -> None:
-        """End the crawl because of an error that waiting will not mend: one line, and exit status 1."""
+        """End the crawl because of an error that waiting does not solve: one line, and exit status 1."""
         if self.has_failed:
             return
         self.has_failed = True
@@ -98,11 +98,11 @@ class Shutdown:
     async def _close_spider(self, reason: str) -> None:
         try:
             await self._crawler.engine.close_spider_async(reason=reason)
-        except RuntimeError:  # it was never opened, or is closed already
+        except RuntimeError:  # the spider was never opened, or is closed already
             return
 
     def _hurry(self) -> None:
-        """The spider closes: what was not started goes back; what runs has BIGCRAWL_STOP_GRACE to end."""
+        """The spider closes: return what was not started. What runs has BIGCRAWL_STOP_GRACE to end."""
         assert self._node is not None
         now = asyncio.get_running_loop().time()
         if self._abort_at is None:
@@ -115,7 +115,7 @@ class Shutdown:
                 abort()
 
     def break_off(self) -> None:
-        """The lease is over: what runs is given up, and the crawl goes on."""
+        """The lease is over: give up running fetches. The crawl goes on."""
         break_off = getattr(self._crawler.engine.downloader, "break_off", None)
         if break_off is not None and (given_up := break_off()):
             logger.warning(
@@ -124,7 +124,7 @@ class Shutdown:
             )
 
     def left_ms(self) -> int:
-        """What is left of the time in which a stopped crawl must be gone."""
+        """How much time is left until a stopped crawl must be gone."""
         if self._abort_at is None:
             return CLOSE_MS
         waited_ms = round((asyncio.get_running_loop().time() - self._abort_at) * 1000)

@@ -1,4 +1,4 @@
-"""What a spider finds and where it starts, on its way to the outbox (steps 1 to 3)."""
+"""Takes what a spider finds and where it starts to the outbox (steps 1 to 3)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START_RETRY_S = 1.0
 
 
 class SpiderIntake:
-    """Takes a spider's links and requests; nothing before the node has joined its crawl."""
+    """Takes a spider's links and requests, once the node has joined its crawl."""
 
     def __init__(self, config: Config, started: StartedRequests, shutdown: Shutdown, drops: Drops) -> None:
         self._url_bytes_max = config.frontier.url_bytes_max
@@ -42,7 +42,7 @@ class SpiderIntake:
         self._shutdown = shutdown
         self._drops = drops
         self._start_requests: WeakSet[Request] = WeakSet()
-        self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # where requests on their way were found
+        self._pages: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # the pages on which requests were found
         self._node: Node | None = None
         self._spider: Spider | None = None
 
@@ -50,7 +50,7 @@ class SpiderIntake:
         return f"<SpiderIntake start_requests={len(self._start_requests)} {self._tries!r}>"
 
     def attach(self, node: Node, spider: Spider) -> None:
-        """The node that takes the spider's URLs has joined its crawl."""
+        """Pass the spider's URLs to this node, which has joined its crawl."""
         self._node, self._spider = node, spider
 
     def _key_of(self, canonical: str, method: str, body: bytes, jar: bytes) -> UrlKey:
@@ -60,7 +60,7 @@ class SpiderIntake:
     # --- links and requests
 
     def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
-        """Take a batch of canonical URLs, found on a page if any; return how many were not sent just before."""
+        """Take a batch of canonical URLs; `page` is where they were found. Return how many were not sent lately."""
         node = self._node
         if node is None:
             return 0
@@ -78,7 +78,7 @@ class SpiderIntake:
         for at in node.outbox.remember_each(keys.marks_of(urls)):
             try:
                 queued = encode(keys.of_url(urls[at]), urls[at])
-            except (ValueError, IndexError):  # said to be canonical, and no URL at all
+            except (ValueError, IndexError):  # the caller says that it is canonical, but it is no URL
                 self._drops.count_dropped("url", urls[at])
                 continue
             node.offer(queued)
@@ -90,14 +90,14 @@ class SpiderIntake:
         return offered
 
     def take_request(self, request: Request) -> bool:
-        """Take a request of the engine's: a link, a start request, or the next try of a URL in process.
+        """Take a request from the engine: a link, a start request, or the next try of a URL in process.
 
         Returns:
-            False where nothing is queued: the node has not joined, or the URL was sent just before.
+            False if it is not queued: the node has not joined, or the URL was sent lately.
 
         Raises:
-            UrlError: it has no http(s) URL, or a longer one than is crawled.
-            RequestNotStorableError: it holds what cannot be stored.
+            UrlError: it has no http(s) URL, or one that is too long.
+            RequestNotStorableError: one of its values cannot be stored.
         """
         node, spider = self._node, self._spider
         if node is None or spider is None:
@@ -136,25 +136,25 @@ class SpiderIntake:
         return True
 
     def note_start_request(self, request: Request) -> None:
-        """The next time this request is enqueued it is a start request: seen-checked whatever it says."""
+        """When this request is enqueued next, it is a start request, which is always checked against seen URLs."""
         self._start_requests.add(request)
 
     def note_found(self, request: Request, page: str) -> None:
-        """A callback made this request of a page: the next time it is enqueued it is a link from there."""
+        """A callback found this request on a page: when it is enqueued next, it is a link from there."""
         if self._node is not None and self._node.link_graph is not None:
             self._pages[request] = page
 
     async def wait_for_room(self) -> None:
-        """Wait while the outbox is full; not while the spider closes, whose links must not be refused."""
+        """Wait while the outbox is full, but not while the spider closes: its links must not be refused."""
         node = self._node
         while node is not None and node.workload.is_crowded and not self._shutdown.has_begun:
             node.wake()
             await asyncio.sleep(ROOM_POLL_S)
 
-    # --- where it starts
+    # --- start requests
 
     def tell_sitemaps(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
-        """Have `tell` called with each robots.txt that is fetched and names sitemaps, and with their URLs.
+        """Have `tell` called with the URL of each fetched robots.txt that names sitemaps, and with their URLs.
 
         What it queues is in Redis before the rules of that robots.txt are kept: then another node, or the next run,
         fetches the file again and tells of it again.
@@ -174,20 +174,20 @@ class SpiderIntake:
         node.parts.robots.tell_sitemaps_to(tell_and_flush)
 
     async def claim_start(self) -> bool:
-        """Wait until the start requests are this node's (True) or done by another or an earlier one (False)."""
+        """Wait until this node may run the start requests (True), or another or an earlier one has done so (False)."""
         digest = start_digest(self._spider) if self._spider is not None else ""
         while self._node is not None and not self._shutdown.is_closing():
             try:
-                answer = await self._node.claim_start(digest)
+                claim = await self._node.claim_start(digest)
             except TransientStoreError:
-                answer = 0
-            if answer:
-                return answer == 1
+                claim = 0
+            if claim:
+                return claim == 1
             await asyncio.sleep(START_RETRY_S)
         return False
 
     async def end_start(self) -> None:
-        """All start requests are offered: say so to the crawl once they are in the inboxes."""
+        """All start requests were offered: tell the crawl once they are in the inboxes."""
         node = self._node
         if node is None:
             return
@@ -203,7 +203,7 @@ class SpiderIntake:
             await asyncio.sleep(FLUSH_POLL_S)
 
     async def give_up_start(self) -> None:
-        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this one."""
+        """The spider's `start` failed: leave its requests to the next run, and do not wait for them in this run."""
         node = self._node
         while node is not None and node.starts.are_under_way and not self._shutdown.is_closing():
             try:

@@ -1,4 +1,4 @@
-"""The requests that the engine works on, and what the downloader says of them (steps 11 to 13)."""
+"""The requests that the engine works on, and what the downloader reports about them (steps 11 to 13)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StartedRequests:
-    """Handed-out requests, each with its URL; told of any other request, it does nothing."""
+    """The requests that were handed out, each with its URL. Reports about other requests are ignored."""
 
     def __init__(self, probe: EngineProbe, clock: Clock, retry_after_max_ms: int) -> None:
         self._probe = probe
@@ -42,13 +42,13 @@ class StartedRequests:
         return self._held.items()
 
     def attach(self, node: Node) -> None:
-        """The node that these requests come from has joined its crawl."""
+        """The requests come from this node, which has joined its crawl."""
         self._node = node
 
-    # --- which there are
+    # --- starts and ends
 
     def note_start(self, request: Request, held: HeldUrl) -> None:
-        """The engine is given the request of a URL."""
+        """The engine has been given the request of a URL."""
         self._held[request] = held
 
     def end_done(self, node: Node) -> None:
@@ -59,20 +59,21 @@ class StartedRequests:
 
     @property
     def running_url(self) -> str:
-        """The URL whose page the spider was given last; empty before the first."""
+        """The URL whose page the spider was last given; empty before the first."""
         return self._running.url if self._running is not None else ""
 
-    # --- what may be done with one
+    # --- questions about a request
 
     def is_handed_out(self, request: Request) -> bool:
-        """Whether a request came from the frontier, and so has its host's turn."""
+        """Whether a request came from the frontier, so that its host may be asked."""
         return request in self._held
 
     def may_send(self, request: Request) -> bool:
-        """Whether a request may be put on the wire now; it is asked at the last moment, some microseconds before that.
+        """Whether a request may be sent now; this is asked some microseconds before.
 
-        Always, if the frontier has nothing to do with it. Else while this node has its lease, and the URL is still its
-        own: a node that slept finds requests that it had begun, and of whose hosts others have fetched since.
+        A request that has nothing to do with the frontier may always be sent. Others may while this node has its lease
+        and still owns the URL: after a sleep it may have requests under way to hosts that other nodes have fetched from
+        since.
         Cost: 0.4 us.
         """
         node = self._node
@@ -82,80 +83,79 @@ class StartedRequests:
         return node.handout.has_lease and (held is None or held.stage is not Stage.ENDED)
 
     def is_bound(self, request: Request) -> bool:
-        """Whether a request has to be given up when the lease is over."""
+        """Whether a request must be given up when the lease is over."""
         return request in self._held or _is_under_lease(request)
 
     def address_of(self, request: Request) -> str:
-        """The address that was checked for a handed-out request; empty for any other, even one made from it."""
+        """The checked address for a handed-out request; empty for any other, even one made from it."""
         held = self._held.get(request)
         return held.address if held is not None else ""
 
     def refusal_of(self, request: Request) -> Exception | None:
-        """Why a handed-out request must not be fetched; None when it may."""
+        """The error if a handed-out request must not be fetched; None if it may."""
         held = self._held.get(request)
         return refusal_error(request.url, held.refusal) if held is not None and held.refusal else None
 
     def was_answered(self, request: Request) -> bool:
-        """Whether a handed-out request has an answer, one that could be used."""
+        """Whether a handed-out request has a usable answer."""
         held = self._held.get(request)
         return held is not None and held.outcome.startswith("status:")
 
-    # --- what became of one
+    # --- reports about a request
 
     def note_response(self, request: Request, response: Response, download_ms: int) -> None:
         """A handed-out request was answered."""
         held = self._held.get(request)
         if held is not None:
-            held.outcome = f"status:{response.status}"
-            held.fetched_bytes += len(response.body)
             took_ms = self._known_ms(download_ms)
-            held.download_ms = took_ms or 0
+            held.note_download(f"status:{response.status}", took_ms or 0, len(response.body))
             self._note_answered(held, took_ms)
             if response.status in OVERLOADED:
-                held.retry_after_ms = self._retry_after_ms(response)
+                held.note_retry_after(self._retry_after_ms(response))
             node = self._node
             if node is not None and node.same_content is not None and response.status == 200 and response.body:
-                held.remark = node.same_content.note(held.host, response.body)
+                rows = node.same_content.note(held.host, response.body)
                 if node.wildcards is not None and node.wildcards.has_verdicts:
-                    held.remark += node.wildcards.take(node.pld_of(held.host))
+                    rows += node.wildcards.take(node.pld_of(held.host))
+                held.note_pld_rows(rows)
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""
         held = self._held.get(request)
         if held is not None:
-            held.outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
+            outcome = refusal_outcome(held.refusal) if held.refusal else error_outcome(error)
             took_ms = self._known_ms(download_ms)
-            held.download_ms = took_ms or 0
-            # A server that began to answer is not dead: that time was up is a sign of a crowd.
-            has_begun = held.outcome == "error:timeout" and "download_latency" in request.meta
+            held.note_download(outcome, took_ms or 0)
+            # A server that has begun to answer is not dead; then a timeout is a sign of congestion.
+            has_begun = outcome == "error:timeout" and "download_latency" in request.meta
             self._note_answered(held, took_ms if has_begun else None)
 
     def note_received(self, request: Request, response: Response) -> None:
-        """A handed-out request has a response, maybe one that a middleware had: Scrapy's HTTP cache, for instance."""
+        """A handed-out request has a response, perhaps from a middleware such as Scrapy's HTTP cache."""
         held = self._held.get(request)
         if held is not None and not held.outcome:
-            held.outcome = f"status:{response.status}"
+            held.note_outcome(f"status:{response.status}")
             self._note_answered(held)
 
     def note_too_large(self, request: Request) -> None:
-        """The body of a handed-out request's answer is not unpacked: no spider sees it."""
+        """The answer to a handed-out request is too large to be unpacked, and no spider sees it."""
         held = self._held.get(request)
         if held is not None:
-            held.outcome = "error:too-large"
+            held.note_outcome("error:too-large")
 
     def note_running(self, request: Request | None) -> None:
-        """The page of a request is with the spider now, should it stay there. Cost: 0.1 us."""
+        """The spider is given the page of a request, and may never return from it. Cost: 0.1 us."""
         held = self._held.get(request) if request is not None else None
         if held is not None:
             self._running = held
 
     def _known_ms(self, download_ms: int) -> int | None:
-        """How long a fetch took, unless the lease has ended meanwhile: the node may have slept through an answer."""
+        """How long a fetch took; None if the lease has ended, because the node may have slept through the answer."""
         node = self._node
         return download_ms if node is None or node.handout.has_lease else None
 
     def _note_answered(self, held: HeldUrl, took_ms: int | None = None) -> None:
-        """A fetch is over; how long the answer took, if one had begun."""
+        """A fetch is over. `took_ms` is how long its answer took, if one has begun."""
         if self._node is not None:
             handout = self._node.handout
             handout.note_answered(held)

@@ -1,7 +1,7 @@
-"""Requests that try a URL in process once more: Scrapy's retries, and redirects of a URL to itself.
+"""Requests that try a URL in process again: Scrapy's retries, and redirects of a URL to itself.
 
-Scrapy makes a new Request of each, with the old one's meta. Here they are no new URL: the taken URL fails, and waits in
-its host's queue for its next try. What tells them from requests that only copy old meta is which requests are started.
+For each Scrapy makes a new Request with the old one's meta. Here they are not new URLs: the taken URL fails, and waits
+in its host's queue for its next try. Other requests may only copy old meta; the started requests tell them apart.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigcrawl.politeness.backoff_policy import FREE_TRIES_MAX, is_failure
 from bigcrawl.scheduler.adapter.request_codec import encode_request, jar_bytes
-from bigcrawl.scheduler.records.member import lowered, order_of, pack_member
+from bigcrawl.scheduler.records.member import order_of, pack_member, priority_after_failure
 from bigcrawl.url.canonical import canonicalize
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.records.held import HeldUrl
 
-# A redirect of a URL to itself: it was answered, and what its request carries of retries is older.
+# Outcomes of a URL that redirects to itself: it was answered, and retries in its meta are older.
 REDIRECTED = frozenset(f"status:{code}" for code in (301, 302, 303, 307, 308))
 
 
 class Tries:
-    """Which requests are tries, and what becomes of the URL that is tried."""
+    """Recognises tries, and prepares the next try of a URL."""
 
     def __init__(self, started: StartedRequests, url_bytes_max: int, key_of: KeyOf) -> None:
         self._key_of = key_of
@@ -38,14 +38,14 @@ class Tries:
         return f"<Tries of {len(self._started)}>"
 
     def is_redirect(self, meta: dict[str, Any]) -> bool:
-        """Whether a request with this meta is the redirect of a URL in process, not one that copies old meta."""
+        """Whether a request with this meta is the redirect of a URL in process, and does not only copy old meta."""
         came_from = meta.get("redirect_urls")
         if not meta.get("redirect_times") or not came_from:
             return False
         return any(request.url == came_from[-1] for request, _ in self._started.items())
 
     def is_redirect_in_jar(self, meta: dict[str, Any]) -> bool:
-        """Whether the URL in process that it is a redirect of is known by its cookie jar, too; see `is_redirect`."""
+        """Whether the cookie jar is part of the key of the URL in process that redirects; see `is_redirect`."""
         jar = meta["cookiejar"]
         for request, held in self._started.items():
             if request.url == meta["redirect_urls"][-1] and (request._meta or {}).get("cookiejar") == jar:
@@ -54,14 +54,14 @@ class Tries:
         return False
 
     def tried_again(self, request: Request, meta: dict[str, Any]) -> HeldUrl | None:
-        """The URL in process that this request tries again: a retry of it, or its redirect to itself.
+        """The URL in process that this request tries again, as a retry or a redirect to itself; None if there is none.
 
-        A redirect of another URL that leads to one in process is none: it is a link like any other.
+        A redirect from another URL to one in process is no try: it is a link like any other.
         """
         if not (meta.get("retry_times") or meta.get("redirect_times")):
             return None
         canonical = canonicalize(request.url, self._url_bytes_max)
-        jars = dict.fromkeys((jar_bytes(meta.get("cookiejar")), b""))  # if it has one it may be known by it
+        jars = dict.fromkeys((jar_bytes(meta.get("cookiejar")), b""))  # its key may include its cookie jar
         keys: list[int] = [self._key_of(canonical, request.method, request.body, jar) for jar in jars]
         known = [(keys.index(h.fields.key), r, h) for r, h in self._started.items() if h.fields.key in keys]
         for _, started, held in sorted(known, key=itemgetter(0)):
@@ -75,23 +75,21 @@ class Tries:
         return None
 
     def try_again(self, held: HeldUrl, request: Request, spider: Spider, handout: Handout) -> None:
-        """A retry, or a redirect to the same URL: the taken URL fails and waits in its host's queue."""
+        """Send a URL back to its host's queue as this request, which is its retry or its redirect to itself."""
         is_redirect = held.outcome in REDIRECTED
         attempts = held.fields.attempts + (not is_redirect)
         goes_behind = not is_redirect and (is_failure(held.outcome) or "retry_times" in (request._meta or {}))
         if is_failure(held.outcome) and handout.health.is_failing(held.host, held.fields.key):
             self._give_try_back(held, request)
         url, _ = encode_request(request, spider, key_of=self._key_of, checked=True, url_bytes_max=self._url_bytes_max)
-        # A redirect keeps its place: the order in Redis is the one it was admitted with. What has failed goes behind
-        # the host's others: they have done nothing, and the next one tells whether it was the host or the page.
-        priority = lowered(held.fields.priority) if goes_behind else held.fields.priority
+        # A redirect keeps its place in Redis, where it was admitted. A failed URL goes behind its host's others, which
+        # should not wait for it; the next one shows whether the host failed or the page.
+        priority = priority_after_failure(held.fields.priority) if goes_behind else held.fields.priority
         url = url._replace(key=held.fields.key, priority=priority, flags=held.fields.flags)
-        held.next_try = pack_member(held.seq, url, attempts)
-        if goes_behind:
-            held.next_order = order_of(priority, held.seq)
+        held.try_again(pack_member(held.seq, url, attempts), order_of(priority, held.seq) if goes_behind else None)
 
     def _give_try_back(self, held: HeldUrl, request: Request) -> None:
-        """Another URL of the host has failed before it: what is tried meanwhile is not counted, so many times."""
+        """Do not count this try, up to a limit, because the host has failed already with another URL."""
         counted = next((r.meta.get("retry_times", 0) for r, url in self._started.items() if url is held), 0)
         if held.fields.attempts - counted >= FREE_TRIES_MAX:
             return

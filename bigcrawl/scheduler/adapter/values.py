@@ -1,12 +1,11 @@
-"""Values of meta and cb_kwargs as msgpack, and back: plain ones, and the types that msgpack would lose.
+"""Turns values of meta and cb_kwargs into msgpack and back: plain values, and types that msgpack would lose.
 
 Tuples, sets, dates and times, decimals, members of enumerations and records (Scrapy's Items, dataclasses, named tuples)
-keep their type: each is an extension type of msgpack that holds a list, a text, [module, class, member] or [module,
-class, fields]. Other subclasses of dict, str and the like come back as what they are a subclass of, numpy's numbers as
-Python's.
+keep their types: each is a msgpack extension type that holds a list, a text, [module, class, member] or [module, class,
+fields]. Other subclasses of dict, str and the like come back as their base class, numpy's numbers as Python's.
 
-A message makes nothing be imported and none of a class's code run. A class is looked up among the modules that the
-process has imported; if it is neither an enumeration nor a record it is refused, and a record is filled in without its
+Reading a message imports nothing and runs no code of its classes. A class is looked up among the modules that the
+process has imported. It is refused if it is neither an enumeration nor a record, and a record is filled in without its
 constructor.
 """
 
@@ -27,9 +26,9 @@ from scrapy import Item
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Never another meaning for a number: stored requests have them.
+# A number never gets another meaning, because stored requests contain it.
 _TUPLE, _SET, _FROZENSET, _DATETIME, _RECORD, _DATE, _TIME, _TIMEDELTA, _DECIMAL, _ENUM = range(1, 11)
-_NESTED_MAX = 500  # msgpack itself stops at 511; what holds itself has no end
+_NESTED_MAX = 500  # msgpack itself stops at 511, and a value that contains itself never ends
 
 NOT_STORABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
 """What `packed` raises for a value that cannot be stored."""
@@ -38,7 +37,7 @@ _modules_of_the_start: frozenset[str] = frozenset()
 
 
 def note_modules() -> None:
-    """From now on, store no object of a class whose module is imported later: another node may not have it."""
+    """From now on, refuse objects of classes from modules that are imported later: other nodes may not have them."""
     global _modules_of_the_start  # noqa: PLW0603 - as sys.modules is
     _modules_of_the_start = frozenset(sys.modules)
 
@@ -47,7 +46,7 @@ def packed(value: object) -> bytes:
     """Return a value as bytes.
 
     Raises:
-        one of NOT_STORABLE: it cannot be stored; `culprit` says what of it.
+        one of NOT_STORABLE: the value cannot be stored; `culprit` says which part of it.
     """
     data: bytes = msgpack.packb(value, default=_to_ext, strict_types=True)
     return data
@@ -57,13 +56,13 @@ def unpacked(data: bytes) -> Any:
     """Return the value that `packed` was given.
 
     Raises:
-        ValueError, or another of NOT_STORABLE: the bytes are damaged, or name a class that is not here.
+        ValueError, or another of NOT_STORABLE: the bytes are damaged, or name a class that this process lacks.
     """
     return msgpack.unpackb(data, raw=False, strict_map_key=False, ext_hook=_from_ext)
 
 
 def culprit(value: object, path: str, depth: int = 0) -> tuple[str, str] | None:
-    """Return (key path, reason) of the first value that cannot be stored, or None."""
+    """Return the key path of the first value that cannot be stored, and the reason; None if there is none."""
     if depth > _NESTED_MAX:
         return f"{path[:100]}...", "is nested too deep, or holds itself"
     if isinstance(value, dict | Item):
@@ -86,7 +85,7 @@ def culprit(value: object, path: str, depth: int = 0) -> tuple[str, str] | None:
 
 
 def _to_ext(value: Any) -> Any:
-    """Keep the type of what msgpack would lose; unwrap subclasses of plain types."""
+    """Return an extension type for a value whose type msgpack would lose, or the plain value of a subclass."""
     if isinstance(value, enum.Enum):
         return _member(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -94,7 +93,7 @@ def _to_ext(value: Any) -> Any:
     if isinstance(value, Item):
         return _record(value, dict(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        _blank(type(value))  # a TypeError now rather than on another node
+        _blank(type(value))  # raises TypeError now rather than on another node
         return _record(value, {field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
     if isinstance(value, datetime.timedelta):
         return msgpack.ExtType(_TIMEDELTA, packed([value.days, value.seconds, value.microseconds]))
@@ -110,7 +109,7 @@ def _to_ext(value: Any) -> Any:
     raise TypeError(f"cannot store {type(value).__name__}")
 
 
-# A datetime is a date as well, and so comes first.
+# A datetime is also a date, so it comes first.
 _TEXTS: dict[type, tuple[int, Callable[[Any], str], Callable[[str], Any]]] = {
     datetime.datetime: (_DATETIME, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     datetime.date: (_DATE, datetime.date.isoformat, datetime.date.fromisoformat),
@@ -134,13 +133,13 @@ def _record(value: object, fields: dict[str, Any]) -> msgpack.ExtType:
 
 def _member(value: enum.Enum) -> msgpack.ExtType:
     kind = type(value)
-    # Of a combination of flags there is no name to look up.
+    # A combination of flags has no name to look up.
     is_named = kind.__members__.get(value.name or "") is value
     return msgpack.ExtType(_ENUM, packed([*_name_of(kind), value.name if is_named else int(value.value)]))
 
 
 def _name_of(kind: type) -> tuple[str, str]:
-    """Module and name of a class that other processes find by them."""
+    """Return the module and name by which other processes find a class."""
     module, name = kind.__module__, kind.__qualname__
     if _class_of(module, name) is not kind:
         raise TypeError(f"cannot store {kind.__name__}: move the class to the top level of its module")
@@ -153,9 +152,9 @@ def _name_of(kind: type) -> tuple[str, str]:
 
 
 def _class_of(module: str, name: str) -> type | None:
-    """The enumeration or record of that name; None when it is not there, or is something else."""
+    """Return the enumeration or record with this name; None if there is no such class, or it is something else."""
     place = sys.modules.get(module)
-    # Past a `__getattr__` of the module's own, or a lazy module's, which may import whatever it is asked for.
+    # Not by `getattr`: a module's own `__getattr__`, or a lazy module, may import what it is asked for.
     found = object.__getattribute__(place, "__dict__").get(name) if issubclass(type(place), ModuleType) else None
     if not isinstance(found, type):
         return None
@@ -189,7 +188,7 @@ def _found_member(kind: Any, content: str | int) -> enum.Enum:
 
 
 def _filled_in(kind: Any, content: dict[str, Any]) -> object:
-    """A record as it was, with the defaults of fields that the class was given since."""
+    """Return a record with its stored fields, and defaults for fields that its class has got since."""
     if issubclass(kind, Item):
         item = Item.__new__(kind)
         Item.__init__(item)

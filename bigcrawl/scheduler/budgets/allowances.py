@@ -57,7 +57,7 @@ class Allowances(NamedTuple):
     by_hand: npt.NDArray[np.bool_] | None = None
 
 
-class Budgets:
+class EffectiveBudgets:
     """A budget policy, overridden by rules set by hand.
 
     Args:
@@ -75,7 +75,7 @@ class Budgets:
         self._ruled_budgets = np.array([by_pld[pld] for pld in sorted(by_pld)], dtype=np.uint32)
 
     def __repr__(self) -> str:
-        return f"<Budgets {self._policy!r} {self._book!r}>"
+        return f"<EffectiveBudgets {self._policy!r} {self._book!r}>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
         """Like `BudgetPolicy.budgets`, but with the budgets that rules set for whole PLDs. Ignores all other limits.
@@ -122,14 +122,14 @@ class Budgets:
         return self._book.for_url(url.host, address) if self._book.needs_urls else limits, depth
 
 
-def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, look: Look) -> Budgets | None:
+def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, look: Look) -> EffectiveBudgets | None:
     """Return the budgets that settings and rules define, or None if they define none.
 
     Args:
         config: the settings; its rules are ignored in favour of `book`.
         counts: in-degrees of the whole crawl.
-        book: as for `Budgets`.
-        look: as for `Budgets`.
+        book: as for `EffectiveBudgets`.
+        look: as for `EffectiveBudgets`.
 
     Raises:
         ConfigError: the policy is unknown, fails to construct, or its numbers contradict each other.
@@ -137,7 +137,7 @@ def make_budgets(config: BudgetConfig, counts: InDegreeCounts, book: RuleBook, l
     policy = make_policy(config, counts)
     if policy is None and not len(book):
         return None
-    return Budgets(policy or Unlimited(), book, look)
+    return EffectiveBudgets(policy or Unlimited(), book, look)
 
 
 class _Left(NamedTuple):

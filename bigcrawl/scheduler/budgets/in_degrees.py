@@ -95,7 +95,7 @@ class InDegreeCounts:
 
     @property
     def by_bin(self) -> CountArray:
-        """int64, shape (BINS,), read-only."""
+        """The number of PLDs in each bin: int64, shape (BINS,), read-only."""
         return self._counts
 
     def moved(self, before: InDegreeArray, after: InDegreeArray) -> InDegreeCounts:

@@ -82,7 +82,7 @@ class Star:
         return f"<Star top={self._top} of {self._ranks.total} PLDs>"
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`; between base and maximum, never falling with the in-degree."""
+        """Like `BudgetPolicy.budgets`. Between base and maximum; never falls as the in-degree rises."""
         return self._risen(in_degrees, self._ranks.worst(in_degrees))
 
     def _risen(self, in_degrees: InDegreeArray, worst: CountArray) -> BudgetArray:
@@ -111,7 +111,7 @@ class Proportional:
         self._base, self._maximum = config.base, config.maximum
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`; never falling with the in-degree."""
+        """Like `BudgetPolicy.budgets`. Never falls as the in-degree rises."""
         return np.clip(in_degrees.astype(np.int64) * self._base, self._base, self._maximum).astype(np.uint32)
 
 
@@ -123,7 +123,7 @@ class Inverse:
         self._base, self._maximum = config.base, config.maximum
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`; never rising with the in-degree."""
+        """Like `BudgetPolicy.budgets`. Never rises as the in-degree rises."""
         shared = self._maximum // np.maximum(in_degrees.astype(np.int64), 1)
         found: BudgetArray = np.maximum(shared, self._base).astype(np.uint32)
         return found
@@ -140,7 +140,7 @@ class PopularOnly(Star):
         self._popular = config.top
 
     def budgets(self, plds: KeyArray, in_degrees: InDegreeArray) -> BudgetArray:
-        """Like `BudgetPolicy.budgets`; never falling with the in-degree."""
+        """Like `BudgetPolicy.budgets`. Never falls as the in-degree rises."""
         worst = self._ranks.worst(in_degrees)
         return np.where(worst <= self._popular, self._risen(in_degrees, worst), 0).astype(np.uint32)
 

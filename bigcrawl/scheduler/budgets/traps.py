@@ -71,7 +71,7 @@ class TrapRules(NamedTuple):
 NO_TRAPS = TrapRules()
 
 
-class Standing(NamedTuple):
+class TrapVerdict(NamedTuple):
     """The verdict on a PLD, for display.
 
     Attributes:
@@ -91,19 +91,19 @@ class Standing(NamedTuple):
     is_wildcard: bool = False
 
 
-def standing_of(record: npt.NDArray[np.void]) -> Standing:
+def trap_verdict_of(record: npt.NDArray[np.void]) -> TrapVerdict:
     """Return the verdict that a record holds."""
     kinds = {kind: int(record[f"last_{kind}"]) for kind in KINDS if record[f"last_{kind}"]}
     same = int(record["same"])
     is_caught, is_wildcard = bool(record["caught"]) or same > 0, bool(record["caught"] & BY_WILDCARD)
-    return Standing(is_caught, int(record["last_urls"]), int(record["last_marked"]), kinds, same, is_wildcard)
+    return TrapVerdict(is_caught, int(record["last_urls"]), int(record["last_marked"]), kinds, same, is_wildcard)
 
 
 class TrapChange(NamedTuple):
     """A PLD, by name, that has just been caught or freed."""
 
     pld: str
-    standing: Standing
+    verdict: TrapVerdict
 
 
 class TrapUpdate(NamedTuple):
@@ -111,25 +111,25 @@ class TrapUpdate(NamedTuple):
 
     plds: KeyArray
     records: ValueArray
-    changes: list[tuple[int, Standing]]
+    changes: list[tuple[int, TrapVerdict]]
 
 
-def standing_text(standing: Standing) -> str:
+def trap_verdict_text(verdict: TrapVerdict) -> str:
     """Describe the last window: `240 of its last 256 new URLs look like a trap's (calendar 240)`."""
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in standing.kinds.items())
-    shapes = f"{standing.marked:,} of its last {standing.urls:,} new URLs look like a trap's ({kinds or 'none'})"
-    same = f"about {standing.same} of its last 64 pages had the content of others"
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in verdict.kinds.items())
+    shapes = f"{verdict.marked:,} of its last {verdict.urls:,} new URLs look like a trap's ({kinds or 'none'})"
+    same = f"about {verdict.same} of its last 64 pages had the content of others"
     wildcard = "DNS has an address for any name of it"
-    parts = ((standing.urls, shapes), (standing.same, same), (standing.is_wildcard, wildcard))
+    parts = ((verdict.urls, shapes), (verdict.same, same), (verdict.is_wildcard, wildcard))
     return "; ".join([text for is_so, text in parts if is_so])
 
 
 def trap_change_text(change: TrapChange, rules: TrapRules) -> str:
     """Describe a PLD that was caught or freed, for the operator."""
-    pld, standing = change
-    if not standing.is_caught:
-        return f"{pld} is taken for a trap no longer and has its whole budget again: {standing_text(standing)}"
-    return f"{pld} is taken for a trap and its budget divided by {rules.divisor}: {standing_text(standing)}"
+    pld, verdict = change
+    if not verdict.is_caught:
+        return f"{pld} is taken for a trap no longer and has its whole budget again: {trap_verdict_text(verdict)}"
+    return f"{pld} is taken for a trap and its budget divided by {rules.divisor}: {trap_verdict_text(verdict)}"
 
 
 class Traps:
@@ -175,7 +175,7 @@ class Traps:
         before = records["caught"].copy()
         self._weigh(records, concerned)
         changed = np.flatnonzero((records["caught"] != 0) != (before != 0))
-        changes = [(int(np.argmax(whose == at)), standing_of(records[at])) for at in changed]
+        changes = [(int(np.argmax(whose == at)), trap_verdict_of(records[at])) for at in changed]
         return TrapUpdate(keys[concerned], records[concerned], changes)
 
     def divisors(self, plds: KeyArray) -> DivisorArray | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PLDS_KEPT: Final = 20_000
-"""PLDs whose look-ups a node counts, some 2 MB. The least recently looked up one is forgotten first; it is no farm."""
+"""PLDs whose look-ups a node counts, some 2 MB. The least recently looked up one is forgotten first, never a farm."""
 
 NO_SUCH_NAME: Final = "not-found"
 LABEL_BYTES: Final = 8  # 16 letters and digits, a name that no real host has
@@ -49,7 +49,7 @@ class WildcardDns:
         return f"<WildcardDns plds={len(self._looked_up)} asking={len(self._asking)} verdicts={len(self._verdicts)}>"
 
     def note(self, pld: str) -> None:
-        """Count one more look-up in a PLD. Cost: 0.3 us; at the bound times a power of two, a look-up."""
+        """Count one more look-up in a PLD. Cost: 0.3 us, and a DNS look-up each time the PLD is tested."""
         count = self._looked_up.get(pld, 0) + 1
         self._looked_up[pld] = count
         self._looked_up.move_to_end(pld)

@@ -24,12 +24,12 @@ BEATS = "beats"
 """Field of a report: how many heartbeats its node has sent."""
 
 
-def difference(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     """Describe the first setting in which two nodes differ, with both values; "" if they agree."""
-    for name in sorted({*mine, *theirs}):
-        if mine.get(name) != theirs.get(name):
+    for name in sorted({*ours, *theirs}):
+        if ours.get(name) != theirs.get(name):
             default = f"{BY_NAME[name].default}, the default" if name in BY_NAME else "unset"
-            return f"{name} is {mine.get(name, default)} here and {theirs.get(name, default)}"
+            return f"{name} is {ours.get(name, default)} here and {theirs.get(name, default)}"
     return ""
 
 
@@ -41,6 +41,6 @@ def refusal(node: str, different: str) -> ConfigError:
     )
 
 
-def joined_before(theirs: Mapping[str, Any], node: str, mine: Mapping[str, Any], myself: str) -> bool:
-    """Whether the other node joined before this one."""
-    return (theirs.get(SINCE, 0), node) < (mine.get(SINCE, 0), myself)
+def joined_before(theirs: Mapping[str, Any], their_node: str, ours: Mapping[str, Any], our_node: str) -> bool:
+    """Whether the node of report `theirs` joined before that of report `ours`."""
+    return (theirs.get(SINCE, 0), their_node) < (ours.get(SINCE, 0), our_node)

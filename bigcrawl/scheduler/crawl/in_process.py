@@ -74,9 +74,10 @@ class InProcess:
     def start(self, held: HeldUrl) -> None:
         """Record that the engine has the URL's request."""
         self._count += 1
-        held.slot = self._free.pop() if self._view is not None and self._free else UNRECORDED
-        if self._view is not None and held.slot > 0:
-            self._view[held.slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
+        slot = self._free.pop() if self._view is not None and self._free else UNRECORDED
+        held.enter_process(slot)
+        if self._view is not None and slot > 0:
+            self._view[slot] = (held.partition + 1) << _PARTITION_SHIFT | held.seq
 
     def note_answered(self, held: HeldUrl) -> None:
         """Record that the URL was answered or failed. From now on the project's code works on it."""
@@ -91,7 +92,7 @@ class InProcess:
         if self._view is not None and held.slot > 0:
             self._view[held.slot] = 0
             self._free.append(held.slot)
-        held.slot = 0
+        held.leave_process()
         return True
 
     def forget(self) -> None:

@@ -68,13 +68,13 @@ class Survey:
         """What keeps the crawl from finishing although nothing is left to do; empty if nothing does."""
         if self.counts["damaged"]:
             return (
-                "all that is left waits in damaged partitions: mend or restore their files, which `scrapy frontier "
+                "all URLs that are left wait in damaged partitions: repair or restore the files that `scrapy frontier "
                 "verify` names, and start again"
             )
         if self.rejected_in:
             return (
-                f"all is done but that {self.counts['rejected']} inbox entries could not be read: `scrapy frontier "
-                f"rejected` says why; with --retry it takes them in again, with --drop the crawl does without them"
+                f"all else is done, but {self.counts['rejected']} inbox entries could not be read: `scrapy frontier "
+                f"rejected` says why; with --retry it reads them again, with --drop the crawl ends without them"
             )
         return ""
 
@@ -85,9 +85,9 @@ class Survey:
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
-    """Look at every partition. Changes nothing.
+    """Sum the figures of all partitions. Changes nothing.
 
-    Cost: one round trip per 512 partitions, about 10 us of Redis a partition.
+    Cost: one round trip per 512 partitions; each partition takes Redis about 10 us of CPU.
     """
     calls = [scripts.look_partition(partition_keys(crawl, partition)) for partition in range(partitions)]
     seen = Survey(partitions)
@@ -138,10 +138,10 @@ class FinishCheck:
         self.stuck_looks = 0  # consecutive looks that found nothing left but a hold-up
         self.holdup = ""  # the hold-up that the last of them found
 
-    async def is_said(self, seen: Survey) -> bool:
+    async def is_announced(self, seen: Survey) -> bool:
         """Whether a node has announced the end of the crawl as it stands now; an old announcement does not count."""
-        said = await self._client.command("HGET", self._key, "finished")
-        return bool(said == self._announcement(seen))
+        announced = await self._client.command("HGET", self._key, "finished")
+        return bool(announced == self._announcement(seen))
 
     async def take_back(self) -> None:
         """Retract the announcement, because there are URLs again."""
@@ -149,7 +149,7 @@ class FinishCheck:
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass. If it and the one before agree that all is done, announce the end to all nodes: True."""
+        """Make one pass. If two in a row agree that all is done, announce the end to all nodes, and return True."""
         seen = await survey(self._client, self._crawl, self._partitions)
         if not seen.is_empty:
             self.stuck_looks = 0
@@ -164,7 +164,7 @@ class FinishCheck:
             self.stuck_looks += 1
             return False
         self.stuck_looks = 0
-        if await self.is_said(seen):
+        if await self.is_announced(seen):
             return True
         if self._before != seen.progress:
             self._before = seen.progress

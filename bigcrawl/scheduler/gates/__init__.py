@@ -1,1 +1,1 @@
-"""May a taken URL be fetched, and when? (step 10): `gatekeeper` asks the others in their order."""
+"""May a taken URL be fetched, and when? (step 10): `gatekeeper` asks the other modules in turn."""

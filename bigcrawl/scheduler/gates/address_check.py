@@ -1,7 +1,7 @@
-"""Which address a host is asked at, and whether that address is open (step 10): for pages and for robots.txt alike.
+"""Finds the address of a host, and checks that it may be asked (step 10): for pages and for robots.txt alike.
 
-A name is looked up, and an address in a range that is closed is refused. Where a proxy resolves names, the address is
-empty. Public addresses are asked only by a crawl that says whose it is.
+A name is looked up, and an address in a closed range is refused. If a proxy resolves names, the address is empty. Only
+a crawl that says whose it is asks public addresses.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 FAILED_LOOKUPS_KEPT = 10_000
-LOOKUP_RETRY_MS = 2_000  # a URL whose name is still being asked for comes back after that long
-LOOKUPS_UNDER_WAY_MAX = 5_000  # of a node; more hosts wait
-LOOKUP_WAIT_MS_MAX = 600_000  # whose turn to be looked up is later comes and asks again
-NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # as DNS itself says; no failure of ours
-UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL is there for the next
+LOOKUP_RETRY_MS = 2_000  # after that long, a URL comes back whose name is still being looked up
+LOOKUPS_UNDER_WAY_MAX = 5_000  # on one node; further hosts wait
+LOOKUP_WAIT_MS_MAX = 600_000  # a URL whose turn comes later asks again after that long
+NO_SUCH_NAME = frozenset({"not-found", "malformed-name"})  # DNS itself says so; nothing has failed
+UNIDENTIFIED_MS = 10_000  # the crawl ends meanwhile, and the URL waits for the next run
 UNIDENTIFIED = (
     "public addresses are not crawled namelessly: set BIGCRAWL_CONTACT, or USER_AGENT, to a web page or a mail address "
     "of yours, so that whoever is crawled can reach you. No public address was asked for anything"
@@ -38,7 +38,7 @@ UNIDENTIFIED = (
 
 
 class AddressCheck:
-    """Finds a host's address, and refuses those that may not be asked."""
+    """Finds a host's address, and refuses closed ones."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class AddressCheck:
         Args:
             policy: which addresses are open, and whose crawl it is.
             dns: what names resolve to.
-            lookups: shares look-ups out over PLDs.
+            lookups: shares look-ups among PLDs.
             aside: the blacklist.
-            resolves_here: whether a host's name is resolved by this node, not by a proxy.
-            on_unidentified: told that a crawl without a contact was about to ask a public address, which it must not.
+            resolves_here: returns whether this node resolves a host's name, rather than a proxy.
+            on_unidentified: called when a crawl without a contact was about to ask a public address.
         """
         self._guard = AddressGuard(policy.allow_private_addresses, policy.allow_addresses)
         self._has_contact = bool(policy.contact)
@@ -67,17 +67,17 @@ class AddressCheck:
         self._resolves_here = resolves_here
         self._on_unidentified = on_unidentified
         self._failed_lookups: BoundedDict[str, int] = BoundedDict(FAILED_LOOKUPS_KEPT)
-        """How many look-ups of a host in a row had failed when a URL last heard of one."""
+        """How many look-ups of a host had failed in a row when one of its URLs last asked."""
 
     def __repr__(self) -> str:
         return f"<AddressCheck failed_lookups={len(self._failed_lookups)}>"
 
     def proxy_resolves(self, host: str) -> bool:
-        """Whether a proxy resolves the host; an address needs no resolving, and is checked as ever."""
+        """Whether a proxy resolves the host. An address needs no resolving, and is always checked here."""
         return not self._resolves_here(host) and literal_address(host) is None
 
     def known(self, host: str) -> str | None:
-        """The address to connect to, empty where that is a proxy's; None if it must be looked up. No I/O.
+        """The address to connect to; empty if a proxy finds it, None if it must be looked up. No I/O.
 
         Raises:
             Closed: the address is refused.
@@ -89,10 +89,10 @@ class AddressCheck:
         return self._checked(found) if found else None
 
     async def find(self, host: str) -> str:
-        """Look up and check the host's addresses, and return the one to connect to; empty where that is a proxy's.
+        """Look up and check the host's addresses. Return the one to connect to; empty if a proxy finds it.
 
         Raises:
-            Closed: refused, blacklisted, or there is none, or it is not yet its turn to be looked up.
+            Closed: the address is refused or blacklisted, there is none, or it is not yet the host's turn.
         """
         if self._aside.blacklist.of_host(host):
             raise Closed(is_aside=True)
@@ -108,7 +108,7 @@ class AddressCheck:
         return self._checked(found)
 
     async def _take_turn(self, host: str) -> None:
-        """See that a host that is neither known nor asked for may be looked up now."""
+        """Wait for the host's turn to be looked up, unless its addresses are known or being looked up already."""
         if self._dns.knows(host) or self._dns.asking_ms(host) is not None:
             return
         if self._dns.under_way >= LOOKUPS_UNDER_WAY_MAX:
@@ -117,9 +117,9 @@ class AddressCheck:
             raise Closed(retry_ms=min(wait_ms, LOOKUP_WAIT_MS_MAX))
 
     async def _looked_up(self, host: str) -> list[str]:
-        """The host's addresses, waited for only a while: a question goes on without the URL that asked it.
+        """The host's addresses. The wait is short; the look-up goes on without the URL that asked for it.
 
-        Else hosts whose name servers are silent would fill the node, ten seconds each.
+        Otherwise hosts with silent name servers would fill the node, for ten seconds each.
         """
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
@@ -130,7 +130,7 @@ class AddressCheck:
             raise Closed(retry_ms=LOOKUP_RETRY_MS) from None
 
     def _after_failed_lookup(self, host: str, error: DnsError) -> Closed:
-        """Where DNS says that there is no such name, the URL ends; where it says nothing, the host has failed, once."""
+        """End the URL if DNS says that there is no such name. If DNS is silent, the host has failed, once."""
         if error.reason in NO_SUCH_NAME:
             return Closed(reason="unresolved")
         is_news = self._failed_lookups.get(host, 0) != error.failures
@@ -147,7 +147,7 @@ class AddressCheck:
         return found[0]
 
     def _identify(self) -> None:
-        """Ask no public address, or a proxy for what may be one, for a crawl that does not say whose it is."""
+        """Ask neither a public address nor a proxy, which may ask one, for a crawl that does not say whose it is."""
         if not self._has_contact:
             self._on_unidentified(ConfigError(UNIDENTIFIED))
             raise Closed(retry_ms=UNIDENTIFIED_MS)

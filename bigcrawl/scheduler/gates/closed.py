@@ -1,15 +1,18 @@
-"""The answer of a gate that a URL may not pass now (step 10)."""
+"""What a gate answers to a URL that may not pass now (step 10)."""
 
 from __future__ import annotations
 
-WAIT_MS_MAX = 1_000  # who must wait for longer, for a start, a turn or a name, does not hold a place in the node
+WAIT_MS_MAX = 1_000  # a URL that must wait longer, for a start, a turn or a name, goes back to its queue
 
 
 class Closed(Exception):  # noqa: N818 - an answer, not an error
-    """It may not pass: for good (`reason`), for `retry_ms`, or for as long as the blacklist says (`is_aside`).
+    """The URL may not pass: never (`reason`), for `retry_ms`, or while the blacklist covers it (`is_aside`).
 
-    With both a reason and `is_aside`, a seed waits for other settings, told what is `about` its address, and any other
-    URL ends. `failure` is what of the host has failed, if any.
+    With both a reason and `is_aside`, a seed waits for other settings, and any other URL ends.
+
+    Attributes:
+        failure: which part of its host has failed; empty if none.
+        about: what is wrong with its address, for the log.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """How long hosts rest, and servers are left alone, as budgets grow (steps 10 and 12).
 
-A host with a large budget that rested as long as any other would fill memory: its URLs would enter it faster than they
-leave it. So its delay shrinks as its budget grows, down to a floor, and a server's with the mean budget of the PLDs
-that were met on it, each counted once, however many hosts it has there. Without floors nothing is scaled, which is the
-default. What robots.txt asks for is never scaled. Delays set by hand stand above both. Source: IRLbot §6.1.
+If a host with a large budget rested as long as any other, its URLs would come into memory faster than they leave. So
+its delay shrinks as its budget grows, down to a floor. A server's delay shrinks with the mean budget of the PLDs that
+were met on it; each counts once, however many hosts it has there. By default there are no floors, and nothing is
+scaled. A delay from robots.txt is never scaled. Delays set by hand override both. Source: IRLbot §6.1.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 HOSTS_KEPT = 100_000
-"""Hosts whose budgets a node remembers, some 10 MB; a host it has forgotten rests the whole delay."""
+"""Hosts whose budgets a node remembers, some 10 MB. A forgotten host rests for the whole delay."""
 
 SERVERS_KEPT = 10_000
-PLDS_OF_A_SERVER = 64  # of the latest met, which are mean enough
+PLDS_OF_A_SERVER = 64  # those met last; their mean is good enough
 
 
 class Paces:
-    """The delays of hosts and servers, by what is known of their budgets."""
+    """The delays of hosts and servers, by their budgets as far as they are known."""
 
     def __init__(self, config: Config, pld_of: Callable[[str], str] = str) -> None:
         self._pld_of = pld_of
@@ -51,16 +51,16 @@ class Paces:
         return self.are_scaled or len(self.delays) > 0
 
     def set_by_hand(self, delays: DelayBook) -> None:
-        """Obey these delays from now on."""
+        """Use these delays from now on."""
         self.delays = delays
 
     def note(self, budgets: Mapping[str, int]) -> None:
-        """Remember the budgets of hosts: those of their PLDs, URLs a turn."""
+        """Remember the budgets of the hosts' PLDs, in URLs a turn."""
         for host, budget in budgets.items():
             self._budgets.remember(host, budget)
 
     def host_delay_ms(self, host: str) -> int:
-        """The least time that a host rests; its robots.txt may ask for more."""
+        """The shortest rest of a host. Its robots.txt may ask for more."""
         policy = self._policy
         if len(self.delays) and (by_hand_ms := self.delays.of_host(host).delay_ms) is not None:
             return by_hand_ms
@@ -69,7 +69,7 @@ class Paces:
         )
 
     def meet(self, address: str, host: str) -> int:
-        """Note that a host was met on a server; return the gap before a fetch from it there, in ms."""
+        """Note that a host was met on a server. Return the gap before a fetch of it there, in ms."""
         policy = self._policy
         if policy.server_delay_min_ms >= policy.server_delay_ms:
             return policy.server_delay_ms

@@ -1,8 +1,8 @@
-"""What nodes of a crawl tell each other of names (step 10): an answer that one got is used by the others.
+"""DNS answers that the nodes of a crawl share through Redis (step 10): what one has looked up, the others use.
 
-Answers lie in a set number of cells in Redis, each under the cell that its name's hash says: another name of the cell
-takes its place, and Redis forgets it at the end of its TTL. So the room is bounded without anybody counting. Questions
-and words of a turn of the event loop, or of a round trip that is under way, go together in one.
+Redis keeps answers in a fixed number of cells. The hash of a name says which cell is its own; an answer replaces that
+of another name in the same cell, and Redis drops it at the end of its TTL. So the space is bounded and nobody counts.
+Questions and new answers travel together: all that come up in one turn of the event loop, or during a round trip.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.politeness.dns_cache import Answer
+from bigcrawl.politeness.dns_cache import DnsAnswer
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FORMAT = "1"
-PATIENCE_S = 1.0  # a name is looked up here rather than waited for
-TOLD_MAX = 10_000  # words that wait for Redis; more are not told
+PATIENCE_S = 1.0  # after that long the name is looked up here
+UNSENT_MAX = 10_000  # answers that wait for Redis; further ones are not shared
 
 
 class SharedAnswers:
-    """An `AnswerStore` of a crawl's nodes."""
+    """The `AnswerStore` that the nodes of a crawl share."""
 
     def __init__(self, client: RedisClient, keys: CrawlKeys, cells: int) -> None:
-        """Share as many answers as there are `cells`, the same number on all nodes."""
+        """Share up to `cells` answers; the number is the same on all nodes."""
         self._client = client
         self._keys = keys
         self._cells = cells
-        self._asked: dict[str, asyncio.Future[Answer | None]] = {}
-        self._told: dict[str, Answer] = {}
+        self._asked: dict[str, asyncio.Future[DnsAnswer | None]] = {}
+        self._unsent: dict[str, DnsAnswer] = {}
         self._talk: asyncio.Task[None] | None = None
         self.found = 0
-        """Questions that needed no name server."""
+        """How many questions Redis has answered."""
 
     def __repr__(self) -> str:
-        return f"<SharedAnswers asked={len(self._asked)} told={len(self._told)} found={self.found}>"
+        return f"<SharedAnswers asked={len(self._asked)} unsent={len(self._unsent)} found={self.found}>"
 
-    async def get(self, host: str) -> Answer | None:
-        """What another node has found out of a host, if anything; raises nothing."""
+    async def get(self, host: str) -> DnsAnswer | None:
+        """The answer that another node has shared, if there is one; raises nothing."""
         asked = self._asked.get(host)
         if asked is None:
             asked = self._asked[host] = asyncio.get_running_loop().create_future()
@@ -57,14 +57,14 @@ class SharedAnswers:
                 return await asyncio.shield(asked)
         return None
 
-    def put(self, host: str, answer: Answer) -> None:
-        """Tell the other nodes, with the next round trip; no I/O."""
-        if answer.ttl_ms and len(self._told) < TOLD_MAX:
-            self._told[host] = answer
+    def put(self, host: str, answer: DnsAnswer) -> None:
+        """Share an answer with the next round trip; no I/O here."""
+        if answer.ttl_ms and len(self._unsent) < UNSENT_MAX:
+            self._unsent[host] = answer
             self._begin()
 
     async def close(self) -> None:
-        """Tell nothing any more; who asks is answered None."""
+        """Stop. Questions under way are answered with None."""
         if self._talk is not None:
             self._talk.cancel()
             await asyncio.gather(self._talk, return_exceptions=True)
@@ -76,29 +76,29 @@ class SharedAnswers:
             self._talk = asyncio.get_running_loop().create_task(self._run(), name="bigcrawl-answers")
 
     async def _run(self) -> None:
-        while self._asked or self._told:
-            await asyncio.sleep(0)  # what else this turn of the loop wants to ask or tell goes along
+        while self._asked or self._unsent:
+            await asyncio.sleep(0)  # more may come up in the same turn of the loop
             asked, self._asked = self._asked, {}
-            told, self._told = self._told, {}
-            found: dict[str, Answer] = {}
+            shared, self._unsent = self._unsent, {}
+            found: dict[str, DnsAnswer] = {}
             try:
-                found = await self._exchange(list(asked), told)
+                found = await self._exchange(list(asked), shared)
             except BigcrawlError as error:
                 logger.debug("answers of DNS are not shared: %(error)s", {"error": error})
             finally:
                 self._answer_all(asked, found)
 
-    def _answer_all(self, asked: dict[str, asyncio.Future[Answer | None]], found: dict[str, Answer]) -> None:
+    def _answer_all(self, asked: dict[str, asyncio.Future[DnsAnswer | None]], found: dict[str, DnsAnswer]) -> None:
         self.found += len(found)
         for host, future in asked.items():
             if not future.done():
                 future.set_result(found.get(host))
 
-    async def _exchange(self, asked: list[str], told: dict[str, Answer]) -> dict[str, Answer]:
+    async def _exchange(self, asked: list[str], shared: dict[str, DnsAnswer]) -> dict[str, DnsAnswer]:
         rows: list[tuple[Value, ...]] = []
         for host in asked:
             rows += [("GET", self._key(host)), ("PTTL", self._key(host))]
-        for host, answer in told.items():
+        for host, answer in shared.items():
             text = "\n".join((FORMAT, host, *answer.addresses))
             rows.append(("SET", self._key(host), text, "PX", answer.ttl_ms or 1))
         replies = await self._client.commands(rows)
@@ -109,8 +109,8 @@ class SharedAnswers:
         return self._keys.answer(zlib.crc32(host.encode()) % self._cells)
 
 
-def _read(host: str, packed: Any, left_ms: int) -> Answer | None:
-    """The answer in a cell; None where there is another host's, or nothing that can be read."""
+def _read(host: str, packed: Any, left_ms: int) -> DnsAnswer | None:
+    """The answer in a cell; None if it is empty, cannot be read, or holds another host's."""
     if not isinstance(packed, bytes) or left_ms <= 0:
         return None
     try:
@@ -119,4 +119,4 @@ def _read(host: str, packed: Any, left_ms: int) -> Answer | None:
             ip_address(address)
     except ValueError:
         return None
-    return Answer(tuple(addresses), left_ms) if (version, about) == (FORMAT, host) else None
+    return DnsAnswer(tuple(addresses), left_ms) if (version, about) == (FORMAT, host) else None

@@ -1,4 +1,4 @@
-"""What a fetch of robots.txt brought, and what makes one (step 10)."""
+"""A fetch of robots.txt, and what came of it (step 10)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bigcrawl.politeness.backoff_policy import OVERLOADED, retry_after_ms
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What one fetch brought; status None when no answer came."""
+    """What came of one fetch; the status is None if there was no answer."""
 
     status: int | None
     body: bytes = b""
@@ -19,20 +19,20 @@ class Fetched:
     age: str = ""
     retry_after: str = ""
     date: str = ""
-    failure: str = ""  # error:<kind>, where it was the host that failed
+    failure: str = ""  # error:<kind>, if the host has failed
 
 
 class Fetch(Protocol):
-    """Fetches one URL through Scrapy's downloader, redirects not followed, no retries.
+    """Fetches one URL through Scrapy's downloader. It follows no redirects and does not retry.
 
-    Raises nothing but `Closed`, where this node may not fetch, or had to give up.
+    It raises only `Closed`: this node may not fetch, or had to give up.
     """
 
     async def __call__(self, url: str) -> Fetched: ...
 
 
 def asked_rest_ms(fetched: Fetched, now_ms: int, longest_ms: int) -> int:
-    """How long an answer asks to be left alone, `longest_ms` at most; 0 when it does not."""
+    """How long the server asks to be left alone, at most `longest_ms`; 0 if it does not ask."""
     if fetched.status not in OVERLOADED or not fetched.retry_after or not longest_ms:
         return 0
     return retry_after_ms(fetched.retry_after, fetched.date, now_ms, longest_ms)

@@ -1,14 +1,14 @@
-"""May this URL be fetched, and when? (step 10): the order in which a taken URL is asked.
+"""May this URL be fetched, and when? (step 10): the questions about a taken URL, in their order.
 
-    0 blacklist  covered: the URL goes back to disk until it is not; so does one of a covered address, at 3
-    1 rules      known, else robots.txt is fetched in the URL's place and the URL returns to its queue
-    2 allowed?   forbidden: the URL ends, counted, and what waits of its host is swept
-    3 address    refused, or no such name: what waits of its host ends with the URL; unknown: its host is tried later;
+    0 blacklist  covered: the URL goes back to disk for as long as it is; at 3 the same for a covered address
+    1 rules      unknown: robots.txt is fetched in the URL's place, and the URL returns to its queue
+    2 allowed?   forbidden: the URL ends, is counted, and its host's URLs in Redis are swept
+    3 address    refused, or no such name: the URL ends, and its host's URLs in Redis too; unknown: tried again later;
                  another crawl has the host: the URL returns
-    4 gates      spaces that hosts share and the server grant a start; whose turn is far ahead returns until then
-    5 due        paced here, a second at most, so that a host that must wait holds no fetch slot
+    4 gates      its spaces and its server grant a start; if that is far ahead, the URL returns until then
+    5 due        it waits here, at most a second, so that a host that must wait holds no fetch slot
 
-A URL that needs none of them waits for nothing: the common case is a few dictionary look-ups.
+Most URLs need to wait for none of these: then a decision is a few dictionary look-ups.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STORE_RETRY_MS = 1_000
 
 
 class Gatekeeper:
-    """Asks these questions; one of the outlet's methods is called for each URL, now or later, or it is set aside."""
+    """Asks these questions. Each URL goes to one of the outlet's methods, now or later, or is set aside."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Gatekeeper:
         aside: SetsAside,
         shared_hosts: SharedHosts,
     ) -> None:
-        """Take what is asked, and the ways out; `before_robots` waits until a robots.txt may be fetched."""
+        """Take those that answer, and the ways out. `before_robots` waits until a robots.txt may be fetched."""
         self._aside = aside
         self._shared_hosts = shared_hosts
         self._robots = robots
@@ -65,22 +65,22 @@ class Gatekeeper:
         self._outlet = outlet
         self._sweeper = sweeper
         self._tasks: set[asyncio.Task[None]] = set()
-        self._has_told = False
+        self._has_warned = False
 
     def __repr__(self) -> str:
         return f"<Gatekeeper tasks={len(self._tasks)}>"
 
     @property
     def waiting(self) -> int:
-        """URLs that are being decided over, or wait for their moment."""
+        """URLs that are not decided yet, or wait until they are due."""
         return len(self._tasks)
 
     def offer(self, held: HeldUrl) -> None:
-        """Take a URL that was just taken from its back queue; raises nothing."""
+        """Decide about a URL that was just taken from its back queue; raises nothing."""
         try:
             self._offer(held)
         except Exception:
-            logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
+            logger.exception("deciding about %(url)s failed; it goes back to its queue", {"url": held.url})
             self._outlet.give_back(held, 10 * STORE_RETRY_MS)
 
     def _offer(self, held: HeldUrl) -> None:
@@ -101,11 +101,11 @@ class Gatekeeper:
         if address is None:
             self._spawn(self._decide, held)
             return
-        held.address = address
+        held.note_address(address)
         self._pace(held)
 
     def _known_address(self, host: str) -> str | None:
-        """The host's address if nobody needs to be asked before its fetch; None otherwise. Raises as `known`."""
+        """The host's address if its fetch needs no answer from outside this process, else None. Raises as `known`."""
         if self._shared_hosts.are_kept or self._passages.spaces.are_kept:
             return None
         if self._passages.servers_have_gates and not self._addresses.proxy_resolves(host):
@@ -113,7 +113,7 @@ class Gatekeeper:
         return self._addresses.known(host)
 
     async def close(self) -> None:
-        """Give up what is under way; those URLs stay taken until the node returns them."""
+        """Stop all decisions. Their URLs stay taken until the node returns them."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -125,35 +125,33 @@ class Gatekeeper:
             await self._before_robots()
             await self._hold_host(held)
             if held.stage is not Stage.WAITING:
-                return  # given back meanwhile: the node stops
-            held.stage = Stage.ROBOTS
+                return  # it was given back meanwhile, because the node stops
+            held.begin_robots_fetch()
             rest_ms = await self._robots.fetch(held)
-            held.said = self._robots.said_of(held.authority)
-            if held.has_errback and held.unanswered:
-                self._outlet.fail(held, held.unanswered)
+            held.note_host_report(self._robots.host_report(held.authority))
+            if held.has_errback and held.robots_failure:
+                self._outlet.fail(held, held.robots_failure)
             else:
                 self._outlet.give_back(held, rest_ms, "robots")
         elif not self._end_if_forbidden(held, known):
-            held.address = await self._addresses.find(held.host)
+            held.note_address(await self._addresses.find(held.host))
             await self._hold_host(held)
             lines, grant = self._passages.lines(held.address, held.host, held.url), f"{held.partition}:{held.seq}"
-            held.gaps = lines.gaps
             passage = await self._passages.passage(lines, held.due_ms, grant, held.passage)
-            held.passage = passage._replace(of_host=held.passage.of_host)
-            held.due_ms = held.passage.at_ms
+            held.grant_start(passage, lines.gaps)
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             self._outlet.admit(held)
 
     async def _hold_host(self, held: HeldUrl) -> None:
-        """Where other crawls may fetch the host too, have it when it is due, and not before."""
+        """If there are other crawls, hold the host for this fetch, but not before it is due."""
         if self._shared_hosts.are_kept:
             await asyncio.sleep(max(0, held.due_ms - self._clock.monotonic_ms()) / 1000)
             await self._shared_hosts.hold(held)
 
     def _end_if_forbidden(self, held: HeldUrl, known: KnownRules) -> bool:
-        """End a URL that the rules forbid, and sweep its host; whether it has ended."""
+        """End a URL that the rules forbid, and sweep its host. Return whether it has ended."""
         if known.rules.is_allowed(held.url):
-            held.crawl_delay_ms = known.rules.crawl_delay_ms
+            held.note_crawl_delay(known.rules.crawl_delay_ms)
             return False
         if known.reason == "unreachable":
             self._end_all(held, "unreachable")
@@ -162,7 +160,7 @@ class Gatekeeper:
         return True
 
     def _end_all(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """The URL ends, and with it what waits of its host and ends for the same reason."""
+        """End the URL, and those of its host's URLs in Redis that end for the same reason."""
         self._outlet.give_up(held, reason, rule)
         if self._sweeper.is_due(held.host):
             self._start(self._sweeper.sweep(held.partition, held.host, reason))
@@ -170,26 +168,26 @@ class Gatekeeper:
     def _turn_away(self, held: HeldUrl, closed: Closed) -> None:
         waits = closed.is_aside and (not closed.reason or is_seed(held.fields.body))
         if waits and closed.reason:
-            self._tell_closed(held, closed)
+            self._warn_closed(held, closed)
         if waits:
             self._aside.put(held)
         elif closed.reason:
             self._end_all(held, closed.reason)
-        elif closed.failure and held.has_errback:  # only look-ups fail here
+        elif closed.failure and held.has_errback:  # only a look-up can fail here
             self._outlet.fail(held, "error:dns")
         else:
-            held.said = closed.failure
+            held.note_host_report(closed.failure)
             self._give_back_asked(held, closed.retry_ms)
 
-    def _tell_closed(self, held: HeldUrl, closed: Closed) -> None:
-        """Say it once aloud, and then as a detail."""
+    def _warn_closed(self, held: HeldUrl, closed: Closed) -> None:
+        """Log the first as a warning, later ones at DEBUG."""
         logger.log(
-            logging.DEBUG if self._has_told else logging.WARNING,
+            logging.DEBUG if self._has_warned else logging.WARNING,
             "the seed %(url)s is not fetched: %(about)s. It waits until BIGCRAWL_ALLOW_PRIVATE_ADDRESSES = True opens "
             "all such addresses, or BIGCRAWL_ALLOW_ADDRESSES some",
             {"url": held.url, "about": closed.about},
         )
-        self._has_told = True
+        self._has_warned = True
 
     def _pace(self, held: HeldUrl) -> None:
         if held.due_ms <= self._clock.monotonic_ms():
@@ -218,11 +216,11 @@ class Gatekeeper:
             logger.debug("%(url)s waits for Redis: %(error)s", {"url": held.url, "error": error})
             self._give_back_asked(held, STORE_RETRY_MS)
         except Exception:
-            logger.exception("deciding over %(url)s failed; it goes back to its queue", {"url": held.url})
+            logger.exception("deciding about %(url)s failed; it goes back to its queue", {"url": held.url})
             self._give_back_asked(held, 10 * STORE_RETRY_MS)
 
     def _give_back_asked(self, held: HeldUrl, delay_ms: int) -> None:
-        """Give back a URL whose host may have been asked for its robots.txt."""
+        """Give back a URL; if its robots.txt may have been fetched, its host rests."""
         if held.stage is Stage.ROBOTS:
             delay_ms = max(delay_ms, self._robots.rest_ms(held.authority))
         self._outlet.give_back(held, delay_ms)

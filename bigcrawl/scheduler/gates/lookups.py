@@ -1,6 +1,6 @@
-"""Whose turn it is to have a name looked up (step 10): PLDs by their budgets, IRLbot §1.2 b.
+"""Shares the node's DNS look-ups among PLDs by their budgets (step 10). Source: IRLbot §1.2 b.
 
-What a PLD's budget is stands in its partition's files, and is asked for only when a PLD has used up what everybody has.
+A PLD's budget is in its partition's files. It is read only when the PLD has used up the share that every PLD has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Lookups:
-    """The node's look-ups, shared out over pay-level domains; without budgets there is no bound."""
+    """The turns of pay-level domains to be looked up. Without budgets there is no limit."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Lookups:
         return f"<Lookups {self._pace!r}>"
 
     async def take_turn(self, host: str) -> int:
-        """Count a look-up of a host if its PLD may have one now, and return 0; else for how many ms it must wait."""
+        """Count a look-up of the host and return 0 if its PLD may have one now; else how many ms it must wait."""
         pld = self._pld_of(host)
         wait_ms = await self._take_turn(pld, host)
         if not wait_ms and self._wildcards is not None:
@@ -60,6 +60,6 @@ class Lookups:
     async def _share(self, host: str) -> float:
         try:
             budget = await self._budget_of(host)
-        except BigcrawlError:  # the partition cannot be read now, or is another node's
+        except BigcrawlError:  # the partition cannot be read now, or another node owns it
             return 1.0
         return max(budget, 1) / self._base

@@ -1,7 +1,8 @@
-"""The gates before a fetch, and when it may start there (step 10): for pages and for robots.txt alike.
+"""When a fetch may pass its gates (step 10): for pages and for robots.txt alike.
 
-A fetch passes the gates of the spaces that its host shares with others, and that of its server (`start_gates`). A host
-whose address is a proxy's has no server's gate. Whoever is sent away until its turn keeps what it was granted.
+A fetch passes the gates of the spaces that its host shares with others, then the gate of its server (`start_gates`).
+There is no server's gate if a proxy resolves the host's name. A fetch that is sent away until its turn keeps the starts
+that other gates have granted it.
 """
 
 from __future__ import annotations
@@ -30,30 +31,30 @@ TURNS_KEPT = 100_000
 
 
 class Passages:
-    """Asks the gates, and keeps turns.
+    """Asks the gates, and keeps what they have granted to fetches that must come back.
 
     Attributes:
-        spaces: what hosts share.
-        servers_have_gates: whether servers have gates at all, by the settings.
+        spaces: the spaces that hosts share.
+        servers_have_gates: whether the settings give servers gates at all.
     """
 
     def __init__(self, node: str, client: RedisClient, clock: Clock, paces: Paces, spaces: Spaces, crawl: str) -> None:
         """Make the passages.
 
         Args:
-            node: who asks; no other node of any crawl has the same name.
+            node: the name of this node, unique among the nodes of all crawls.
             client: of the crawl's Redis.
             clock: the node's.
-            paces: gaps between fetches.
-            spaces: what hosts share.
-            crawl: the crawl's name, whose spaces these are.
+            paces: the gaps between fetches.
+            spaces: the spaces that hosts share.
+            crawl: the name of the crawl that these spaces belong to.
         """
         self._clock = clock
         self._paces = paces
         self._keys = CrawlKeys(crawl)
         self._gates = Gates(node, client, clock)
         self._turns: BoundedDict[str, Start] = BoundedDict(TURNS_KEPT)
-        """Who was sent away by a gate, with what it missed."""
+        """By grant: the last start of each fetch that a gate has sent away."""
         self.spaces = spaces
         self.servers_have_gates = paces.servers_have_gaps
 
@@ -61,22 +62,22 @@ class Passages:
         return f"<Passages turns={len(self._turns)}>"
 
     def lines(self, address: str, host: str, url: str) -> Lines:
-        """The gates before a fetch of a URL: those of its spaces, and its server's, if its address is not empty."""
+        """The gates before a fetch of a URL: those of its spaces, and its server's unless the address is empty."""
         spaces = self.spaces.of(host, url) if self.spaces.are_kept else ()
         gap_ms = self._paces.meet(server_of(address), host) if address else 0
         return Lines(Line(self._keys.space, spaces), of_server(address, gap_ms))
 
     async def passage(self, lines: Lines, due_ms: int, grant: str, before: Passage = UNASKED) -> Passage:
-        """Return when a fetch may start, which is soon; there may have been some waiting for it here.
+        """Wait for a grant if it is near, and return when the fetch may start, which is soon.
 
         Args:
             lines: the gates.
             due_ms: when the host may be fetched, on the monotonic clock.
-            grant: what the start is for; who is sent away comes back under the same name.
-            before: the fetch's starts before, if they were missed.
+            grant: a name for the fetch; one that is sent away comes back under the same name.
+            before: the starts that this fetch has missed, if any.
 
         Raises:
-            Closed: with the time until its turn.
+            Closed: its turn is far ahead; says how long.
             TransientStoreError: Redis is away.
         """
         name = f"{grant} in its spaces"
@@ -84,14 +85,14 @@ class Passages:
             in_spaces = await self._start(lines.of_spaces, due_ms, name, before.of_spaces)
         with self._kept(name, in_spaces):
             at_server = await self._start(lines.of_server, in_spaces.at_ms, grant, before.of_server)
-        if at_server.at_ms > in_spaces.until_ms:  # that one is given up
+        if at_server.at_ms > in_spaces.until_ms:  # it would be late there: ask for another start
             with self._kept(grant, at_server):
                 in_spaces = await self._start(lines.of_spaces, at_server.at_ms, name, in_spaces)
         return Passage(in_spaces, at_server)
 
     @contextmanager
     def _kept(self, grant: str, start: Start) -> Iterator[None]:
-        """Keep what was granted at other gates for when the fetch comes back."""
+        """If the fetch is sent away, keep this start, which other gates have granted, until it comes back."""
         try:
             yield
         except Closed:

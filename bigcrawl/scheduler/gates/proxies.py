@@ -1,7 +1,7 @@
-"""Which names a proxy resolves: all of them by the setting, or those that the environment sends through one.
+"""Which names a proxy resolves: all of them if a setting says so, or those that the environment sends through one.
 
-Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A host's name is a proxy's only where
-both schemes go through one: of a host that is asked directly, if only for one scheme, the address must be known.
+Scrapy's HttpProxyMiddleware obeys `http_proxy`, `https_proxy` and `no_proxy`. A proxy resolves a host's name only if
+both schemes go through one. The address of a host that is asked directly, even for one scheme only, must be known here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def local_names(config: DnsConfig) -> Callable[[str], bool]:
-    """Return what tells whether this node resolves a host's name."""
+    """Return a function that says whether this node resolves a host's name."""
     if config.is_proxys:
         return _none
     is_set = config.obeys_environment and {"http", "https"} <= getproxies().keys()

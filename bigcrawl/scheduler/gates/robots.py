@@ -1,19 +1,21 @@
-"""Robots rules of authorities: asked for before a host's first page, kept for all nodes (step 10).
+"""Robots rules of authorities: fetched before a host's first page, and kept for all nodes (step 10).
 
-A robots.txt is fetched in the place of a taken URL, which goes back to its queue for the host's delay. So
-the fetch is as polite as any page: the host is busy meanwhile, and nobody else asks for the same file.
+A robots.txt is fetched in the place of a taken URL, which goes back to its queue for the host's delay. So this fetch is
+as polite as that of a page: the host is busy meanwhile, and nobody else asks for the same file.
 
-    known, young         -> used
-    in the host record   -> used: another node or an earlier run fetched it
+    known, not expired   -> used
+    in the host record   -> used: another node or an earlier run has fetched it
     on the shelf         -> used: the host record had no room for it, or has expired
-    else                 -> fetched. 2xx, 4xx: kept for a day, or as Cache-Control has it. No answer, 5xx, 429: the last
-                            good copy, for `STALE_MS` beyond its time in the host record, holds on, and is asked
-                            again with back-off. Without one all is forbidden, and the host has failed: it backs off, is
-                            snoozed and retired like any other, and its URLs wait. Only where the host itself is well,
-                            so that one authority alone is out of reach (https where there is only http), do that
-                            authority's URLs end, as unreachable, after `ALONE_MAX` more tries.
+    otherwise            -> fetched
+        2xx, 4xx               kept for a day, or as long as Cache-Control says
+        no answer, 5xx, 429    the last good copy stays in force, at most for `STALE_MS` beyond its time in the host
+                               record; the file is asked for again with back-off
+        the same, no copy      everything is forbidden, and the host has failed: it backs off, is snoozed and retired
+                               like any other, and its URLs wait
+        the same, host well    only this authority is out of reach (https where there is only http): after `ALONE_MAX`
+                               more tries its URLs end as unreachable
 
-`robots_redirects` fetches the file, `robots_rules` remembers the rules here, `robots_store` on disk.
+`robots_redirects` fetches the file; `robots_rules` remembers rules in memory, `robots_store` on disk.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import (
-    Rules,
+    RobotsRules,
     Verdict,
     agent_token,
     decide,
@@ -35,7 +37,7 @@ from bigcrawl.politeness.robots_policy import (
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import ANSWERS
-from bigcrawl.scheduler.gates.batcher import Gathered
+from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import asked_rest_ms
 from bigcrawl.scheduler.gates.robots_rules import IGNORED, RememberedRules
@@ -56,12 +58,12 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
-STALE_MS = 7 * 86_400_000  # how long the host record keeps rules beyond their time, should the server err then
-ALONE_MAX = 2  # failures in a row, while its host does not fail: it is the authority that is out of reach
+STALE_MS = 7 * 86_400_000  # the host record keeps rules so much longer, in case the server fails then
+ALONE_MAX = 2  # failures in a row while its host is well, before an authority counts as out of reach
 
 
 class Robots:
-    """The node's rules, and how they are come by."""
+    """The robots rules of a node, and where it gets them."""
 
     def __init__(
         self,
@@ -73,14 +75,14 @@ class Robots:
         paces: Paces,
         host_fails: Callable[[str], bool],
     ) -> None:
-        """Take how robots.txt files are fetched; `host_fails` tells whether the last known of a host is a failure."""
+        """`redirects` fetches the files; `host_fails` says whether a host failed when it was last asked."""
         self._crawl = config.crawl.name
         self._policy = config.politeness
         self._records_max = max(8, config.frontier.host_records // config.crawl.partitions)
         self._bytes_max = config.frontier.robots_bytes // config.crawl.partitions
         self._client = client
-        self._records: Gathered[tuple[str, ...], bytes | None] = Gathered(client.commands)
-        self._calls: Gathered[scripts.Call[int], int] = Gathered(client.run_each)
+        self._records: Batcher[tuple[str, ...], bytes | None] = Batcher(client.commands)
+        self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
         self._clock = clock
         self._starts = starts
         self._redirects = redirects
@@ -97,15 +99,15 @@ class Robots:
 
     @property
     def fetched(self) -> int:
-        """Fetches so far, each redirect's own among them."""
+        """Fetches so far; each redirect counts."""
         return self._redirects.fetched
 
     def tell_sitemaps_to(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
-        """Have `tell` called with the URL of a robots.txt and those of its sitemaps, before its rules are kept."""
+        """Have `tell` called with the URL of a robots.txt and the URLs of its sitemaps, before its rules are kept."""
         self._tell_sitemaps = tell
 
     def known(self, authority: str) -> KnownRules | None:
-        """The rules if they are here and have not expired; no I/O."""
+        """The rules if they are in memory and have not expired; no I/O."""
         if not self._policy.obey_robots:
             return IGNORED
         return self._rules.unexpired(authority)
@@ -113,7 +115,7 @@ class Robots:
     async def stored(self, held: HeldUrl) -> KnownRules | None:
         """Rules that another node or an earlier run left in the host record; expired ones are kept as a last copy."""
         if held.authority in self._rules:
-            return None  # known here and expired: the record is no younger
+            return None  # they are in memory and expired: the host record has nothing newer
         key = partition_keys(self._crawl, held.partition).host + held.host
         value = await self._records.ask(("HGET", key, _field(held.authority)))
         try:
@@ -122,7 +124,7 @@ class Robots:
             return None
         left_ms = expires_ms - self._client.now_ms()
         if left_ms < -STALE_MS:
-            return None  # of the shelf: Redis has forgotten it by then
+            return None  # from the shelf: Redis would have dropped it by now
         known = self._rules.keep(held.authority, Verdict(rules, left_ms, "rules"))
         return known if left_ms > 0 else None
 
@@ -148,9 +150,9 @@ class Robots:
         url = robots_url(held.authority)
         await self._starts.wait(held.host, held.due_ms, url)
         if held.stage is Stage.ENDED:
-            raise Closed(retry_ms=0)  # its host is another node's by now
+            raise Closed(retry_ms=0)  # another node has its host by now
         fetched = await self._redirects.fetch(url, held.host)
-        held.retry_after_ms = asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms)
+        held.note_retry_after(asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
         earlier = self._rules.get(held.authority)
         attempts = (earlier.attempts if earlier else 0) + 1
         least_ms = self._policy.robots_kept_min_ms
@@ -163,7 +165,7 @@ class Robots:
             expires_in_ms=kept_ms(fetched.cache_control, fetched.age, least_ms=least_ms),
         )
         if verdict.reason == "unreachable":
-            held.unanswered = fetched.failure
+            held.note_robots_failure(fetched.failure)
             if earlier is None or earlier.reason == "unreachable":
                 return self._keep_unreachable(held, verdict, earlier, attempts)
             verdict = Verdict(earlier.rules, verdict.expires_in_ms, earlier.reason)
@@ -175,30 +177,30 @@ class Robots:
         return self._rest_ms(verdict.rules)
 
     async def _tell_of_sitemaps(self, robots: str, verdict: Verdict) -> None:
-        """Tell of sitemaps first: a node that dies before the rules are kept leaves both to the next one."""
+        """Report sitemaps first: if the node dies before the rules are kept, the next one does both."""
         if verdict.sitemaps:
             urls = (join(robots, sitemap) for sitemap in verdict.sitemaps)
             await self._tell_sitemaps(robots, list(dict.fromkeys(url for url in urls if url is not None)))
 
     def _keep_unreachable(self, held: HeldUrl, verdict: Verdict, earlier: KnownRules | None, attempts: int) -> int:
-        """Let the host back off, which is all its URLs'; an authority that alone is away is closed for a while."""
+        """Let the host back off, with all its URLs. If only this authority fails, close it for a while instead."""
         is_alone = earlier is not None and not self._host_fails(held.host)
         alone = earlier.alone + 1 if earlier is not None and is_alone else 0
         closed_ms = verdict.expires_in_ms if alone >= ALONE_MAX else 0
         self._rules.keep(held.authority, Verdict(verdict.rules, closed_ms, verdict.reason), attempts, alone)
         return self._policy.host_delay_ms
 
-    def said_of(self, authority: str) -> str:
-        """What the last fetch of its rules says of the authority's host: that it answers, or why it failed."""
+    def host_report(self, authority: str) -> str:
+        """What the last fetch of the authority's rules says of its host: that it answers, or why it failed."""
         known = self._rules.get(authority)
         return "" if known is None else "robots" if known.attempts else ANSWERS
 
     def rest_ms(self, authority: str) -> int:
-        """How long its host rests after a fetch, as far as the authority's rules are known here."""
+        """How long the authority's host rests after a fetch, by its rules if they are known here."""
         known = self._rules.get(authority)
         return self._rest_ms(known.rules) if known else self._policy.host_delay_ms
 
-    def _rest_ms(self, rules: Rules) -> int:
+    def _rest_ms(self, rules: RobotsRules) -> int:
         asked_ms = min(rules.crawl_delay_ms or 0, self._policy.crawl_delay_max_ms)
         return max(self._policy.host_delay_ms, asked_ms)
 
@@ -223,12 +225,12 @@ class Robots:
         await self._shelf.put(held.partition, held.authority, record)
 
     async def close(self) -> None:
-        """Have the rules on disk that another run may use."""
+        """Write rules to disk, for the next run."""
         await self._shelf.close()
 
 
 async def _to_nobody(robots_url: str, sitemaps: list[str]) -> None:
-    """Sitemaps are told to nobody as long as nobody wants to know."""
+    """Sitemaps are reported to nobody before `tell_sitemaps_to`."""
 
 
 def _field(authority: str) -> str:

@@ -1,6 +1,6 @@
 """Fetches of robots.txt and of what it redirects to (step 10).
 
-A redirect to another host borrows that host, so that its delay and its one connection hold for it too.
+A redirect to another host borrows that host, so that its delay and its one connection are kept there too.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
-BORROW_GATES_MS_MAX = 5_000  # it is given back when its server has no start for it so soon
-BORROW_AHEAD_MS_MAX = 10_000  # a start that lies further ahead is not waited for with the host in hand
+BORROW_GATES_MS_MAX = 5_000  # a host whose server grants no start within that time is returned
+BORROW_AHEAD_MS_MAX = 10_000  # while a host is borrowed, nobody waits for a start that is further ahead
 
 
 class RobotsRedirects:
-    """Fetches a robots.txt, over as many redirects as are followed.
+    """Fetches a robots.txt, and follows redirects.
 
     Attributes:
-        fetched: fetches so far, each redirect's own among them.
+        fetched: fetches so far; each redirect counts.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RobotsRedirects:
         return f"<RobotsRedirects fetched={self.fetched}>"
 
     async def fetch(self, url: str, host: str) -> Fetched:
-        """Fetch a URL of a host that is ours now and may be asked, and what it redirects to.
+        """Fetch a URL of a host that this node holds and may ask, and what it redirects to.
 
         Raises:
             Closed: this node may not fetch, or a gate of the host opens later.
@@ -85,7 +85,7 @@ class RobotsRedirects:
         return fetched
 
     async def _wait_for_hop(self, host: str, url: str) -> bool:
-        """Wait until the host that is ours may be asked again; False when its server has no time for it soon."""
+        """Wait until the host may be asked again. False if its server grants no start soon."""
         await asyncio.sleep(self._policy.host_delay_ms / 1000)
         try:
             await self._starts.wait(host, self._clock.monotonic_ms(), url)
@@ -97,7 +97,7 @@ class RobotsRedirects:
         return True
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
-        """Follow redirects over other hosts, each borrowed for its fetch."""
+        """Follow redirects to other hosts. Each is borrowed for its fetch."""
         for _ in range(hops + 1):
             fetched = await self._fetch_borrowed(url)
             target = _target_of(fetched, url)
@@ -132,7 +132,7 @@ class RobotsRedirects:
             await self._client.run([scripts.return_host(keys, host, ticket, rest_ms)])
 
     async def _borrow(self, keys: PartitionKeys, host: str, ticket: str) -> bool:
-        """Wait for the host and its start; False when it is not to be had."""
+        """Wait for the host until it is due. False if it cannot be had."""
         deadline_ms = self._policy.fetch_deadline_ms + BORROW_GATES_MS_MAX
         call = scripts.borrow_host(keys, host, ticket, BORROW_AHEAD_MS_MAX, deadline_ms)
         for _ in range(BORROW_TRIES_MAX):
@@ -145,6 +145,6 @@ class RobotsRedirects:
 
 
 def _target_of(fetched: Fetched, url: str) -> str | None:
-    """Where a redirect leads; None if it is none, or leads to nothing that can be fetched."""
+    """Where a redirect leads; None if this is no redirect, or its target cannot be fetched."""
     is_redirect = fetched.status is not None and 300 <= fetched.status < 400
     return join(url, fetched.location) if is_redirect and fetched.location else None

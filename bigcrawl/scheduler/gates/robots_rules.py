@@ -1,6 +1,6 @@
-"""Robots rules that a node knows, in memory (step 10): bounded by their size, those used last stay.
+"""Robots rules that a node keeps in memory (step 10). Their size is bounded; the least recently used go first.
 
-Many sites have what came with their software, so rules that are alike are one object.
+Many sites use the robots.txt that came with their software, so equal rules share one object.
 """
 
 from __future__ import annotations
@@ -9,45 +9,46 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bigcrawl.politeness.robots_policy import Rules
+from bigcrawl.politeness.robots_policy import RobotsRules
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.politeness.robots_policy import Verdict
 
 RULES_BYTES_MAX: Final = 48 << 20
-"""Of memory, about: 100,000 hosts that share a few files, or 20,000 with one of their own."""
+"""The approximate limit on memory: enough for 100,000 hosts that share a few files, or 20,000 with a file each."""
 
-ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # of an authority, and of rules
+ENTRY_BYTES, LINE_BYTES, CHAR_BYTES = 400, 250, 4  # for each authority, and for each line and character of rules
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRules:
-    """Rules with their end on the monotonic clock; past it they are the last good copy, unless they are "unreachable".
+    """Rules of an authority, until they expire on the monotonic clock; then they are its last good copy.
 
     Attributes:
+        reason: why these rules; those for "unreachable" are no copy of a file.
         attempts: fetches in a row without an answer.
-        alone: those of them, the last ones, when the host did not fail.
+        alone: how many of the last of these failed while the host did not.
     """
 
-    rules: Rules
+    rules: RobotsRules
     expires_ms: int
     reason: str
     attempts: int = 0
     alone: int = 0
 
 
-IGNORED: Final = KnownRules(Rules.allow_all(), 1 << 62, "ignored")
+IGNORED: Final = KnownRules(RobotsRules.allow_all(), 1 << 62, "ignored")
 
 
 class RememberedRules:
-    """Rules by authority, expired ones among them: they are the last good copies."""
+    """Rules by authority, including expired ones, which are the last good copies."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known: OrderedDict[str, KnownRules] = OrderedDict()
         self._size = 0  # of `_known`
-        self._users: dict[Rules, tuple[Rules, int]] = {}  # how many of `_known` have the same
+        self._users: dict[RobotsRules, tuple[RobotsRules, int]] = {}  # by rules: one object, and its users
 
     def __repr__(self) -> str:
         return f"<RememberedRules {len(self._known)}>"
@@ -63,7 +64,7 @@ class RememberedRules:
         return self._known.get(authority)
 
     def unexpired(self, authority: str) -> KnownRules | None:
-        """An authority's rules if they have not expired; they are used, and so stay for longer."""
+        """An authority's rules if they have not expired. They count as used."""
         known = self._known.get(authority)
         if known is None or known.expires_ms <= self._clock.monotonic_ms():
             return None
@@ -71,7 +72,7 @@ class RememberedRules:
         return known
 
     def keep(self, authority: str, verdict: Verdict, attempts: int = 0, alone: int = 0) -> KnownRules:
-        """Keep a verdict in the place of the one before, with counts as `KnownRules` has them."""
+        """Keep a verdict instead of the one before, with the counts of `KnownRules`."""
         expires_ms = self._clock.monotonic_ms() + verdict.expires_in_ms
         known = KnownRules(self._shared(verdict.rules), expires_ms, verdict.reason, attempts, alone)
         if before := self._known.pop(authority, None):
@@ -81,19 +82,19 @@ class RememberedRules:
             self._drop(self._known.popitem(last=False)[1].rules)
         return known
 
-    def _shared(self, rules: Rules) -> Rules:
-        """One object for all that are alike: many sites have what came with their software."""
+    def _shared(self, rules: RobotsRules) -> RobotsRules:
+        """Return the object that all equal rules share."""
         alike, users = self._users.get(rules, (rules, 0))
         self._users[alike] = alike, users + 1
         self._size += ENTRY_BYTES + (0 if users else _size_of(alike))
         return alike
 
-    def _drop(self, rules: Rules) -> None:
+    def _drop(self, rules: RobotsRules) -> None:
         alike, users = self._users.pop(rules)
         if users > 1:
             self._users[alike] = alike, users - 1
         self._size -= ENTRY_BYTES + (0 if users > 1 else _size_of(alike))
 
 
-def _size_of(rules: Rules) -> int:
+def _size_of(rules: RobotsRules) -> int:
     return LINE_BYTES * len(rules.lines) + CHAR_BYTES * rules.chars

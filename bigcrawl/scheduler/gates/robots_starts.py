@@ -1,4 +1,4 @@
-"""When a robots.txt may be fetched (step 10): the way to its server, as a page has it."""
+"""When a robots.txt may be fetched (step 10): it passes the same gates as a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RobotsStarts:
-    """Waits for the starts of fetches that are not handed out."""
+    """Waits for the starts of fetches that are not handed out to the engine."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class RobotsStarts:
         clock: Clock,
         try_start: Callable[[tuple[Space, ...], int], int],
     ) -> None:
-        """Take what is asked; `try_start` keeps the gaps to the node's other starts, as `StartGaps.try_start_until`."""
+        """`try_start` keeps the gaps to the node's other starts: `StartGaps.try_start_until`."""
         self._addresses = addresses
         self._passages = passages
         self._clock = clock
@@ -36,7 +36,7 @@ class RobotsStarts:
         return f"<RobotsStarts {self._passages!r}>"
 
     async def wait(self, host: str, due_ms: int, url: str) -> None:
-        """Wait until a URL of the host may be fetched, at `due_ms` on the monotonic clock at the soonest.
+        """Wait until a URL of the host may be fetched, not before `due_ms` on the monotonic clock.
 
         Raises:
             Closed: the address is refused or unknown, or a gate opens later.
@@ -50,5 +50,5 @@ class RobotsStarts:
                 passage = await self._passages.passage(lines, due_ms, url, passage)
                 wait_ms = max(0, passage.at_ms - self._clock.monotonic_ms())
             await asyncio.sleep(wait_ms / 1000)
-            # The start before it may have been late.
+            # Another start of this node may have been late.
             wait_ms = self._try_start(lines.gaps, passage.until_ms)

@@ -1,10 +1,10 @@
-"""Robots rules that Redis has no room for: in each partition's directory a file of SQLite (step 10).
+"""Robots rules that Redis has no room for (step 10): an SQLite file in the directory of each partition.
 
-A shelf is a second copy of host records' rules, by authority, in the form they have there. It is asked when Redis knows
-none, and spares the site one more fetch of its robots.txt. Nothing depends on it: what a node that dies has not written
-is fetched again, a damaged file is thrown away, and where the disk fails the crawl goes on without.
+A shelf is a second copy of the rules in host records, by authority and in the same form. It is read when Redis has no
+rules, and saves the site another fetch of its robots.txt. Nothing depends on it: rules that a dead node has not written
+are fetched again, a damaged file is deleted, and if the disk fails the crawl goes on without the shelf.
 
-Source: IRLbot §4.3 (RobotsCache, on disk). Differs: asked for one host at a time, when its rules are needed.
+Source: IRLbot §4.3 (RobotsCache, on disk). Differs: one host is looked up at a time, when its rules are needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.private_files import FILE_MODE, make_private_directory
-from bigcrawl.scheduler.gates.batcher import Gathered
+from bigcrawl.scheduler.gates.batcher import Batcher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,26 +27,26 @@ logger = logging.getLogger(__name__)
 
 FILE: Final = "robots.sqlite"
 WAITING_MAX: Final = 1_024
-"""Rules that wait to be written together, some 300 KB: what a kill -9 costs, where Redis has lost them too."""
+"""Rules that wait to be written together, some 300 KB. They are lost by a kill -9 if Redis has lost them too."""
 
 FILES_OPEN_MAX: Final = 32
-LOCKED_S: Final = 2  # a partition's last owner may be writing still
+LOCKED_S: Final = 2  # the partition's last owner may still be writing
 _OPENING: Final = (
-    "PRAGMA journal_mode = DELETE",  # a log beside the file would not do on a network's file system
+    "PRAGMA journal_mode = DELETE",  # a write-ahead log does not work on network file systems
     "PRAGMA synchronous = OFF",
     "CREATE TABLE IF NOT EXISTS rules (authority TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID",
 )
 
 
 class RulesShelf:
-    """The shelves of the partitions a node fetches from; raises nothing. Work with files is done in a thread."""
+    """The shelves of the partitions that a node fetches from. Raises nothing; a thread does the work with files."""
 
     def __init__(self, crawl_dir: Path) -> None:
         self._crawl_dir = crawl_dir
         self._open: OrderedDict[int, sqlite3.Connection] = OrderedDict()
         self._waiting: dict[tuple[int, str], bytes] = {}
         self._turn = asyncio.Lock()
-        self._asked: Gathered[tuple[int, str], bytes] = Gathered(self._read_all)
+        self._asked: Batcher[tuple[int, str], bytes] = Batcher(self._read_all)
         self._is_writing = False
         self._has_complained = False
 
@@ -54,12 +54,12 @@ class RulesShelf:
         return f"<RulesShelf open={len(self._open)} waiting={len(self._waiting)}>"
 
     async def get(self, partition: int, authority: str) -> bytes:
-        """The record of an authority; empty: there is none. Cost: 0.1 ms and a read of the disk."""
+        """The record of an authority; empty if there is none. Cost: 0.1 ms and a read of the disk."""
         waiting = self._waiting.get((partition, authority))
         return waiting if waiting is not None else await self._asked.ask((partition, authority))
 
     async def put(self, partition: int, authority: str, record: bytes) -> None:
-        """Keep a record in the place of the one before."""
+        """Keep a record instead of the one before."""
         self._waiting[partition, authority] = record
         if len(self._waiting) >= WAITING_MAX and not self._is_writing:
             self._is_writing = True
@@ -125,7 +125,7 @@ class RulesShelf:
         return connection
 
     def _give_up(self, partition: int, error: Exception) -> None:
-        """Go on without; a file that is damaged begins anew."""
+        """Go on without the file. Delete it if it is damaged, so that it begins anew."""
         connection = self._open.pop(partition, None)
         if connection is not None:
             with closing(connection):

@@ -1,15 +1,15 @@
-"""Hosts that other crawls on the same Redis may fetch too (step 10): held above the crawls for each fetch.
+"""Hosts that other crawls on the same Redis may fetch too (step 10): for each fetch, one crawl holds the host.
 
-A crawl's ready heap knows nothing of other crawls. So all nodes are listed above the crawls, and once a second each
-learns whether there are any of other crawls. While there are none, nothing is asked. Else a host is held for each
-fetch: by one crawl at a time, and then by nobody before two delays are over, that of the crawl that had it and that of
-the crawl that wants it. Who was refused first has it next.
+A crawl's ready heap knows nothing of other crawls. So there is one list of all nodes, whatever their crawl, and once a
+second each node learns whether there are other crawls. While there are none, nothing is asked. Otherwise a host is held
+for each fetch by one crawl at a time. After that it rests until both delays are over, that of the crawl that had it and
+that of the crawl that wants it. The crawl that was refused first gets it next.
 
-    alone ---- another crawl is listed ----> holds what it fetches already, and says so with its next sign of life
+    alone ---- another crawl is listed ----> holds what it is fetching, and confirms it with its next sign of life
       ^                                         |
       +------------ no other is listed ---------+
 
-A crawl that comes to others takes no URL before all their nodes have said so.
+A crawl that joins others takes no URL before all their nodes have confirmed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
-from bigcrawl.scheduler.gates.batcher import Gathered
+from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.passage import Start
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 START_MS: Final = 30_000
-"""A fetch that has not begun so long after its host was held asks for it again."""
+"""A fetch that has not begun by then must hold its host again."""
 
 TRIES_MAX: Final = 4  # of a URL, before it goes back to its queue
 
 
 @dataclass(slots=True)
 class _Hold:
-    """A host that this node has; its ticket is the crawls' time at which it was asked for last."""
+    """A host that this node holds. Its ticket is when it was last asked for, by the crawls' clock."""
 
     users: int = 0
     ticket: int = 0
-    ended_ms: int = 0  # the crawls' time; 0: nothing was fetched
-    free_ms: int = 0
+    ended_ms: int = 0  # by the crawls' clock; 0: nothing was fetched
+    free_ms: int = 0  # by the crawls' clock: the end of its rest
 
 
 class SharedHosts:
-    """The hosts that a node holds, while there are other crawls.
+    """The hosts that a node holds while there are other crawls.
 
     Attributes:
         are_kept: whether there are other crawls, so that hosts must be held.
-        may_take: whether all nodes of others hold what they fetch, so that URLs may be taken.
+        may_take: whether URLs may be taken: all nodes of other crawls hold what they fetch.
     """
 
     def __init__(
@@ -69,11 +69,10 @@ class SharedHosts:
         self._client = client
         self._clock = clock
         self._paces = paces
-        self._calls: Gathered[scripts.Call[int], int] = Gathered(client.run_each)
+        self._calls: Batcher[scripts.Call[int], int] = Batcher(client.run_each)
         self._urls = urls
-        urls.tell_left_hosts_to(self._note_end)
         self._holds: dict[str, _Hold] = {}
-        self._left: list[tuple[str, _Hold]] = []  # not told yet
+        self._left: list[tuple[str, _Hold]] = []  # Redis does not know yet
         self._longest_ms = 0
         self._holds_all = True  # a node that has just come fetches nothing yet
         self.are_kept = False
@@ -83,15 +82,15 @@ class SharedHosts:
         return f"<SharedHosts are_kept={self.are_kept} held={len(self._holds)} left={len(self._left)}>"
 
     async def meet(self) -> None:
-        """Say that this node lives, and see whether there are other crawls: then hold what is fetched already.
+        """Send a sign of life, and look for other crawls. If there are any, hold what is being fetched already.
 
         Raises:
-            TransientStoreError: Redis is away; all stays as it is.
+            TransientStoreError: Redis is away; nothing changes.
         """
         [company] = await self._client.run([self._sign_of_life()])
         self.are_kept, self._longest_ms = company.has_others, company.longest_ms
         if self.may_take and not company.all_hold:
-            logger.info("nothing is taken until the nodes of other crawls on this Redis have heard of this one")
+            logger.info("nothing is taken until the nodes of other crawls on this Redis know of this one")
         self.may_take = company.all_hold
         if not self.are_kept:
             self._holds_all = False
@@ -100,11 +99,11 @@ class SharedHosts:
             self._holds_all = True
 
     def note_restart(self) -> None:
-        """Redis may have forgotten what is held: it is told again with the next sign of life."""
+        """Redis may have forgotten what is held: hold it again with the next sign of life."""
         self._holds_all = False
 
     async def leave(self) -> None:
-        """Say the last word; raises as `meet`."""
+        """Take this node off the list; raises as `meet`."""
         await self.tell()
         await self._client.run([self._sign_of_life(leave=True)])
 
@@ -119,26 +118,26 @@ class SharedHosts:
         )
 
     async def hold(self, held: HeldUrl) -> None:
-        """Have the host of a URL for its fetch; nothing is asked where there are no other crawls.
+        """Hold the host of a URL for its fetch. Nothing is asked if there are no other crawls.
 
         Raises:
-            Closed: another crawl has it for longer than is waited for here.
+            Closed: another crawl has it for longer than this node waits.
             TransientStoreError: Redis is away.
         """
         before = held.passage.of_host
         if not self.are_kept or (before.granted_ms and self._clock.monotonic_ms() <= before.until_ms):
             return
         if before.granted_ms:  # the fetch did not start in time
-            held.passage = held.passage._replace(of_host=Start(0, 0))
+            held.lose_host()
             self._end_use(held.host)
         ticket = await self.hold_host(held.host, held.crawl_delay_ms or 0)
-        held.passage = held.passage._replace(of_host=self._start(ticket))
+        held.hold_host(self._start(ticket))
         if held.stage is Stage.ENDED:  # given back meanwhile
             self._end_use(held.host)
             raise Closed(retry_ms=0)
 
     async def hold_host(self, host: str, crawl_delay_ms: int = 0) -> int:
-        """Have a host, until `leave_host`; returns and raises as `hold`, the ticket."""
+        """Hold a host until `leave_host`, and return the ticket; raises as `hold`."""
         asked_ms = min(crawl_delay_ms, self._policy.crawl_delay_max_ms)
         delay_ms = max(self._paces.host_delay_ms(host), asked_ms)
         wait_ms = 0
@@ -147,7 +146,7 @@ class SharedHosts:
             try:
                 wait_ms = await self._calls.ask(self._call(host, ticket, delay_ms))
             except BaseException:
-                self._end_use(host)  # Redis may have given it
+                self._end_use(host)  # Redis may have granted it
                 raise
             if not wait_ms:
                 return ticket
@@ -158,26 +157,26 @@ class SharedHosts:
         raise Closed(retry_ms=wait_ms)
 
     def leave_host(self, host: str, rest_ms: int) -> None:
-        """A fetch of a host that was held has just ended; it rests."""
+        """A fetch of a held host has just ended. The host rests."""
         self._end_use(host, self._client.now_ms(), rest_ms)
 
-    def _note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
-        """A URL whose host is held ends, or goes another way; its stage is still the one before.
+    def note_end(self, held: HeldUrl, rest_ms: int | None) -> None:
+        """A URL whose host is held ends, or leaves otherwise; its stage does not say so yet.
 
         Args:
             held: the URL.
-            rest_ms: for how long its host rests; None: until a fetch that is under way must have ended.
+            rest_ms: how long its host rests; None: until a fetch that is under way must have ended.
         """
-        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and (not held.refusal or bool(held.unanswered))
+        was_fetched = held.stage in (Stage.ROBOTS, Stage.STARTED) and (not held.refusal or bool(held.robots_failure))
         if rest_ms is None:
             rest_ms = self._policy.fetch_deadline_ms
         self._end_use(held.host, self._crawls_ms(held.ended_ms) if was_fetched else 0, rest_ms)
 
     async def tell(self) -> None:
-        """Tell Redis which hosts are held no longer.
+        """Tell Redis which hosts this node no longer holds.
 
         Raises:
-            TransientStoreError: Redis is away; they are told again.
+            TransientStoreError: Redis is away; the next call repeats it.
         """
         left, self._left = self._left, []
         if not left:
@@ -194,13 +193,13 @@ class SharedHosts:
             raise
 
     async def _hold_all(self) -> None:
-        """Hold what this node has in process, and what it has fetched within the last seconds."""
+        """Hold the hosts of all URLs in process, and of those fetched within the last seconds."""
         ended = self._urls.lately()
         for held in self._urls:
             if held.stage is Stage.ENDED:
                 ended.append(held)
             elif not held.passage.of_host.granted_ms:
-                held.passage = held.passage._replace(of_host=self._start(self._begin_use(held.host)))
+                held.hold_host(self._start(self._begin_use(held.host)))
         tickets = {host: hold.ticket for host, hold in self._holds.items()}
         for held in ended:
             if held.ended_ms and held.end is not None:
@@ -212,7 +211,7 @@ class SharedHosts:
         )
 
     def _crawls_ms(self, ended_ms: int) -> int:
-        """When a fetch ended, in the time of the crawls; 0: just now."""
+        """When a fetch ended, by the crawls' clock; `ended_ms` is 0 for just now."""
         return self._client.now_ms() - (self._clock.monotonic_ms() - ended_ms if ended_ms else 0)
 
     def _start(self, ticket: int) -> Start:
@@ -229,7 +228,7 @@ class SharedHosts:
         return hold.ticket
 
     def _forget_use(self, host: str) -> None:
-        """Redis has refused it; what others of this node have is theirs."""
+        """Redis has refused it. Other URLs of this node may still use the host."""
         hold = self._holds[host]
         hold.users -= 1
         if not hold.users:

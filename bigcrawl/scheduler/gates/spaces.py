@@ -1,7 +1,7 @@
-"""Spaces that several hosts share (step 10): that of a pay-level domain, and that of a group by a user's own key.
+"""Spaces that several hosts share (step 10): pay-level domains, and groups that a function of the user's defines.
 
-Starts in one space keep a gap over all nodes, beside the delays of host and server: each has a gate, as a server has
-(`gates.start_gates`). None by default, and then nothing is asked.
+Starts in one space keep a gap over all nodes, in addition to the delays of host and server. Each space has a gate, as a
+server has (`gates.start_gates`). By default there are no spaces, and nothing is asked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Spaces:
         """Find the user's function.
 
         Raises:
-            ConfigError: there is none of that name, or it does not work.
+            ConfigError: there is no such function, or it does not work.
         """
         self._pld_delay_ms = config.pld_delay_ms
         self._group = group_function(config.group)
@@ -44,7 +44,7 @@ class Spaces:
 
     @property
     def are_kept(self) -> bool:
-        """Whether any URL belongs to one."""
+        """Whether any URL belongs to a space."""
         return bool(self._pld_delay_ms or self._group or self._paces.delays.has_pld_delays)
 
     def of(self, host: str, url: str) -> tuple[Space, ...]:
@@ -60,10 +60,10 @@ class Spaces:
 
 
 def group_function(path: str | None) -> Group | None:
-    """Return the function of a dotted path, tried once; None for no path.
+    """Return the function with a dotted path, after a trial call; None if there is no path.
 
     Raises:
-        ConfigError: there is none, or it does not return text or None.
+        ConfigError: there is no such function, or it returns neither text nor None.
     """
     if not path:
         return None

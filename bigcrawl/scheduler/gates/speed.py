@@ -1,9 +1,9 @@
 """Keeps a node to its share of the crawl's speed (between steps 10 and 11).
 
-What waits for speed is in the node and in no fetch slot: the hand-out gives a page when a permit's time has come. A
-robots.txt waits before anything of its host is asked. Permits are granted by Redis a few times a second, to whoever
-has something to fetch (`bigcrawl.politeness.start_permits`, `grant_starts.lua`); without a limit nothing is asked, and
-`limits` is all that a page costs.
+A URL that waits for its permit holds no fetch slot: the hand-out releases a page when the time of a permit has come.
+A robots.txt waits before its host is asked for anything. A few times a second Redis grants permits to nodes that have
+something to fetch (`bigcrawl.politeness.start_permits`, `grant_starts.lua`). Without a limit nothing is asked, and a
+page costs one look at `limits`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-AHEAD_S = 1.0  # a node takes no more URLs than it may start in that time, or their hosts would wait for nothing
-WAKE_MS_MIN = 2.0  # timers closer to each other are one
-ASK_SOON_MS = 40  # a node that has just got something to fetch asks then
+AHEAD_S = 1.0  # a node takes only URLs that it may start within that time; the hosts of more would wait for nothing
+WAKE_MS_MIN = 2.0  # timers that are closer together are merged
+ASK_SOON_MS = 40  # a node that has just got something to fetch asks after that long
 
 
 class SpeedControl:
     """The plan in force, and this node's permits.
 
     Attributes:
-        limits: whether there is a limit now; without one nothing else here needs to be asked.
+        limits: whether there is a limit now; if not, nothing else here needs to be asked.
     """
 
     def __init__(self, config: Config, client: RedisClient, clock: Clock, wake: Callable[[], None]) -> None:
@@ -54,11 +54,11 @@ class SpeedControl:
         self._of_settings = parse_speed(config.pace.speed, self._zone)
         self._client = client
         self._clock = clock
-        self._said: bytes | None = None  # what stands in Redis in the place of the settings
-        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # of the monotonic clock
+        self._stored: bytes | None = None  # the text in Redis that overrides the settings
+        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()  # the crawls' clock minus the monotonic one
         self._permits = StartPermits()
         self._waiters: deque[asyncio.Future[None]] = deque()
-        self._paid = 0  # robots.txt fetches that have their permit and have not begun
+        self._paid = 0  # robots.txt fetches that have a permit and have not begun
         self._alarm: asyncio.TimerHandle | None = None
         self._asked_ms = 0
         self.plan: SpeedPlan = self._of_settings
@@ -71,22 +71,22 @@ class SpeedControl:
 
     @property
     def speed(self) -> Speed:
-        """What the whole crawl may do a second, now."""
+        """The speed of the whole crawl now."""
         return self._permits.speed
 
     # --- the plan
 
     def note_time(self, now_ms: int) -> None:
-        """Learn the time of the crawls: times of day are of that one."""
+        """Note the time of the crawls' clock, by which the plan's times of day are meant."""
         self._ahead_ms = now_ms - self._clock.monotonic_ms()
 
-    def note_said(self, text: bytes | None) -> None:
+    def adopt_plan(self, text: bytes | None) -> None:
         """Adopt the plan stored in Redis, which overrides the settings'.
 
         None means that none is stored; a plan that cannot be read is ignored.
         """
-        if text != self._said:
-            self._said = text
+        if text != self._stored:
+            self._stored = text
             try:
                 self.plan = self._of_settings if text is None else self._parsed(text)
             except (ConfigError, UnicodeDecodeError) as fault:
@@ -110,11 +110,11 @@ class SpeedControl:
     # --- starts
 
     def may_start(self, now_ms: int) -> bool:
-        """Whether a page may start; robots.txt fetches that wait go first."""
+        """Whether a page may start. Waiting robots.txt fetches go first."""
         return self._permits.may_start(now_ms) and not self._waiters
 
     def wake_later(self, now_ms: int) -> None:
-        """Wake the engine when the next fetch may start, as far as permits are there."""
+        """Wake the engine when the next fetch may start, if there is a permit for one."""
         wait_ms = self._permits.wait_ms(now_ms)
         if self._alarm is None and wait_ms is not None:
             delay_s = max(WAKE_MS_MIN, wait_ms + 1) / 1000
@@ -125,11 +125,11 @@ class SpeedControl:
         self._permits.use()
 
     def note_ended(self, body_bytes: int) -> None:
-        """A fetch ended and had brought so many bytes."""
+        """A fetch has ended, with a body of this size."""
         self._permits.note_ended(body_bytes)
 
     async def turn(self) -> None:
-        """Wait until a robots.txt may be fetched; the permit is that of the next one."""
+        """Wait until a robots.txt may be fetched. The next such fetch uses the permit."""
         if not self.limits:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -144,7 +144,7 @@ class SpeedControl:
         self._paid += 1
 
     def paced(self, fetch: Fetch) -> Fetch:
-        """A fetch of robots.txt that counts: what waited for its `turn` has paid, a redirect's next hop pays later."""
+        """Have fetches of robots.txt use permits: after a `turn` that fetch has one, a redirect takes the next."""
 
         async def paced_fetch(url: str) -> Fetched:
             if self._paid:
@@ -182,13 +182,13 @@ class SpeedControl:
     # --- permits
 
     def room(self, ahead: int) -> int:
-        """URLs to take, when `ahead` of them already wait to be started."""
+        """How many URLs to take if `ahead` are already waiting to start."""
         if self.speed.is_paused:
             return 0
         return max(0, math.ceil(1000 * AHEAD_S / self._permits.step_ms) + 1 - ahead)
 
     def wants(self, ready: int) -> bool:
-        """Whether Redis is to be asked now, with so many pages ready to start."""
+        """Whether to ask Redis now, if `ready` pages only wait for permits."""
         if not self.limits:
             return False
         wait_ms = ASK_SOON_MS if not len(self._permits) and ready + len(self._waiters) else ASK_MS
@@ -198,8 +198,8 @@ class SpeedControl:
         """Ask Redis for permits.
 
         Args:
-            ready: pages that may start when speed allows it.
-            nodes: that share the speed.
+            ready: how many pages only wait for permits.
+            nodes: how many nodes share the speed.
 
         Raises:
             TransientStoreError: Redis is away.
@@ -223,7 +223,7 @@ class SpeedControl:
         )
         [starts] = await self._client.run([call])
         if speed != self.speed:
-            return  # granted by a speed that is no more
+            return  # the speed has changed meanwhile
         now_ms = self._clock.monotonic_ms()
         permits.grant(now_ms + (starts.first_us - starts.now_us) / 1000, starts.step_us / 1000, starts.granted)
         self._serve_waiters()

@@ -1,17 +1,17 @@
-"""When a fetch may start (step 10): gates in Redis grant the moments, those of servers to all crawls' nodes.
+"""When a fetch may start (step 10): gates in Redis grant the starts. The nodes of all crawls share those of servers.
 
-A server has one, and each space that hosts share: that of a pay-level domain, that of a user's group (`gates.spaces`).
+A server has a gate, and so has each space that hosts share: a pay-level domain, or a user's group (`gates.spaces`).
 
-No node can promise to be punctual, and a start that is late comes too close to the next one, which may be another
-node's. So a start has some slack: after that it is missed, and asked for again. Who was granted the last start may have
-the next one a gap later, for a node keeps its own starts apart whenever they come; all others wait for twice the slack
-more, half of it for what lies between a start and its arrival. A node that has a gate to itself pays nothing for it.
+No node can promise to be punctual. A late start comes too close to the next one, which may be another node's. So a
+start has some slack. After that it is missed, and must be asked for again. The node with the last start may have the
+next one a gap later, because a node keeps its own starts apart whenever they come. All others wait twice the slack
+longer, half of it for the time between a start and its arrival. A node that has a gate to itself pays nothing for it.
 
     granted ---- slack ----> missed
     granted ---------- gap ----------> next, the same node's ---- 2 slack ----> next, another node's
 
-Only near starts are granted, for what is granted for later would be missed by who comes back for it through Redis.
-Where many wait at one gate, each gets a turn to ask again, a gap after the one before it.
+Only near starts are granted: a URL that has to come back through Redis for a later one would miss it. If many wait at
+one gate, each gets a turn to ask again, a gap after the one before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bigcrawl.politeness.addresses import server_of
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import gate_prefix
-from bigcrawl.scheduler.gates.batcher import Gathered
+from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.records.passage import ANY_TIME, Start
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.passage import Space
 
 
-AHEAD_MS: Final = 500  # a start further ahead is not granted; a URL is taken so long before its host is due
+AHEAD_MS: Final = 500  # how far ahead starts are granted, and how long before its host is due a URL is taken
 SLACK_PART: Final = 8  # of the gap
-SLACK_MS_MIN: Final = 50  # an event loop with enough to do is late by some tens of milliseconds
+SLACK_MS_MIN: Final = 50  # a busy event loop is late by some tens of milliseconds
 SLACK_MS_MAX: Final = 250
 DOUBLINGS_MAX: Final = 3
 
@@ -43,11 +43,11 @@ def slack_ms(gap_ms: int, misses: int) -> int:
 
 
 class Line(NamedTuple):
-    """Gates that are passed at once.
+    """Gates that are passed in one call.
 
     Attributes:
-        prefix: of their keys.
-        gates: name, and gap between starts in ms, of each.
+        prefix: the prefix of their keys.
+        gates: the name of each, and the gap between its starts in ms.
     """
 
     prefix: str
@@ -55,41 +55,41 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """All the gates before a fetch; one lot after the other, for their keys may lie on two servers of a cluster."""
+    """All gates before a fetch, in two calls, because their keys may be on two servers of a cluster."""
 
     of_spaces: Line
     of_server: Line
 
     @property
     def gaps(self) -> tuple[Space, ...]:
-        """What a node keeps between starts of its own, late ones too: name and ms."""
+        """The gaps that a node keeps between its own starts, even late ones: name and ms."""
         return (*self.of_server.gates, *self.of_spaces.gates)
 
 
 def of_server(address: str, gap_ms: int) -> Line:
-    """The gate of a server, which it shares with its /64 if it is IPv6; none for a gap of 0."""
+    """The gate of a server; an IPv6 server shares it with its /64. A gap of 0 means no gate."""
     server = server_of(address) if gap_ms else ""
     return Line(gate_prefix(server), ((server, gap_ms),) if gap_ms else ())
 
 
 class Gates:
-    """A node's starts."""
+    """Asks gates for the starts of a node."""
 
     def __init__(self, node: str, client: RedisClient, clock: Clock) -> None:
-        """Ask in the name of `node`, which keeps the starts that it is granted apart."""
+        """Ask for `node`, which keeps gaps between the starts that it is granted."""
         self._node = node
         self._client = client
         self._clock = clock
-        self._calls: Gathered[scripts.Call[tuple[int, bool]], tuple[int, bool]] = Gathered(client.run_each)
+        self._calls: Batcher[scripts.Call[tuple[int, bool]], tuple[int, bool]] = Batcher(client.run_each)
 
     async def ask(self, line: Line, due_ms: int, *, before: Start = ANY_TIME, had_turn: bool = False) -> Start | int:
-        """Return when a fetch may start, or, on the monotonic clock, its turn to be asked for again.
+        """Return when a fetch may start; or, on the monotonic clock, when it may ask again.
 
         Args:
-            line: the gates, one at least.
-            due_ms: not before that, on the monotonic clock.
-            before: the fetch's start before, if that was missed, or is given up for a later one.
-            had_turn: whether its turn has come.
+            line: at least one gate.
+            due_ms: the earliest start, on the monotonic clock.
+            before: the last start of this fetch, if it missed that one or gives it up for a later one.
+            had_turn: whether it was told to ask again now.
 
         Raises:
             TransientStoreError: Redis is away.

@@ -1,4 +1,4 @@
-"""Keeps a node's fetches at a time to what its link and CPU take (step 11); `politeness.fetch_limit` decides."""
+"""Limits a node's concurrent fetches to what its link and CPU can take (step 11); `politeness.fetch_limit` decides."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCRAPYS = 1 << 30
+UNLIMITED = 1 << 30
 """No limit here: Scrapy itself keeps to CONCURRENT_REQUESTS."""
 
 
 class Crowd:
     """How many pages may be fetched at a time, by how long answers take.
 
-    What hangs counts for nothing: hosts that are dead must not take the places of those that answer.
+    Fetches that hang do not count: dead hosts must not take the places of those that answer.
 
     Attributes:
         fetches_max: pages that may be fetched at a time now.
     """
 
     def __init__(self, pace: PaceConfig, clock: Clock, on_change: Callable[[int], None]) -> None:
-        """Begin with the settings' limits; `on_change` is called when the limit is another one, with the limit."""
+        """Begin with the settings' limits. `on_change` is called with each new limit."""
         self._clock = clock
         self._most = pace.fetches_max
         self._is_fixed = pace.fetches_min >= pace.fetches_max
         self._limit = FetchLimit(pace.fetches_min, pace.fetches_max, clock.monotonic_ms())
         self._was_crowded = False
-        self.fetches_max = SCRAPYS if self._is_fixed else self.limit
+        self.fetches_max = UNLIMITED if self._is_fixed else self.limit
         self._on_change = on_change
 
     def __repr__(self) -> str:
@@ -47,17 +47,17 @@ class Crowd:
 
     @property
     def limit(self) -> int:
-        """Pages that may be fetched at a time, those that hang not counted."""
+        """Pages that may be fetched at a time, without those that hang."""
         return self._most if self._is_fixed else self._limit.limit
 
     @property
     def shared(self) -> int:
-        """Pages at a time that shares are of: not those of a crawl that has just begun and counts up."""
+        """The concurrent fetches of which slow hosts get a share: the maximum, unless there is a crowd."""
         return self.limit if self.is_crowded else self._most
 
     @property
     def is_crowded(self) -> bool:
-        """Whether fewer are fetched at a time because answers took longer."""
+        """Whether the limit was lowered because answers took longer."""
         return self._limit.is_crowded
 
     def note(self, host: str, took_ms: int) -> None:
@@ -67,10 +67,10 @@ class Crowd:
         self._limit.note(host, took_ms, self._clock.monotonic_ms())
 
     def look(self, started: Iterable[HeldUrl]) -> bool:
-        """Decide anew, a few times a second; whether more may be fetched than before.
+        """Decide again, a few times a second. Return whether more may be fetched than before.
 
         Args:
-            started: URLs, among them all that are being fetched.
+            started: held URLs, including all that are being fetched.
         """
         if self._is_fixed:
             return False
@@ -79,13 +79,13 @@ class Crowd:
         hanging = sum(since < now_ms - self._limit.hanging_ms for since in since_ms)
         if self._limit.look(now_ms, len(since_ms) - hanging):
             self._on_change(self.limit)
-            self._say()
+            self._log_crowd()
         before, self.fetches_max = self.fetches_max, min(self._most, self.limit + hanging)
         return self.fetches_max > before
 
-    def _say(self) -> None:
-        """Say when a crowd begins and when it is over, not how it goes."""
+    def _log_crowd(self) -> None:
+        """Log when a crowd begins and when it is over, nothing in between."""
         if self.is_crowded != self._was_crowded:
             self._was_crowded = self.is_crowded
-            word = "answers take long over all hosts" if self.is_crowded else "the crowd is over"
-            logger.info("%(word)s: %(limit)s", {"word": word, "limit": self})
+            event = "answers take long over all hosts" if self.is_crowded else "the crowd is over"
+            logger.info("%(event)s: %(limit)s", {"event": event, "limit": self})

@@ -18,7 +18,7 @@ from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
 from bigcrawl.scheduler.crawl.in_process import InProcess
 from bigcrawl.scheduler.handout.concurrency import Crowd
 from bigcrawl.scheduler.handout.host_health import HostHealth
-from bigcrawl.scheduler.handout.host_rests import HostRests
+from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
 from bigcrawl.scheduler.handout.retry_share import FailingShare
 from bigcrawl.scheduler.handout.slow_hosts import SlowHosts
@@ -26,8 +26,8 @@ from bigcrawl.scheduler.handout.start_gaps import StartGaps
 from bigcrawl.scheduler.handout.suspects import Suspects
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.held_urls import HeldUrls
-from bigcrawl.scheduler.records.member import lowered, moved_member, order_of
-from bigcrawl.scheduler.records.outcomes import ABORTED, rule_hash
+from bigcrawl.scheduler.records.member import moved_member, order_of, priority_after_failure
+from bigcrawl.scheduler.records.outcomes import ABORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,31 +39,31 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 
-BAD_PAGES_MAX = 2  # in a row: one may be bad on any host
-SILENT_MS = 2_000  # a fetch that has taken so long may take minutes: the last pages of a crawl are fetched elsewhere
-SLOW_WAIT_MS = 5_000  # before a slow host asks again for one of the fetches that slow hosts have together
+BAD_PAGES_MAX = 2  # in a row; any host may have one bad page
+SILENT_MS = 2_000  # a slower fetch may take minutes; near BIGCRAWL_MAX_PAGES others are taken instead
+SLOW_WAIT_MS = 5_000  # after that long, a URL of a slow host tries again to get one of the share's fetches
 RETURN = b"="
 
 
 class CountsOffers(Protocol):
-    """Where links leave the node; `node.outbox.Outbox`, in a node."""
+    """Where links leave the node; in a node, `node.outbox.Outbox`."""
 
     @property
     def offered(self) -> int:
-        """How many URLs it was offered so far."""
+        """How many URLs it has been offered so far."""
 
 
 class Handout:
-    """The URLs a node holds, and those of them that may be fetched now.
+    """The URLs that a node holds, and those of them that may be fetched now.
 
     Attributes:
-        health: what is known of hosts.
-        held: all URLs that are held.
+        health: which hosts answer, and which fail.
+        held: all held URLs.
         crowd: how many fetches there may be at a time.
-        start_gaps: between starts, of those too that are not handed out.
-        in_process: what the engine has.
-        suspects: URLs that may have been a node's death.
-        lease_ends_ms: nothing is handed out after it, on the monotonic clock.
+        start_gaps: the gaps between starts, including those that are not handed out.
+        in_process: the URLs that the engine has.
+        suspects: URLs that may have killed a node.
+        lease_ends_ms: nothing is handed out after that, on the monotonic clock.
         wake_engine: tells the engine that there may be something for it.
         break_off: gives up what the engine is fetching.
     """
@@ -80,7 +80,7 @@ class Handout:
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
     ) -> None:
-        """Begin without an engine: `connect_engine`.
+        """Begin without an engine; `connect_engine` names it.
 
         Args:
             config: the crawl's.
@@ -89,8 +89,8 @@ class Handout:
             paces: how long hosts rest.
             speed: the node's share of the crawl's speed.
             ask_again: asks the gates for another start of a URL that has missed its own.
-            dice: below 1.
-            call_later: the event loop's, with one argument; None: that of the loop that runs.
+            dice: returns random numbers from 0 to below 1.
+            call_later: the event loop's, with one argument; None: that of the running loop.
         """
         self._clock = clock
         self._outbox = outbox
@@ -102,7 +102,7 @@ class Handout:
         self._fetching = 0
         self._missed = MissedStarts(ask_again)
         self._failing_share = FailingShare()
-        self._rests = HostRests(config.politeness, paces)
+        self._rests = RestsAfterFetches(config.politeness, paces)
         self.health = HostHealth(_backoff_of(config.politeness), dice)
         self.held = HeldUrls()
         self.crowd = Crowd(config.pace, clock, self._note_limit)
@@ -123,12 +123,12 @@ class Handout:
         break_off: Callable[[], None] = lambda: None,
         on_limit: Callable[[int], None] = lambda limit: None,
     ) -> None:
-        """Know the engine from now on.
+        """Work with this engine from now on.
 
         Args:
             wake: tells it that there may be something for it.
             break_off: gives up what it is fetching.
-            on_limit: told when another number of fetches at a time is right.
+            on_limit: called with each new limit on concurrent fetches.
         """
         self.wake_engine = wake
         self.break_off = break_off
@@ -147,26 +147,26 @@ class Handout:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being fetched, and nothing could be."""
+        """Whether nothing is being fetched or waits to be."""
         return not (self._fetching or self.buffered)
 
     @property
     def soon_ended(self) -> int:
-        """The URLs held, but for those whose hosts have been silent for a while. Cost: O(URLs held)."""
+        """How many held URLs will end soon: all whose hosts have not been silent for a while. Cost: O(URLs held)."""
         since_ms = self._clock.monotonic_ms() - SILENT_MS
         return sum(not 0 <= held.fetching_since_ms <= since_ms for held in self.held)
 
     @property
     def late_ms(self) -> float:
-        """How long hosts wait for this node when they are due: of the last URLs it took, 0 if it took none lately."""
+        """How long due hosts wait for this node, by the last URLs it took; 0 if it took none lately."""
         return self._failing_share.late_ms(self._clock.monotonic_ms())
 
     # --- the gatekeeper's outlet
 
     def admit(self, held: HeldUrl) -> None:
-        """The URL may be fetched now; one that has missed a start before is the next one."""
+        """The URL may be fetched now. One that has missed a start goes first."""
         if held.stage is Stage.WAITING:
-            held.stage = Stage.BUFFERED
+            held.enter_buffer()
             if held.passage.misses:
                 self._missed.note_admitted(held)
             if held.suspicion is not None and not held.refusal:
@@ -178,26 +178,26 @@ class Handout:
             self.wake_engine()
 
     def give_back(self, held: HeldUrl, delay_ms: int, counter: str = "", *, is_behind: bool = False) -> None:
-        """The URL returns to its place, or behind its host's others; its host rests, also as the URL said it must."""
+        """Return the URL to its place, or behind its host's others. Its host rests at least for `delay_ms`."""
         if held.stage is Stage.ROBOTS and self._paces.differ:
             delay_ms = max(delay_ms, self._paces.host_delay_ms(held.host))
         member, place = RETURN, NO_NEWS
-        # As a page that failed: the next URL tells whether it was the host.
-        if is_behind or held.said not in ("", ANSWERS):
-            priority = lowered(held.fields.priority)
-            held.next_order = order_of(priority, held.seq)
+        # Behind the others, as a page that failed: the next URL shows whether it was the host.
+        if is_behind or held.host_report not in ("", ANSWERS):
+            priority = priority_after_failure(held.fields.priority)
+            held.go_behind(order_of(priority, held.seq))
             member, place = moved_member(held.fields, priority), moved(held.next_order)
         news = place
-        if held.said:
-            news = self.health.news_of(held, held.said)
+        if held.host_report:
+            news = self.health.news_of(held, held.host_report)
             delay_ms = max(delay_ms, self.health.rest_ms(held.host))
         self.held.end(held, Ended(held.seq, delay_ms, member, counter, 0, news), 0)
         self._wake_for_missed(held)
 
     def give_up(self, held: HeldUrl, reason: str, rule: str = "") -> None:
-        """The URL ends unfetched, counted; one with an errback goes to the engine first, to be refused there."""
+        """End the URL unfetched, and count it. With an errback it goes to the engine first, which refuses it."""
         self._leave(held)
-        held.detail = rule_hash(rule) if rule else 0
+        held.forbid(rule)
         if held.has_errback and held.stage in (Stage.WAITING, Stage.ROBOTS):
             self._refuse(held, reason)
             return
@@ -205,35 +205,38 @@ class Handout:
         self._wake_for_missed(held)
 
     def fail(self, held: HeldUrl, error: str) -> None:
-        """The URL's host has failed before it was fetched; it goes to the engine all the same, to fail there."""
+        """The URL's host has failed before the fetch. The URL goes to the engine all the same, and fails there."""
         self._leave(held)
         self._refuse(held, error)
 
     def _refuse(self, held: HeldUrl, why: str) -> None:
-        held.stage = Stage.WAITING
-        held.refusal = why
+        held.refuse(why)
         self.admit(held)
 
     def end_as_poison(self, held: HeldUrl) -> None:
-        """The URL ends unfetched; its errback is not run: it may be what kills."""
+        """End the URL unfetched. Its errback is not run, because that may be what kills."""
         self.held.end(held, Ended(held.seq, 0, b"", "dropped:poison"), 0)
 
     def _wake_for_missed(self, held: HeldUrl) -> None:
         if self._missed.is_asking(held):
-            self.wake_engine()  # another one may ask now
+            self.wake_engine()  # another late URL may ask now
 
     # --- the engine's side
 
     @property
     def has_lease(self) -> bool:
-        """Whether this node may put anything on the wire; not when it slept, or heard nothing of Redis for so long."""
+        """Whether this node may send requests: it has not slept, or been without Redis, for a whole lease."""
         return self._clock.monotonic_ms() < self.lease_ends_ms
+
+    def note_lease(self, ends_ms: int) -> None:
+        """The lease ends then, on the monotonic clock."""
+        self.lease_ends_ms = ends_ms
 
     def pop(self) -> HeldUrl | None:
         """The next URL to fetch, or None; O(1)."""
         now_ms = self._clock.monotonic_ms()
         if now_ms >= self.lease_ends_ms:
-            return None  # as `has_lease`
+            return None  # no lease
         if self._fetching >= self.crowd.fetches_max:
             return None
         held = self._next_start(now_ms, self.suspects.next_ones(self._buffer) if self.suspects else self._buffer)
@@ -260,7 +263,7 @@ class Handout:
                 self.give_back(held, SLOW_WAIT_MS)
                 continue
             if wait_ms := self.start_gaps.try_start(held.gaps, now_ms):
-                held.stage = Stage.WAITING
+                held.leave_buffer()
                 self._call_later(wait_ms / 1000, self.admit, held)
                 continue
             if speed.limits:
@@ -269,23 +272,22 @@ class Handout:
         return None
 
     def _started(self, held: HeldUrl, now_ms: int) -> HeldUrl:
-        held.stage = Stage.STARTED
-        held.fetching_since_ms = now_ms
+        held.start(now_ms)
         self._fetching += 1
         if self._slow.hosts:
             self._slow.note_start(held)
         return held
 
     def note_started(self, held: HeldUrl) -> None:
-        """The engine has the request of a URL that was popped."""
+        """The engine has the request of a URL that `pop` returned."""
         self.in_process.start(held)
         if held.suspicion is not None:
             self.suspects.note_started(held)
 
     def note_answered(self, held: HeldUrl) -> None:
-        """The fetch is over, however it went: there is room for another one."""
+        """The fetch is over, however it went, and another one may start."""
         if held.fetching_since_ms >= 0:
-            held.fetching_since_ms = -1
+            held.stop_fetching()
             self._fetching -= 1
             self.in_process.note_answered(held)
 
@@ -294,9 +296,9 @@ class Handout:
         self.note_answered(held)
         if self.in_process.end(held) and self.suspects:
             self.suspects.note_done(held)
-        held.ended_ms = self._clock.monotonic_ms()
+        held.finish(self._clock.monotonic_ms())
         slow = self._slow
-        if slow.hosts or held.is_slow or held.download_ms > slow.after_ms:
+        if slow.hosts or held.uses_slow_share or held.download_ms > slow.after_ms:
             slow.note_end(held)
         if self._speed.limits and not held.refusal:
             self._speed.note_ended(held.fetched_bytes)
@@ -311,11 +313,11 @@ class Handout:
         self.held.end(held, end, self._outbox.offered)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:
-        """Give back a URL that was just taken if it or its host has been failing and this node is behind.
+        """Give back a URL that was just taken if this node is behind and the URL or its host has been failing.
 
         Args:
             held: the URL.
-            late_ms: how long after its host was due it was taken.
+            late_ms: how late it was taken, after its host was due.
 
         Returns:
             Whether it was given back.
@@ -327,7 +329,7 @@ class Handout:
         rest_ms = self._failing_share.count_taken(late_ms, now_ms, fails=is_retried or host_fails)
         if rest_ms:
             if not host_fails:
-                rest_ms = self._rests.after(held)  # its host's others go on
+                rest_ms = self._rests.after(held)  # its host's other URLs are not put off
             self.give_back(held, round(rest_ms * (1 + self._dice() / 2)), "put_off", is_behind=is_retried)
         return rest_ms > 0
 
@@ -340,7 +342,7 @@ class Handout:
                 self.give_back(held, 0)
 
     def return_all(self) -> None:
-        """Give back every URL that has not ended; the hosts of those that were asked for something rest."""
+        """Give back every URL that has not ended. Hosts that were asked for something rest."""
         self.return_unstarted()
         for held in self.held:
             self.give_back(held, self._rests.after(held))

@@ -1,4 +1,4 @@
-"""How long a host rests after a fetch (step 12), by its settings, its robots.txt and how the fetch went."""
+"""How long a host rests after a fetch (step 12): by the settings, its robots.txt, and how the fetch went."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
 
 OVERLOADED_PAGE: Final = "status:503"
-OVERLOADED_FACTOR: Final = 2  # its host rests twice as long, be it the page's or the host's
+OVERLOADED_FACTOR: Final = 2  # the host rests twice as long, whether the page or the host is overloaded
 
 
-class HostRests:
-    """The delays of hosts, failures and bad pages apart: `host_health` has those."""
+class RestsAfterFetches:
+    """The rests of hosts, without those for failures and bad pages, which `host_health` has."""
 
     def __init__(self, policy: PolitenessConfig, paces: Paces) -> None:
         self._policy = DelayPolicy(
@@ -27,10 +27,10 @@ class HostRests:
         self._paces = paces
 
     def __repr__(self) -> str:
-        return f"<HostRests {self._policy}>"
+        return f"<RestsAfterFetches {self._policy}>"
 
     def after(self, held: HeldUrl) -> int:
-        """How long the host of a URL rests that was fetched, in ms."""
+        """How long the host of a fetched URL rests, in ms."""
         policy = self._policy
         if self._paces.differ:
             policy = replace(policy, minimum_ms=self._paces.host_delay_ms(held.host))

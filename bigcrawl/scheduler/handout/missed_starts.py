@@ -1,4 +1,4 @@
-"""URLs that have missed the starts they were granted (step 11). Fetched late, they would crowd the next start."""
+"""URLs that have missed their starts (step 11). If they were fetched late, the next start would be too close."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MissedStarts:
     """
 
     def __init__(self, ask_again: Callable[[HeldUrl], None]) -> None:
-        """Take whom to ask for another start; the URL is admitted again with it, or given back."""
+        """`ask_again` asks for another start: then the URL is admitted again, or given back."""
         self._ask_again = ask_again
         self._asking: set[HeldUrl] = set()
         self.late: deque[HeldUrl] = deque()
@@ -36,11 +36,11 @@ class MissedStarts:
         self.late.append(held)
 
     def clear(self) -> None:
-        """Forget the late ones: they are given back."""
+        """Forget the late ones, which are given back."""
         self.late.clear()
 
     def is_asking(self, held: HeldUrl) -> bool:
-        """Whether a URL has asked for another start, and was not admitted since."""
+        """Whether a URL has asked for another start and has not been admitted since."""
         return held in self._asking
 
     def note_admitted(self, held: HeldUrl) -> None:
@@ -48,16 +48,16 @@ class MissedStarts:
         self._asking.discard(held)
 
     def ask(self, now_ms: int, room: int) -> None:
-        """Have late URLs ask for other starts, as far as `room` fetches may start now.
+        """Have late URLs ask for other starts: as many as `room`, the fetches that may start now.
 
-        No more of them ask at a time, for their starts would be missed again. Others do not wait for them.
+        If more asked at a time, they would miss those starts too. Other URLs do not wait for them.
         """
         self._asking = {each for each in self._asking if each.stage is Stage.WAITING}
         room = min(ASKING_MAX, room) - len(self._asking)
         while self.late and room > 0:
             held = self.late.popleft()
             if held.stage is Stage.BUFFERED:
-                held.stage, held.due_ms = Stage.WAITING, now_ms
+                held.ask_again(now_ms)
                 self._asking.add(held)
                 self._ask_again(held)
                 room -= 1

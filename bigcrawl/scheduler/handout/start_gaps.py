@@ -1,4 +1,4 @@
-"""The gaps between a node's own starts (step 11): a granted start that comes late must not crowd the next one."""
+"""The gaps between a node's own starts (step 11): a late start must not come too close to the next one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONG_AGO_MS: Final = -1 << 62
 
 
 class StartGaps:
-    """When a fetch last started at each gate, of pages and of robots.txt alike."""
+    """When a fetch last started at each gate, for pages and robots.txt alike."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class StartGaps:
         return f"<StartGaps {len(self._started_ms)}>"
 
     def try_start(self, gaps: tuple[Space, ...], now_ms: int) -> int:
-        """Start a fetch now if it keeps all its gaps; 0 if it has started, else for how many ms it must wait."""
+        """Start a fetch now if that keeps all its gaps. Return 0 if it has started, else how many ms it must wait."""
         started_ms = self._started_ms
         wait_ms = 0
         for name, gap_ms in gaps:
@@ -38,6 +38,6 @@ class StartGaps:
         return 0
 
     def try_start_until(self, gaps: tuple[Space, ...], until_ms: int) -> int:
-        """The same of a fetch that must not start after `until_ms`, on the monotonic clock; then it is `MISSED`."""
+        """The same for a fetch that must start by `until_ms`, on the monotonic clock; `MISSED` if it is too late."""
         now_ms = self._clock.monotonic_ms()
         return MISSED if now_ms > until_ms else self.try_start(gaps, now_ms)

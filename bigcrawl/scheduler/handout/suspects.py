@@ -1,13 +1,13 @@
 r"""URLs that were in process when a node died, and how they are tried again (steps 9 to 11); memory only.
 
-Most of them have nothing to do with the death. So they are tried few at a time, and alone once they have no more than
-one death left: then nothing else is in process in their node. One that ends is a suspect no more.
+Most of them had nothing to do with the death. So they are tried a few at a time. A URL that would be a dead letter
+after one more death is tried alone: nothing else is in process on its node. A suspect that ends is cleared.
 
-    taken -> put -> alone -> told Redis (`trials`) -> started, nothing else in process -> ended -> cleared
-                \-> few ------------------------------> started, few others in process --/
+    taken -> put -> alone -> announced to Redis (`trials`) -> started, nothing else in process -> ended -> cleared
+                \-> few --------------------------------------> started, few others in process --/
 
-A URL is a dead letter when it was alone at its last death, and at `BIGCRAWL_DEATHS_MAX` of them its page was there.
-Deaths while it was still being fetched count half: most often somebody else has ended that node.
+A URL is a dead letter if it was alone at its last death and its page had arrived at `BIGCRAWL_DEATHS_MAX` of them.
+Deaths while it was still being fetched count half, because most often something else has ended that node.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.suspicion import Suspicion
 
 
-FEW = 8  # URLs in process, of whatever kind, while suspects are
+FEW = 8  # most URLs in process, suspects and others, while suspects are tried
 
 
 class Suspects:
     """The suspects that a node holds."""
 
     def __init__(self, in_process: InProcess, clock: Clock, deaths_max: int, wake: Callable[[], None]) -> None:
-        """Count by `in_process`; `wake` is called when one more may be started."""
+        """`in_process` counts what the engine has; `wake` is called when one more URL may start."""
         self._in_process = in_process
         self._clock = clock
         self._deaths_max = deaths_max
         self._few: deque[HeldUrl] = deque()
         self._alone: deque[HeldUrl] = deque()
-        self._told: deque[HeldUrl] = deque()  # one at most: Redis knows that it is tried alone
-        self._tried: dict[HeldUrl, int] = {}  # in process: since when, monotonic ms
-        self._lone: HeldUrl | None = None  # in process, and nothing else
+        self._announced: deque[HeldUrl] = deque()  # at most one: Redis knows that it is tried alone
+        self._tried: dict[HeldUrl, int] = {}  # those in process, and since when: monotonic ms
+        self._lone: HeldUrl | None = None  # in process, with nothing else
         self._waiting_since_ms = 0  # monotonic
         self.proven: list[HeldUrl] = []  # to become dead letters
         self.cleared: list[HeldUrl] = []  # ended; Redis may forget that they were suspects
@@ -55,8 +55,8 @@ class Suspects:
 
     @property
     def waiting(self) -> int:
-        """Suspects that may be fetched and are not yet."""
-        return len(self._few) + len(self._alone) + len(self._told)
+        """Suspects that may be fetched and have not started."""
+        return len(self._few) + len(self._alone) + len(self._announced)
 
     @property
     def has_news(self) -> bool:
@@ -64,26 +64,26 @@ class Suspects:
         return bool(self.proven or self.cleared or len(self))
 
     def note_taken(self, held: HeldUrl, suspicion: Suspicion) -> bool:
-        """A suspect was taken; whether it is proven to be poison, and so goes no further."""
-        held.suspicion = suspicion
+        """A suspect was taken. Return whether it is proven to kill, so that it goes no further."""
+        held.suspect(suspicion)
         if suspicion.is_proof(self._deaths_max):
             self.proven.append(held)
             return True
         return False
 
     def put(self, held: HeldUrl) -> None:
-        """A suspect may be fetched, as far as its host goes."""
+        """The host of a suspect may be asked now."""
         assert held.suspicion is not None, "a suspect has a suspicion"
         if not self.waiting:
             self._waiting_since_ms = self._clock.monotonic_ms()
         (self._alone if held.suspicion.wants_solitude(self._deaths_max) else self._few).append(held)
 
     def next_ones(self, others: deque[HeldUrl]) -> deque[HeldUrl]:
-        """From which line a URL may be started now, `others` being that of all who are no suspects."""
+        """The line from which a URL may start now; `others` is the line of URLs that are no suspects."""
         if self._lone is not None:
             return deque()
-        if self._alone or self._told:
-            return deque() if len(self._in_process) else self._told
+        if self._alone or self._announced:
+            return deque() if len(self._in_process) else self._announced
         return deque() if len(self._in_process) >= FEW else self._few or others
 
     def note_started(self, held: HeldUrl) -> None:
@@ -94,37 +94,49 @@ class Suspects:
             self._lone = held
 
     def note_done(self, held: HeldUrl) -> None:
-        """The engine is done with a URL, a suspect or another one: there is room for the next."""
+        """The engine is done with a URL, whether a suspect or not, and the next one may start."""
         self._tried.pop(held, None)
         if self._lone is held:
             self._lone = None
         self._wake()
 
+    def note_cleared(self, held: HeldUrl) -> None:
+        """A suspect has ended, and Redis has confirmed it."""
+        self.cleared.append(held)
+
     # --- for `trials`
 
+    def forget_cleared(self, count: int) -> None:
+        """Redis does not suspect the first of `cleared` any more."""
+        del self.cleared[:count]
+
+    def forget_proven(self, held: HeldUrl) -> None:
+        """A proven one is a dead letter now, or no longer held."""
+        self.proven.remove(held)
+
     def next_alone(self) -> HeldUrl | None:
-        """The suspect to tell Redis of, now that nothing is in process."""
+        """The suspect to announce to Redis, if nothing is in process."""
         self._drop_ended()
-        if self._told or not self._alone or len(self._in_process):
+        if self._announced or not self._alone or len(self._in_process):
             return None
         return self._alone[0]
 
-    def note_told(self, held: HeldUrl) -> None:
-        """Redis knows that it is tried alone."""
+    def note_announced(self, held: HeldUrl) -> None:
+        """Redis knows that the suspect is tried alone."""
         if held in self._alone and held.stage is Stage.BUFFERED:
             self._alone.remove(held)
-            self._told.append(held)
+            self._announced.append(held)
             self._wake()
 
     def overdue(self, patience_ms: int) -> list[HeldUrl]:
-        """Those that wait, when they have made others wait for so long."""
+        """The waiting suspects, if other URLs have waited for them for `patience_ms`."""
         self._drop_ended()
         if not self.waiting or self._clock.monotonic_ms() - self._waiting_since_ms < patience_ms:
             return []
-        return [*self._few, *self._alone, *self._told]
+        return [*self._few, *self._alone, *self._announced]
 
     def outlasting(self, patience_ms: int) -> list[HeldUrl]:
-        """Those that have been in process for so long, and longer the more speaks against them."""
+        """Those that have been in process for `patience_ms` for each of their deaths."""
         if not self._tried:
             return []
         since_ms = self._clock.monotonic_ms() - patience_ms
@@ -135,17 +147,17 @@ class Suspects:
         ]
 
     def is_lone(self, held: HeldUrl) -> bool:
-        """Whether it is in process, and nothing else may be."""
+        """Whether the suspect is in process, and nothing else may be."""
         return self._lone is held
 
     def let_others_go_on(self, held: HeldUrl) -> None:
-        """It stays in process, but is no more tried apart from others."""
+        """The suspect stays in process, but others may start again."""
         if held in self._tried:
             self.note_done(held)
 
     def _drop_ended(self) -> None:
-        """Those that were given back, or are another node's now, do not wait any more."""
-        for line in (self._few, self._alone, self._told):
+        """Forget those that were given back or belong to another node now."""
+        for line in (self._few, self._alone, self._announced):
             if any(held.stage is not Stage.BUFFERED for held in line):
                 kept = [held for held in line if held.stage is Stage.BUFFERED]
                 line.clear()

@@ -1,6 +1,6 @@
-"""All parts of a node but its loops: made here, in an order in which each has what it needs, and tied here.
+"""Makes all parts of a node but its loops, each after those that it needs.
 
-Where two parts need each other, the later one is tied to the earlier one in `_tie`, and nowhere else.
+If two parts need each other, the earlier one learns of the later one in `_tie`, and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bigcrawl.scheduler.gates.spaces import Spaces
 from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.handout import Handout
 from bigcrawl.scheduler.node.control import Control
-from bigcrawl.scheduler.node.exchange import Exchange
+from bigcrawl.scheduler.node.exchange import UrlExchange
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.node.heartbeat import Heartbeat, Leases
 from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
@@ -40,14 +40,14 @@ from bigcrawl.scheduler.node.last_hosts import LastHosts
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.loops.troubles import Troubles
 from bigcrawl.scheduler.node.outbox import Outbox
-from bigcrawl.scheduler.node.progress import Progress
+from bigcrawl.scheduler.node.progress import CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
 from bigcrawl.scheduler.node.workload import Workload
-from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.file_work import FileWork
 from bigcrawl.scheduler.owner.ownership import Ownership
-from bigcrawl.scheduler.partition.yielding_files import UnhurriedFiles
+from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """What a node is made of."""
+    """The parts that a node is made of."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class Parts:
         Args:
             config: the settings.
             client: the crawl's Redis.
-            dns: maybe shared with other crawls of this process.
-            clock: by which everything here waits.
-            fetch: gets robots.txt files.
-            engine: for which this node takes URLs.
-            node_id: by which other nodes know this one; made up if empty.
+            dns: possibly shared with other crawls of this process.
+            clock: of all parts.
+            fetch: fetches robots.txt files.
+            engine: the engine that this node takes URLs for.
+            node_id: identifies this node to others; made up if empty.
 
         Raises:
-            ConfigError: settings that are checked by the part they are for.
+            ConfigError: a part does not accept its settings.
         """
         self.config = config
         self.client = client
@@ -95,7 +95,7 @@ class Parts:
         self.crawl = JoinedCrawl(client, config.crawl)
         self.troubles = Troubles(client)
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
-        self.folding = asyncio.Lock()  # whoever has it may step, claim and release partitions
+        self.folding = asyncio.Lock()  # its holder may step, claim and release partitions
         self._make_way_out()
         self._make_way_in()
         self._make_ownership()
@@ -108,9 +108,9 @@ class Parts:
         return f"<Parts of {self.node_id}>"
 
     def _make_way_out(self) -> None:
-        """What is found on pages, and leaves the node."""
+        """The parts that discovered URLs pass on their way out of the node."""
         config, crawl = self.config, self.crawl
-        # Without budgets nobody asks for in-degrees, nor for traps.
+        # Without budgets nobody needs in-degrees or traps.
         has_budgets = config.budget.policy != NO_POLICY
         has_traps = has_budgets and bool(config.traps.share)
         partitions = config.crawl.partitions
@@ -121,7 +121,7 @@ class Parts:
         self.outbox = Outbox(self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions)
 
     def _make_way_in(self) -> None:
-        """What is held, and handed to the engine."""
+        """The parts that hold URLs and hand them to the engine."""
         self.paces = Paces(self.config, self.crawl.pld_of)
         self.speed = SpeedControl(self.config, self.client, self.clock, self.wake_engine)
         self.handout = Handout(self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again)
@@ -130,7 +130,7 @@ class Parts:
     def _make_ownership(self) -> None:
         config, client, clock = self.config, self.client, self.clock
         self.membership = Membership(config, self.node_id, self.handout.in_process)
-        self.reputation = Reputation(config, client, self.crawl.pld_of, self.crawl.pld_key)
+        self.reputation = CrawlBudgets(config, client, self.crawl.pld_of, self.crawl.pld_key)
         file_work = FileWork(clock, config.frontier.lease_ms)
         self.ownership = Ownership(
             config,
@@ -140,7 +140,7 @@ class Parts:
             lambda: self.handout.late_ms,
             clock,
             self.worker,
-            UnhurriedFiles(self.workload.may_rest, file_work.note_sign),
+            YieldingFiles(self.workload.may_rest, file_work.note_sign),
             file_work,
             self.reputation,
             self.paces,
@@ -185,13 +185,22 @@ class Parts:
         self.gatekeeper.offer(held)
 
     def wake_engine(self) -> None:
-        """Make the engine ask for URLs; while the node joins, the engine is not open yet."""
+        """Make the engine ask for URLs, unless the node is still joining and the engine is not open yet."""
         if self.workload.is_running:
             self.handout.wake_engine()
 
     def _make_exchange(self) -> None:
         config, client, clock = self.config, self.client, self.clock
-        self.exchange = Exchange(config, client, clock, self.ownership, self.handout, self.outbox, self.gatekeeper)
+        self.exchange = UrlExchange(
+            config,
+            client,
+            clock,
+            self.ownership,
+            self.handout,
+            self.outbox,
+            self.gatekeeper,
+            self.reputation.bytes_account,
+        )
         self.trials = Trials(client, self.ownership, self.handout)
         self.control = Control(
             config,
@@ -205,7 +214,7 @@ class Parts:
         )
         crawl, aside = config.crawl, self.aside
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)
-        self.progress = Progress(crawl, client, self.exchange, self.finish)
+        self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
 
     def _make_signs_of_life(self) -> None:
         config, client, clock = self.config, self.client, self.clock
@@ -226,10 +235,10 @@ class Parts:
         self.starts = StartRequests(config, client, self.membership, self.node_id, self.heartbeat.send)
 
     def _tie(self) -> None:
-        """What was made first gets to know what was made later."""
+        """Connect earlier parts to later ones."""
         engine, handout = self.engine, self.handout
         handout.connect_engine(wake=engine.wake, break_off=engine.break_off, on_limit=engine.note_limit)
         handout.held.store_pages_in(engine.storage)
-        self.exchange.bytes_account = self.reputation.bytes_account
-        self.ownership.reconciliation.note_ended = self.exchange.note_ended
+        handout.held.tell_left_hosts_to(self.shared_hosts.note_end)
+        self.ownership.reconciliation.tell_ended_to(self.exchange.note_ended)
         engine.note_limit(handout.crowd.limit)

@@ -1,4 +1,4 @@
-"""What is said to a crawl while it runs, and how each node hears of it: one Redis hash, read a few times a second."""
+"""Orders to a running crawl: one Redis hash, which each node reads a few times a second."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SPEED = "speed"
-"""The field that has the text of a speed, see `bigcrawl.politeness.speed_plan`."""
+"""The field with the text of a speed, see `bigcrawl.politeness.speed_plan`."""
 
 BLACKLISTED = "blacklisted"
-"""The field that has the number of the blacklist's last change."""
+"""The field with the number of the blacklist's last change."""
 
 DELAYED = "delayed"
-"""The field that has the number of the last change of delays set by hand."""
+"""The field with the number of the last change to delays set by hand."""
 
-HEAR_MS = 400  # between two readings: with a round trip, every node has heard within a second
+READ_MS = 400  # between two readings; with a round trip, every node obeys within a second
 
 
-class Said:
-    """The fields of the hash, and the time of the crawls, as they were read last."""
+class ControlHash:
+    """The fields of the hash as last read, and the time on the crawls' clock then."""
 
     def __init__(self, client: RedisClient, crawl: str) -> None:
         self._client = client
@@ -44,13 +44,13 @@ class Said:
         self.fields: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
-        return f"<Said {sorted(self.fields)}>"
+        return f"<ControlHash {sorted(self.fields)}>"
 
     async def read(self) -> None:
-        """Read them.
+        """Read the fields.
 
         Raises:
-            TransientStoreError: Redis is away; they stay as they are.
+            TransientStoreError: Redis is away; the fields stay as they are.
         """
         fields = await self._client.command("HGETALL", self._key)
         self.fields = {name.decode("utf-8", "replace"): value for name, value in pairs_of(fields)}
@@ -58,11 +58,11 @@ class Said:
 
 
 class Control:
-    """One node that hears, and does as it was told.
+    """Carries out the orders on one node.
 
     Args:
-        pld_of: a host's PLD, known once the node has joined.
-        note_blacklist: told of each new blacklist, for the partitions' queues.
+        pld_of: returns a host's PLD, once the node has joined.
+        note_blacklist: called with each new blacklist, for the partitions' queues.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Control:
         """Check the settings' blacklist and delays.
 
         Raises:
-            ConfigError: an entry that is none.
+            ConfigError: an entry is invalid.
         """
         self._blacklist = parse_entries(config.pace.blacklist)
         policy = config.politeness
@@ -94,56 +94,56 @@ class Control:
         self._aside = aside
         self._pld_of = pld_of
         self._note_blacklist = note_blacklist
-        self._said = Said(client, config.crawl.name)
-        self._heard_blacklist: bytes | None = b"never"
-        self._heard_delays: bytes | None = b"never"
+        self._hash = ControlHash(client, config.crawl.name)
+        # The numbers of the last changes that were obeyed.
+        self._blacklist_change: bytes | None = b"never"
+        self._delays_change: bytes | None = b"never"
         self._due_ms = 0
 
     def __repr__(self) -> str:
-        return f"<Control {self._said!r} {self._aside.blacklist!r}>"
+        return f"<Control {self._hash!r} {self._aside.blacklist!r}>"
 
-    async def hear_due(self) -> bool:
-        """Hear, if it is time to; whether the blacklist is another one now.
+    async def read_if_due(self) -> bool:
+        """Read and carry out the orders, if it is time to. Return whether the blacklist has changed.
 
         Raises:
-            TransientStoreError: Redis is away; all stays as it is.
+            TransientStoreError: Redis is away; nothing changes.
         """
-        return self._clock.monotonic_ms() >= self._due_ms and await self.hear()
+        return self._clock.monotonic_ms() >= self._due_ms and await self.read()
 
-    async def hear(self) -> bool:
-        """Hear now; returns and raises as `hear_due`."""
-        await self._said.read()
-        self._due_ms = self._clock.monotonic_ms() + HEAR_MS
-        self._speed.note_time(self._said.now_ms)
-        self._speed.note_said(self._said.fields.get(SPEED))
-        if self._said.fields.get(DELAYED) != self._heard_delays:
+    async def read(self) -> bool:
+        """The same now; returns and raises as `read_if_due`."""
+        await self._hash.read()
+        self._due_ms = self._clock.monotonic_ms() + READ_MS
+        self._speed.note_time(self._hash.now_ms)
+        self._speed.adopt_plan(self._hash.fields.get(SPEED))
+        if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
-        return self._said.fields.get(BLACKLISTED) != self._heard_blacklist and await self._read_blacklist()
+        return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()
 
     async def _read_delays(self) -> None:
-        """Go by the delays as they are now; a host that rests already goes on as it was told."""
-        heard = self._said.fields.get(DELAYED)
+        """Use the current delays from now on. A host that is resting already keeps its old rest."""
+        change = self._hash.fields.get(DELAYED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.delays)))
         rules, faults = delays_in_force(self._delays, live)
         for fault in faults:
             logger.warning("%(fault)s; it is left out", {"fault": fault})
-        self._heard_delays = heard
+        self._delays_change = change
         self._paces.set_by_hand(DelayBook(rules, self._pld_of))
 
     async def _read_blacklist(self) -> bool:
-        """Go by the blacklist as it is now: at once with what is held, and with the queues at the next look."""
-        heard = self._said.fields.get(BLACKLISTED)
+        """Apply the current blacklist: to held URLs at once, to the queues with the next look."""
+        change = self._hash.fields.get(BLACKLISTED)
         live = dict(pairs_of(await self._client.command("HGETALL", self._keys.blacklist)))
         entries, faults = in_force(self._blacklist, live)
         for fault in faults:
             logger.warning("%(fault)s; it is left out", {"fault": fault})
-        self._heard_blacklist = heard
+        self._blacklist_change = change
         now = Blacklist(entries, self._pld_of, self._opened)
         if (entries, now.mark) == (self._aside.blacklist.entries, self._aside.blacklist.mark):
             return False
         if entries != self._aside.blacklist.entries:
             logger.info("blacklist: %(count)d entries", {"count": len(entries)})
-        self._aside.blacklist = now
-        self._note_blacklist(self._aside.blacklist)
-        self._aside.sweep()
+        self._note_blacklist(now)
+        self._aside.obey(now)
         return True

@@ -1,4 +1,4 @@
-"""What a node asks of the engine that fetches for it, and what it tells that engine."""
+"""What a node needs of the engine that fetches its URLs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 
 def _nothing() -> None:
-    """There is nothing to wake, and nothing under way."""
+    """Does nothing: there is no engine to wake, and nothing under way."""
 
 
 def _ignore(_fetches: int) -> None:
-    """Nobody counts fetches at a time."""
+    """Does nothing: nobody wants to know the limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSide:
-    """The engine as its node sees it; none of the calls waits or raises, but for `revive_server`.
+    """The engine as its node sees it. No call waits or raises, except `revive_server`.
 
     Attributes:
-        poll_ended: looks which fetches the engine is done with, and tells the handout.
-        may_take: whether URLs may be taken for it.
-        may_acknowledge: whether what has ended until now is safe: its items, and its pages.
-        on_fatal: ends the crawl because of an error that waiting will not mend.
+        poll_ended: finds the fetches that the engine is done with, and ends them in the handout.
+        may_take: returns whether URLs may be taken for the engine.
+        may_acknowledge: returns whether the items and pages of all URLs that have ended are safe.
+        on_fatal: ends the crawl because of an error that waiting does not solve.
         wake: makes the engine ask for URLs now.
-        break_off: gives up the fetches that are under way.
-        note_limit: told how many pages may be fetched at a time, when that changes.
-        revive_server: starts the embedded Redis again if it died; None where Redis is an operator's.
-        storage: where pages are stored; None where they are not.
+        break_off: gives up the fetches under way.
+        note_limit: called with each new limit on concurrent fetches.
+        revive_server: starts the embedded Redis again if it died; None if Redis is an operator's.
+        storage: where pages are stored; None if they are not.
     """
 
     poll_ended: Callable[[], None]

@@ -1,4 +1,4 @@
-"""Ending and taking in one round trip: what is safe is acknowledged, what is due is taken (steps 9, 12, 14)."""
+"""Acknowledges URLs that are safe and takes URLs that are due, in one round trip (steps 9, 12 and 14)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HORIZON_MS = 500  # URLs are taken this long before they are due, and paced in the node
-TOGETHER_MS = 500  # a partition that is told of an end is asked for a URL so much sooner: both are one call
+HORIZON_MS = 500  # how long before they are due URLs are taken; they wait in the node
+TOGETHER_MS = 500  # how much sooner a partition with an end to acknowledge is asked for URLs, in the same call
 _new_tuple = tuple.__new__  # the class's own constructor is Python
-URL_BYTES_MAX = 1 << 17  # nothing longer was let in: BIGCRAWL_URL_BYTES_MAX is 64 KiB at most
+URL_BYTES_MAX = 1 << 17  # no URL is longer: BIGCRAWL_URL_BYTES_MAX is at most 64 KiB
 
 
-class Exchange:
+class UrlExchange:
     """The node's side of `exchange_urls`."""
 
     def __init__(
@@ -48,7 +48,9 @@ class Exchange:
         handout: Handout,
         outbox: Outbox,
         gatekeeper: Gatekeeper,
+        bytes_account: Callable[[str, str], int | None],
     ) -> None:
+        """`bytes_account` returns the account of a host and URL if a rule limits its bytes."""
         self._policy = config.politeness
         self._client = client
         self._clock = clock
@@ -56,149 +58,152 @@ class Exchange:
         self._handout = handout
         self._outbox = outbox
         self._gatekeeper = gatekeeper
-        self.bytes_account: Callable[[str, str], int | None] = _no_account
-        self._told_again: dict[int, bytes] = {}  # outcomes by partition that a restarted Redis may have forgotten
+        self._bytes_account = bytes_account
+        self._outcomes_to_repeat: dict[int, bytes] = {}  # by partition; a restarted Redis may have forgotten them
         self.pages = 0  # acknowledged by this node
 
     def __repr__(self) -> str:
-        return f"<Exchange pages={self.pages}>"
+        return f"<UrlExchange pages={self.pages}>"
 
     async def run(self, *, acknowledge: bool, urls_max: int) -> bool:
-        """Tell Redis of ended URLs and take new ones, in one round trip; True when anything moved.
+        """Acknowledge ended URLs and take new ones, in one round trip. True if there was anything to do.
 
         Args:
             acknowledge: whether pages are safe, so that ended URLs may be acknowledged.
-            urls_max: how many may be taken, over all partitions; 0 for none.
+            urls_max: how many URLs may be taken, over all partitions.
 
         Raises:
-            TransientStoreError: Redis is away; what it did not hear is told again.
+            TransientStoreError: Redis is away; what it did not receive is sent again.
         """
         now_ms = self._clock.monotonic_ms()
         ends = self._ends(now_ms) if acknowledge else {}
         shares = self._shares(urls_max, now_ms) if urls_max > 0 else {}
-        partitions = [*ends, *(mine for mine in shares if mine not in ends)]
-        if self._told_again:
-            owned = self._ownership.owned
-            partitions += [owned[p] for p in self._told_again if p in owned and owned[p] not in partitions]
+        partitions = [*ends, *(owned for owned in shares if owned not in ends)]
+        if self._outcomes_to_repeat:
+            by_number = self._ownership.owned
+            repeated = [by_number[number] for number in self._outcomes_to_repeat if number in by_number]
+            partitions += [owned for owned in repeated if owned not in partitions]
         if not partitions:
             return False
-        calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0), now_ms) for mine in partitions]
+        calls = [self._call(owned, ends.get(owned, ()), shares.get(owned, 0), now_ms) for owned in partitions]
         try:
             results = await self._client.run_each(calls)
         finally:
-            for mine in shares:
-                self._ownership.due_heap.note(mine)
+            for owned in shares:
+                self._ownership.due_heap.note(owned)
         now_ms = self._clock.monotonic_ms()
         replies = sort_replies(partitions, results)
-        for mine in replies.lost:
-            self._ownership.lose(mine)
+        for owned in replies.lost:
+            self._ownership.lose(owned)
         done = replies.done
-        for mine, _ in done:
-            self._told_again.pop(mine.keys.partition, None)
-        # Before what was taken is noted: a URL that was returned may have been taken again in the same call.
-        forgotten = [held for mine, _ in done for held in self._note_ends(mine, ends.get(mine, ()))]
+        for owned, _ in done:
+            self._outcomes_to_repeat.pop(owned.keys.partition, None)
+        # Ends come first, because the same call may have taken a URL that it returned.
+        forgotten = [held for owned, _ in done for held in self._note_ends(owned, ends.get(owned, ()))]
         self._handout.held.forget(forgotten, now_ms)
-        for mine, exchanged in done:
-            self._note_taken(mine, shares.get(mine, 0), exchanged, now_ms)
+        for owned, exchanged in done:
+            self._note_taken(owned, shares.get(owned, 0), exchanged, now_ms)
         replies.raise_failure()
         return True
 
     @property
     def has_more_due(self) -> bool:
-        """Whether a partition is due that was not asked, for want of room."""
+        """Whether another partition is due that was not asked, because there was no room."""
         return self._ownership.due_heap.has_due(self._clock.monotonic_ms() + HORIZON_MS)
 
-    def tell_again(self) -> None:
-        """Tell the latest outcomes once more with the next calls: Redis was restarted and may have forgotten them."""
+    def send_again(self) -> None:
+        """Repeat the latest outcomes with the next calls, because Redis was restarted and may have forgotten them."""
         for partition in self._ownership.owned:
             if outcomes := _outcomes(self._handout.held.ended_lately(partition)):
-                self._told_again[partition] = outcomes
+                self._outcomes_to_repeat[partition] = outcomes
 
     def _ends(self, now_ms: int) -> dict[OwnedPartition, list[HeldUrl]]:
-        """Ended URLs that may be acknowledged, by partition; their hosts are due after their rest."""
-        owned = self._ownership.owned
+        """The URLs that may be acknowledged, by partition. Their hosts are due after their rests."""
+        by_number = self._ownership.owned
         by_partition: dict[OwnedPartition, list[HeldUrl]] = {}
         for held in self._handout.held.acknowledgeable(self._outbox.flushed):
-            mine = owned.get(held.partition)
-            if mine is not None:
-                by_partition.setdefault(mine, []).append(held)
+            owned = by_number.get(held.partition)
+            if owned is not None:
+                by_partition.setdefault(owned, []).append(held)
                 assert held.end is not None, "an ended URL has an end"
                 left_ms = held.end.delay_ms - waited_ms(held, now_ms)
-                mine.note_due_by(now_ms + left_ms - TOGETHER_MS)
+                owned.note_due_by(now_ms + left_ms - TOGETHER_MS)
         return by_partition
 
     def _shares(self, room: int, now_ms: int) -> dict[OwnedPartition, int]:
-        """How many URLs to take of which partition with a host that is due; together no more than there is room for."""
-        owned = self._ownership.owned
+        """How many URLs to take from each partition with a due host; together at most `room`."""
+        by_number = self._ownership.owned
         shares = {}
         draining = []
-        for mine in self._ownership.due_heap.take(now_ms + HORIZON_MS):
-            if mine.draining:
-                draining.append(mine)
-            elif owned.get(mine.keys.partition) is mine:
-                share = shares[mine] = min(room, mine.take_share)
+        for owned in self._ownership.due_heap.take(now_ms + HORIZON_MS):
+            if owned.draining:
+                draining.append(owned)
+            elif by_number.get(owned.keys.partition) is owned:
+                share = shares[owned] = min(room, owned.take_share)
                 room -= share
                 if not room:
                     break
-        for mine in draining:  # it may stay ours after all
-            self._ownership.due_heap.note(mine)
+        for owned in draining:  # this node may keep it after all
+            self._ownership.due_heap.note(owned)
         return shares
 
-    def _call(self, mine: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int) -> scripts.Call[Exchanged]:
-        rows = [_told(held, now_ms) for held in ended]
+    def _call(
+        self, owned: OwnedPartition, ended: Sequence[HeldUrl], share: int, now_ms: int
+    ) -> scripts.Call[Exchanged]:
+        rows = [_end_row(held, now_ms) for held in ended]
         for held in ended:
-            held.is_told = True
+            held.note_end_sent()
         outcomes = self._outcomes_and_more(ended)
-        if self._told_again:
-            outcomes = self._told_again.get(mine.keys.partition, b"") + outcomes
+        if self._outcomes_to_repeat:
+            outcomes = self._outcomes_to_repeat.get(owned.keys.partition, b"") + outcomes
         connections, delay_ms = self._policy.host_connections, self._policy.host_delay_ms
         return scripts.exchange_urls(
-            mine.keys, mine.identity, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
+            owned.keys, owned.identity, connections, share, HORIZON_MS, delay_ms, rows, outcomes=outcomes
         )
 
     def _outcomes_and_more(self, ended: Sequence[HeldUrl]) -> bytes:
-        """The outcomes, what was fetched of accounts whose bytes are limited, and what pages say of their PLDs."""
-        told = [_outcomes(ended)]
+        """The outcomes, the bytes fetched for accounts with limited bytes, and what pages show about their PLDs."""
+        rows = [_outcomes(ended)]
         for held in ended:
-            if held.fetched_bytes and (account := self.bytes_account(held.host, held.url)) is not None:
-                told.append(pack_fetched(account, held.fetched_bytes))
-            if held.remark:
-                told.append(held.remark)
-        return b"".join(told)
+            if held.fetched_bytes and (account := self._bytes_account(held.host, held.url)) is not None:
+                rows.append(pack_fetched(account, held.fetched_bytes))
+            if held.pld_rows:
+                rows.append(held.pld_rows)
+        return b"".join(rows)
 
-    def note_ended(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
-        """Ends that were told, and whose reply was lost, were carried out."""
-        self._handout.held.forget(list(self._note_ends(mine, ended)), self._clock.monotonic_ms())
+    def note_ended(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> None:
+        """These ends were carried out, although the reply was lost."""
+        self._handout.held.forget(list(self._note_ends(owned, ended)), self._clock.monotonic_ms())
 
-    def _note_ends(self, mine: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
-        """Redis has heard of them."""
+    def _note_ends(self, owned: OwnedPartition, ended: Sequence[HeldUrl]) -> Sequence[HeldUrl]:
+        """Redis has these ends."""
         if any(held.end and not held.end.member for held in ended):
-            mine.note_outcomes()
+            owned.note_outcomes()
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             if not held.end.member:
                 if held.suspicion is not None:
-                    self._handout.suspects.cleared.append(held)
-                mine.hot.note_ended(held.host)
+                    self._handout.suspects.note_cleared(held)
+                owned.hot.note_ended(held.host)
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
                     self._ownership.hot_share.note(held.end.delay_ms)
         return ended
 
-    def _note_taken(self, mine: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
-        if self._ownership.owned.get(mine.keys.partition) is not mine:
-            return  # lost while the reply was under way; its new owner has them
+    def _note_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
+        if self._ownership.owned.get(owned.keys.partition) is not owned:
+            return  # lost while the reply was under way: its new owner has the URLs
         server_ms, next_due_ms, _, urls = reply
-        # In the past where a host waits: the partition whose host has waited longest is asked first.
-        mine.note_due(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
+        # This may be in the past: the partition whose host has waited longest is asked first.
+        owned.note_due(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
-            mine.note_take(share, len(urls), is_more_due=mine.due_ms <= now_ms + HORIZON_MS)
+            owned.note_take(share, len(urls), is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
         for url in urls:
-            # A millisecond more: the clock here was cut off to one, and may be that much further.
+            # One millisecond more, because the clock here is rounded down and may be that much further.
             wait_ms = url.due_ms - server_ms
-            held = _held(mine.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
+            held = _held(owned.keys.partition, url, now_ms + (wait_ms + 1 if wait_ms > 0 else 0))
             self._handout.held.add(held)
-            suspicion = mine.suspects.get(held.seq) if mine.suspects else None
+            suspicion = owned.suspects.get(held.seq) if owned.suspects else None
             if not held.url:
                 self._handout.give_up(held, "undecodable")
             elif suspicion is not None and self._handout.suspects.note_taken(held, suspicion):
@@ -208,9 +213,9 @@ class Exchange:
 
 
 def waited_ms(held: HeldUrl, now_ms: int) -> int:
-    """What is over of its host's delay: that began when the fetch was over, not with the word of it.
+    """How much of its host's delay is over already: it began when the fetch ended, not when Redis is told so.
 
-    Rounded down: two clocks cut off up to a millisecond each.
+    Rounded down, because two clocks are off by up to a millisecond each.
     """
     assert held.end is not None, "an ended URL has an end"
     if not held.ended_ms:
@@ -218,19 +223,15 @@ def waited_ms(held: HeldUrl, now_ms: int) -> int:
     return min(max(0, now_ms - held.ended_ms - 2), held.end.delay_ms)
 
 
-def _told(held: HeldUrl, now_ms: int) -> Ended:
-    """The end, with how much of its host's delay is over."""
+def _end_row(held: HeldUrl, now_ms: int) -> Ended:
+    """The end as sent, with how much of its host's delay is over."""
     assert held.end is not None, "an ended URL has an end"
     over_ms = waited_ms(held, now_ms)
     return _new_tuple(Ended, (*held.end[:-1], over_ms)) if over_ms else held.end
 
 
-def _no_account(host: str, url: str) -> None:
-    """Nobody's bytes are limited."""
-
-
 def _outcomes(ended: Sequence[HeldUrl]) -> bytes:
-    """What to tell of the URLs that are acknowledged; of one that could not be read nobody knows the key."""
+    """The outcomes of URLs that are acknowledged. One that could not be read has no known key, and no outcome."""
     return b"".join(
         [
             pack_outcome(held.fields.key, held.end.counter, held.detail)
@@ -241,7 +242,7 @@ def _outcomes(ended: Sequence[HeldUrl]) -> bytes:
 
 
 def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
-    """A taken URL as the node holds it; without `url` when it cannot be read, which must stop nobody."""
+    """A taken URL as the node holds it. If it cannot be read, its `url` is empty, and the crawl goes on."""
     try:
         fields = unpack_member(url.member)
         text, is_canonical, has_errback = look_at_body(fields.body)
@@ -250,6 +251,4 @@ def _held(partition: int, url: TakenUrl, due_ms: int) -> HeldUrl:
         logger.exception("a URL of %(host)s in Redis cannot be read and is dropped", {"host": url.host})
         seq = seq_of(url.member)
         fields, text, has_errback, authority = Member(seq, 0, 0, 0, 0, b""), "", False, ""
-    held = HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority)
-    held.has_errback = has_errback
-    return held
+    return HeldUrl(partition, url.host, due_ms, url.member, fields, text, authority, has_errback)

@@ -1,12 +1,12 @@
-"""URLs that cannot be fetched leave in bulk (step 10): not one by one, each through a take and an acknowledgement.
+"""Ends URLs that cannot be fetched in bulk (step 10), rather than taking and acknowledging each.
 
-When a taken URL turns out to be forbidden, or out of reach, its host's name not to exist, or its address to be closed,
-what else waits of its host in Redis is looked through, and what is so as well is ended there in one call: no place in
-the node, no fetch slot, no delay. The step of the partition then admits the host's next ones from disk, and the first
-of those that is taken begins it again.
+A taken URL may turn out to be forbidden or out of reach, its host's name not to exist, or its address to be closed.
+Then the host's other URLs in Redis are looked through, and those to which the same applies are ended in one call. They
+need no place in the node, no fetch slot and no delay. The partition's next step admits more of the host's URLs from
+disk, and the first of these that is taken starts the next sweep.
 
-A sweep pays where much is to end. After one that found less than a half to be so, the host is not swept again
-for `REST_MS`: its few such URLs are ended as they are taken.
+A sweep is worth its cost if it ends many URLs. After one that ended fewer than half, the host is not swept for
+`REST_MS`: its few such URLs end as they are taken.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_MAX = 1_000  # URLs of a host looked at, from the head of its queue; 6 us each, where its rules are few
+LOOK_MAX = 1_000  # URLs looked at, from the head of the host's queue; 6 us each if there are few rules
 TURN_MS = 10
 REST_MS = 2_000
 RESTING_MAX = 10_000
-WHOLE_HOST = frozenset({"unresolved", "refused-address"})  # what ends one URL of a host ends all
+WHOLE_HOST = frozenset({"unresolved", "refused-address"})  # these apply to all URLs of a host
 
 
 class Sweeper:
-    """Of a node, for the partitions it owns."""
+    """Sweeps hosts of the partitions that a node owns."""
 
     def __init__(self, client: RedisClient, ownership: Ownership, robots: Robots, clock: Clock) -> None:
         self._client = client
@@ -54,16 +54,16 @@ class Sweeper:
         return f"<Sweeper under_way={len(self._under_way)} resting={len(self._resting)} dropped={self.dropped}>"
 
     def is_due(self, host: str) -> bool:
-        """Whether a sweep of the host may pay now; no I/O."""
+        """Whether a sweep of the host may be worth its cost now; no I/O."""
         return host not in self._under_way and self._resting.get(host, 0) <= self._clock.monotonic_ms()
 
     async def sweep(self, partition: int, host: str, reason: str = "forbidden") -> None:
-        """End the host's URLs in Redis that end for the same reason; raises nothing: a later sweep mends this one.
+        """End the host's URLs in Redis that end for the same reason. Raises nothing: a later sweep may succeed.
 
         Args:
-            partition: the host's.
-            host: whose URLs.
-            reason: why one of them has ended: `forbidden`, `unreachable`, or one of `WHOLE_HOST`.
+            partition: of the host.
+            host: the host.
+            reason: why one of its URLs has ended: `forbidden`, `unreachable`, or one of `WHOLE_HOST`.
         """
         self._under_way.add(host)
         try:
@@ -88,23 +88,23 @@ class Sweeper:
             self._resting.popitem(last=False)
 
     async def _sweep(self, partition: int, host: str, reason: str) -> tuple[int, int]:
-        mine = self._ownership.owned.get(partition)
-        if mine is None:
+        owned = self._ownership.owned.get(partition)
+        if owned is None:
             return 0, 0
-        members = await self._client.command("ZRANGE", mine.keys.back + host, 0, LOOK_MAX - 1)
+        members = await self._client.command("ZRANGE", owned.keys.back + host, 0, LOOK_MAX - 1)
         ended = await self._ended(members, reason)
         if not ended:
             return len(members), 0
-        identity = mine.identity
-        [dropped] = await self._client.run([scripts.drop_urls(mine.keys, identity, host, f"dropped:{reason}", ended)])
-        for _ in range(dropped if mine.identity is identity else 0):  # else they are counted already
-            mine.hot.note_ended(host)
+        identity = owned.identity
+        [dropped] = await self._client.run([scripts.drop_urls(owned.keys, identity, host, f"dropped:{reason}", ended)])
+        for _ in range(dropped if owned.identity is identity else 0):  # otherwise they are counted already
+            owned.hot.note_ended(host)
         if dropped:
-            mine.note_outcomes()
+            owned.note_outcomes()
         return len(members), dropped
 
     async def _ended(self, members: list[bytes], reason: str) -> list[tuple[bytes, bytes]]:
-        """Those that end for the reason, with their outcomes; whoever waits for the loop has a turn now and then."""
+        """The members that end for the reason, with their outcomes. Yields to the event loop now and then."""
         ended = []
         turn_ends_ms = self._clock.monotonic_ms() + TURN_MS
         for member in members:
@@ -116,17 +116,17 @@ class Sweeper:
         return ended
 
     def _outcome(self, member: bytes, reason: str) -> bytes:
-        """The outcome of a URL that ends for the reason; empty for one that does not, or must be taken for it."""
+        """The outcome of a URL that ends for the reason; empty if it does not, or only after it was taken."""
         try:
             fields = unpack_member(member)
             url, is_canonical, has_errback = look_at_body(fields.body)
             if has_errback or (reason == "refused-address" and is_seed(fields.body)):
-                return b""  # an errback runs in the engine, a seed waits for another setting
+                return b""  # an errback runs in the engine, and a seed waits for other settings
             if reason in WHOLE_HOST:
                 return pack_outcome(fields.key, f"dropped:{reason}")
             known = self._robots.known(authority_of(url if is_canonical else canonicalize(url)))
         except (ValueError, TypeError, UrlError):
-            return b""  # taken, it ends as undecodable
+            return b""  # once taken, it ends as undecodable
         if known is None or (known.reason == "unreachable") is not (reason == "unreachable"):
             return b""
         if reason == "unreachable":

@@ -1,4 +1,4 @@
-"""What a node says of itself, and the leases of its partitions: others may take over what is renewed no more."""
+"""A node's report to other nodes, and the leases of its partitions, which others may take over after their end."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.handout.handout import Handout
-    from bigcrawl.scheduler.node.exchange import Exchange
+    from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.last_hosts import LastHosts
     from bigcrawl.scheduler.node.outbox import Outbox
     from bigcrawl.scheduler.node.workload import Workload
     from bigcrawl.scheduler.owner.ownership import Ownership
 
-RATE_MS = 10_000  # pages a second are told over this long
-LEASE_MARGIN_MS = 1_000  # a lease ends for us before it ends for the others
+RATE_MS = 10_000  # the reported pages a second are a mean over this time
+LEASE_MARGIN_MS = 1_000  # how much sooner a lease ends for this node than for others
 
 
 class Heartbeat:
-    """The node's report, and the rate that is in it."""
+    """Sends the node's report."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Heartbeat:
         ownership: Ownership,
         handout: Handout,
         outbox: Outbox,
-        exchange: Exchange,
+        exchange: UrlExchange,
         last_hosts: LastHosts,
         shared_hosts: SharedHosts,
     ) -> None:
@@ -45,7 +45,7 @@ class Heartbeat:
         self._exchange = exchange
         self._last_hosts = last_hosts
         self._shared_hosts = shared_hosts
-        self._samples: deque[tuple[int, int]] = deque()  # when, and how many pages by then
+        self._samples: deque[tuple[int, int]] = deque()  # the time, and the number of pages by then
 
     def __repr__(self) -> str:
         return f"<Heartbeat of {self._membership!r}>"
@@ -70,7 +70,7 @@ class Heartbeat:
         await self._shared_hosts.meet()
 
     def _rate(self) -> float:
-        """Pages a second that this node has acknowledged of late."""
+        """Pages a second that this node has acknowledged lately."""
         now_ms, pages = self._clock.monotonic_ms(), self._exchange.pages
         self._samples.append((now_ms, pages))
         while self._samples[0][0] < now_ms - RATE_MS:
@@ -80,7 +80,7 @@ class Heartbeat:
 
 
 class Leases:
-    """The leases of the owned partitions; the node hands nothing out after their end."""
+    """The leases of the owned partitions. After their end the node hands nothing out."""
 
     def __init__(
         self,
@@ -102,30 +102,30 @@ class Leases:
         return f"<Leases of {self._ownership!r}>"
 
     def begin(self) -> None:
-        """A lease that is claimed from now on ends no earlier than one that began now."""
+        """Leases are claimed from now on, so none ends earlier than one that begins now."""
         self._note_renewal(self._clock.monotonic_ms())
 
     async def renew(self) -> None:
-        """See how the owned partitions stand, and renew their leases by it.
+        """Look at the owned partitions, which renews their leases.
 
         Raises:
             TransientStoreError: Redis is away.
         """
         sent_ms = self._clock.monotonic_ms()
-        owned, calls = self._ownership.leases()
+        partitions, calls = self._ownership.leases()
         views = await self._client.run(calls)
         unfolded = 0
-        for mine, view in zip(owned, views, strict=False):
+        for owned, view in zip(partitions, views, strict=False):
             if not view.owned:
-                self._ownership.lose(mine)
+                self._ownership.lose(owned)
                 continue
-            mine.note_inbox(view)
-            unfolded += mine.unfolded_urls
+            owned.note_inbox(view)
+            unfolded += owned.unfolded_urls
             if view.next_due_ms >= 0:
-                mine.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
+                owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
         self._workload.note_unfolded(unfolded)
         if not self._ownership.is_reclaiming:
             self._note_renewal(sent_ms)
 
     def _note_renewal(self, sent_ms: int) -> None:
-        self._handout.lease_ends_ms = sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4)
+        self._handout.note_lease(sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4))

@@ -1,4 +1,4 @@
-"""The crawl that a node has joined: its record in Redis, and what follows from it for hosts and URLs."""
+"""The crawl that a node has joined: its record in Redis, and the keys and partitions that depend on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_JOINED = "the node has not joined the crawl"
 
 
 class JoinedCrawl:
-    """The record, and the keys and partitions by it; all but `join` needs the record."""
+    """The crawl's record, keys and partitions. Only `join` works without the record."""
 
     def __init__(self, client: RedisClient, crawl: CrawlConfig) -> None:
         self._client = client
@@ -29,28 +29,28 @@ class JoinedCrawl:
         return f"<JoinedCrawl {self._crawl.name} {self._record!r}>"
 
     async def join(self) -> None:
-        """Read the crawl's record, or write it where there is none.
+        """Read the crawl's record, or write it if there is none.
 
         Raises:
-            ConfigError: the settings contradict it.
+            ConfigError: the settings contradict the record.
             TransientStoreError: Redis is away.
         """
         self._record = await open_record(self._client, self._crawl)
 
     async def check(self) -> None:
-        """See that a Redis that was restarted has the same crawl; raises as `join`."""
+        """Check that a restarted Redis still has the same crawl; raises as `join`."""
         record = await open_record(self._client, self._crawl)
         if self._record is None or record.crawl_id != self._record.crawl_id:
             raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
 
     @property
     def is_new(self) -> bool:
-        """Whether the crawl was not there before this node."""
+        """Whether this node has begun the crawl."""
         return self._record is not None and self._record.is_new
 
     @property
     def keys(self) -> Keys:
-        """What makes the crawl's keys."""
+        """Makes the crawl's keys."""
         assert self._record is not None, NOT_JOINED
         return self._record.keys
 

@@ -1,8 +1,8 @@
-"""Hosts that fail when nothing else is left (step 12): a crawl does not wait a day for them.
+"""Gives up on failing hosts sooner when nothing else is left (step 12), so that a crawl does not wait a day for them.
 
-Each node says in its heartbeat whether all it has are URLs of hosts that fail. When all nodes have said so for
-`SURE_MS`, so many failures in a row retire a host as `BIGCRAWL_LAST_FAILURES_MAX` says: those that have failed so often
-already are retired at once, the others with a later failure, or they answer. What a host that answers brings ends it.
+Each node reports in its heartbeat whether it has only URLs of failing hosts. When all nodes have reported so for
+`SURE_MS`, `BIGCRAWL_LAST_FAILURES_MAX` failures in a row retire a host. Hosts that have failed so often already are
+retired at once, others with a later failure, unless they answer. The URLs that an answer brings end this state.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.owner.ownership import Ownership
 
-SURE_MS = 5_000  # several heartbeats: what one node has sent another is known there by then
+SURE_MS = 5_000  # several heartbeats; by then a node knows what others have sent it
 
 
 class LastHosts:
-    """Sees when a crawl waits for nothing but hosts that fail.
+    """Notices when a crawl waits only for failing hosts.
 
     Attributes:
-        is_all: whether that is so of this node; told to the others.
+        is_all: whether this node has nothing else; its report says so to others.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class LastHosts:
         return f"<LastHosts is_all={self.is_all} since={self._since_ms}>"
 
     async def look(self, *, is_quiet: bool) -> None:
-        """See how it is now, and retire hosts if it is time to; no step may run.
+        """Look again, and retire hosts if it is time to. No step may run meanwhile.
 
         Args:
-            is_quiet: whether neither links nor start requests are under way in this node.
+            is_quiet: whether neither links nor start requests are under way on this node.
 
         Raises:
-            TransientStoreError: Redis is away; hosts are retired with a later look.
+            TransientStoreError: Redis is away; a later look retires hosts.
         """
         if not self._last:
             return
         self.is_all = is_quiet and self._has_only_failing()
         now_ms = self._clock.monotonic_ms()
-        if not (self.is_all and self._say_all()):
+        if not (self.is_all and self._all_report_so()):
             self._since_ms = None
         elif self._since_ms is None:
             self._since_ms = now_ms
@@ -77,19 +77,19 @@ class LastHosts:
             await self._retire()
 
     def _has_only_failing(self) -> bool:
-        owned, fails = self._ownership.owned, self._handout.health.fails
+        by_number, fails = self._ownership.owned, self._handout.health.fails
         for held in self._handout.held:
-            mine = owned.get(held.partition)
-            if not fails(held.host) and (mine is None or held.host not in mine.away.hot_max):
+            owned = by_number.get(held.partition)
+            if not fails(held.host) and (owned is None or held.host not in owned.away.hot_max):
                 return False
-        return all(mine.has_only_failing(fails) for mine in owned.values())
+        return all(owned.has_only_failing(fails) for owned in by_number.values())
 
-    def _say_all(self) -> bool:
+    def _all_report_so(self) -> bool:
         reports = self._membership.reports.values()
         owned = sum(report.get("partitions", 0) for report in reports)
         return owned == self._partitions and all(report.get("only_failing") for report in reports)
 
     async def _retire(self) -> None:
-        waited = [mine for mine in self._ownership.owned.values() if mine.away.are_awaited]
-        calls = [scripts.retire_hosts(mine.keys, mine.identity, self._last) for mine in waited]
+        waited = [owned for owned in self._ownership.owned.values() if owned.away.are_awaited]
+        calls = [scripts.retire_hosts(owned.keys, owned.identity, self._last) for owned in waited]
         sort_replies(waited, await self._client.run_each(calls)).raise_failure()

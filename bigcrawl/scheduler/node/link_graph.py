@@ -1,9 +1,9 @@
-"""Which pay-level domains link to which (STAR, before step 3): edges found on pages, on their way with the URLs.
+"""Which pay-level domains link to which (STAR, before step 3): edges that are found on pages travel with the URLs.
 
-A link from one PLD to another raises the other's in-degree, once for each pair, however many URLs it leads to and
-whether they are new or not. So edges do not follow the URLs' own seen check: a node tells each pair that it has not
-told lately, with the next batch of URLs that the partition of the target gets from it, and the partition's owner
-counts different ones. An edge is a hint, not a URL: one that dies with its node is found on another page.
+Links from one PLD to another raise the target's in-degree once for each pair, however many URLs they lead to and
+whether these are new or not. So edges do not go through the URLs' seen check. A node sends each pair that it has not
+sent lately, with the next batch of URLs for the target's partition, and the partition's owner counts distinct pairs. An
+edge is a hint, not a URL: if it dies with its node, another page shows it again.
 Source: IRLbot §5.2 (crawling threads aggregate PLD-PLD link information).
 """
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from bigcrawl.url.key import PldKey
 
-# Places for pairs that were told: 0.5 MB, and a page's worth of them is mostly among those of its site's other pages.
+# Places for pairs that were sent: 0.5 MB. Most pairs of a page are on other pages of its site, too.
 RECENT_EDGES = 1 << 16
 
-ORIGINS_CACHED = 1 << 15  # schemes and hosts with the keys of their PLDs: some 5 MB
+ORIGINS_CACHED = 1 << 15  # schemes and hosts, with the keys of their PLDs: some 5 MB
 
 _EDGE = struct.Struct("<QQ")
 _OVERDUE_BYTES = 64 * _EDGE.size
@@ -32,7 +32,7 @@ _MASK = (1 << 64) - 1
 
 
 class LinkGraph:
-    """The edges that a node has found and not told yet."""
+    """The edges that a node has found and not sent yet."""
 
     def __init__(self, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey], partitions: int) -> None:
         self._key_of = lru_cache(ORIGINS_CACHED)(lambda origin: pld_key(pld_of(host_of(origin))))
@@ -44,11 +44,11 @@ class LinkGraph:
         return f"<LinkGraph partitions={len(self._waiting)}>"
 
     def note(self, page: str, urls: Iterable[str]) -> None:
-        """Note where a page's links lead; links within its PLD are none.
+        """Note where a page's links lead; links within its PLD do not count.
 
         Args:
             page: the page's URL.
-            urls: canonical URLs; what is none is passed over.
+            urls: canonical URLs; others are ignored.
 
         Cost: about 0.1 us a link to the page's own host, 0.5 us for another.
         """
@@ -57,7 +57,7 @@ class LinkGraph:
             source = key_of(origin)
             targets = {key_of(_origin_of(url)) for url in urls if not url.startswith(origin)}
         except (ValueError, IndexError):
-            return  # not a page of the web: it gives nobody a good name
+            return  # not a page of the web, so its links do not count
         targets.discard(source)
         if targets:
             self._add(source, targets)
@@ -71,15 +71,15 @@ class LinkGraph:
         """Take the edges that wait for a partition: 16 bytes each, little-endian, the PLD keys of source and target."""
         return bytes(self._waiting.pop(partition, b""))
 
-    def tell_again(self) -> None:
-        """Redis may have forgotten edges: tell what is found from now on, whether it was told before or not."""
+    def send_again(self) -> None:
+        """Redis may have forgotten edges: send all that are found from now on, even if they were sent before."""
         self._recent.clear()
 
     def overdue(self) -> list[int]:
-        """The partitions whose edges are worth a message of their own: for want of URLs, too many wait."""
+        """The partitions for which many edges wait, so that they get a batch without URLs."""
         return [partition for partition, edges in self._waiting.items() if len(edges) >= _OVERDUE_BYTES]
 
 
 def _origin_of(canonical: str) -> str:
-    """Scheme, host and port with the slash that ends them."""
+    """Scheme, host and port, with the slash after them."""
     return canonical[: canonical.find("/", 8) + 1]

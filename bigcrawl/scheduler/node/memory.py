@@ -1,4 +1,4 @@
-"""What Python and the system keep in memory, in a process that runs for days."""
+"""Settings of the garbage collector and malloc for a process that runs for days."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ import gc
 import os
 import sys
 
-# Objects made and not freed between two collections of the young: some 200 pages' worth. Python's own 700
-# come with every third page, and each tenth and hundredth of those looks at the frontier's tables again.
+# New objects between two collections of the youngest generation: about 200 pages' worth. Python's default of 700 is
+# reached with every third page, and every tenth and hundredth collection looks at the frontier's tables again.
 YOUNG_MAX = 50_000
-PYTHONS_THRESHOLDS = ((700, 10, 10), (2_000, 10, 10), (2_000, 10, 0))  # up to 3.12, and since
+PYTHONS_THRESHOLDS = ((700, 10, 10), (2_000, 10, 10), (2_000, 10, 0))  # the defaults up to Python 3.12, and later
 
-# Left alone, glibc raises the size from which a block is a mapping of its own to that of the largest one freed, up to
-# 32 MB, and what is never given back to twice that: batches of all sizes then live in heaps, among what stays, one
-# heap for each thread.
+# By default glibc adapts: once a large block was freed, blocks up to its size, at most 32 MB, are no longer mapped
+# separately, and twice as much free memory is kept. Then batches of all sizes live in heaps, one for each thread, among
+# objects that stay.
 MMAP_THRESHOLD_BYTES = 512 << 10
 TRIM_THRESHOLD_BYTES = 4 << 20
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 
 
 def tame_memory() -> None:
-    """Set the garbage collector and malloc for a long run; each only where the project has not chosen."""
+    """Set the garbage collector and malloc for a long run, unless the project has set them."""
     _tame_garbage_collector()
     _tame_malloc()
 
 
 def untrack_async_generators() -> None:
-    """Have the event loop that runs keep no set of the asynchronous generators there are.
+    """Make the running event loop stop tracking asynchronous generators.
 
-    The set is for `loop.shutdown_asyncgens`, which nobody calls where the loop is a Twisted reactor's, and Scrapy makes
+    It tracks them for `loop.shutdown_asyncgens`, which nobody calls if the loop is a Twisted reactor's; Scrapy makes
     thirty of them for a page. The loop still closes one that is collected before its end. Gain: 50 us of CPU a page.
     """
     sys.set_asyncgen_hooks(firstiter=None)
 
 
 def _tame_garbage_collector() -> None:
-    """Leave what there is by now out of collections, and collect less often.
+    """Exclude all objects that exist by now from collections, and collect less often.
 
-    Cost: what a cycle holds lives up to 200 pages longer, a few MB. Gain: an eighth of a page's CPU.
+    Cost: objects in cycles live up to 200 pages longer, a few MB. Gain: an eighth of a page's CPU.
     """
     if gc.get_threshold() in PYTHONS_THRESHOLDS:
         gc.collect()
@@ -47,7 +47,7 @@ def _tame_garbage_collector() -> None:
 
 
 def _tame_malloc() -> None:
-    """Keep glibc's malloc to one heap, without large blocks; nothing on another system."""
+    """Keep glibc's malloc to one heap without large blocks; do nothing on other systems."""
     chosen = any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ
     if _mallopt is not None and not chosen:
         _mallopt(_M_ARENA_MAX, 1)
@@ -56,10 +56,10 @@ def _tame_malloc() -> None:
 
 
 def give_memory_back() -> None:
-    """Give back to the system what malloc keeps of freed memory, where it is one that can be told to (glibc's).
+    """Give freed memory that malloc keeps back to the system, if malloc is glibc's.
 
-    Batches of all sizes come and go; between those that live for long tens of MB of holes stay with the process
-    otherwise. Cost: some 10 ms for 200 MB, in any thread; who asks malloc for memory waits meanwhile.
+    Batches of all sizes come and go. Otherwise tens of MB of holes between those that live long stay with the process.
+    Cost: some 10 ms for 200 MB, in any thread; threads that allocate memory wait meanwhile.
     """
     if _malloc_trim is not None:
         _malloc_trim(0)
@@ -67,5 +67,5 @@ def give_memory_back() -> None:
 
 _libc = ctypes.CDLL(None)
 _malloc_trim = getattr(_libc, "malloc_trim", None)
-# musl has a mallopt that does nothing, and other systems have none: where malloc_trim is, numbers are glibc's.
+# musl's mallopt does nothing, and other systems have none. A system with malloc_trim uses glibc's numbers.
 _mallopt = getattr(_libc, "mallopt", None) if _malloc_trim is not None else None

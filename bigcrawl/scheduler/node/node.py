@@ -2,17 +2,17 @@
 
     pump   when a batch is worth it: flush the outbox; acknowledge what ended and take what is due, in one call
     fold   ten times a second: steps of the owned partitions that are due, their files in a worker thread
-    beat   about once a second: heartbeat, how the owned partitions stand, their leases; waits for no file
-    watch  about once a second: who should own what, hosts that are snoozed, budgets, is the crawl finished?
-    steer  a few times a second: what was said to the running crawl, the speed it may have, fetches at a time
-    tidy   once a minute: memory that is free goes back to the system
+    beat   about once a second: heartbeat, the state of the owned partitions, their leases; waits for no file
+    watch  about once a second: which node should own what, snoozed hosts, budgets, is the crawl finished?
+    steer  a few times a second: orders to the running crawl, its speed, concurrent fetches
+    tidy   once a minute: free memory goes back to the system
 
-This table is the one place that lists them; each is a module of `node.loops`. A batch is worth a round trip when 32
-URLs have ended, 100 ms have passed, or the engine has nothing to do (docs/decisions/0015).
+Only this table lists them; each is a module of `node.loops`. A batch is worth a round trip when 32 URLs have ended, 100
+ms have passed, or the engine has nothing to do (docs/decisions/0015).
 
-`Node.offer` and `handout.pop` are what Scrapy's engine touches: memory only, no waiting, no exception. The loops
-survive a Redis that is away: they try again, and what Redis may have forgotten is brought back in line by
-`node.loops.recovery` before anything else is sent.
+Scrapy's engine uses `Node.offer` and `handout.pop`: memory only, no waiting, no exception. The loops survive a Redis
+that is away: they try again, and `node.loops.recovery` repairs what Redis may have forgotten before anything else is
+sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bigcrawl.scheduler.node.loops.fold import Fold
 from bigcrawl.scheduler.node.loops.loop import LoopRunner
 from bigcrawl.scheduler.node.loops.pump import Pump
 from bigcrawl.scheduler.node.loops.recovery import Recovery
-from bigcrawl.scheduler.node.loops.room import Room
+from bigcrawl.scheduler.node.loops.room import TakeRoom
 from bigcrawl.scheduler.node.loops.steer import Steer
 from bigcrawl.scheduler.node.loops.tidy import Tidy
 from bigcrawl.scheduler.node.loops.watch import Watch
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLOSE_S = 4.0  # what closing may take before SIGTERM's ten seconds are in danger
+CLOSE_S = 4.0  # closing may take no longer, to stay within SIGTERM's ten seconds
 
 
 class Node:
-    """A live member of a crawl: its life, and what the engine's side touches.
+    """A live member of a crawl: its life, and what the engine's side uses.
 
     Attributes:
-        parts: what it is made of, besides its loops.
-        handout, outbox, workload, progress, starts: those parts that the engine's side works with.
-        link_graph, same_content, wildcards: likewise; None where the crawl has no use for them.
+        parts: the parts it is made of, besides its loops.
+        handout, outbox, workload, progress, starts: the parts that the engine's side uses.
+        link_graph, same_content, wildcards: likewise; None if the crawl does not need them.
         pump, fold, beat, watch, steer, tidy: its loops.
     """
 
@@ -70,7 +70,7 @@ class Node:
         self.membership = parts.membership
         self.beat = Beat(parts)
         self.recovery = Recovery(parts, self.beat)
-        self.room = Room(parts)
+        self.room = TakeRoom(parts)
         self.pump = Pump(parts, self.room, self.recovery)
         self.fold = Fold(parts, self.pump.wake)
         self.watch = Watch(parts)
@@ -89,7 +89,7 @@ class Node:
         """Join the crawl: record, lock, heartbeat, first claims, loops.
 
         Raises:
-            ConfigError, CorruptionError: with what and the remedy.
+            ConfigError, CorruptionError: says what is wrong, and the remedy.
             TransientStoreError: Redis is away.
         """
         await self.join()
@@ -97,7 +97,7 @@ class Node:
         self.workload.begin()
 
     async def join(self) -> None:
-        """Everything of `start` but the loops; raises the same."""
+        """Do all of `start` but the loops; raises the same."""
         parts = self.parts
         await parts.client.ping()
         for fault in await look_at_needs(parts.client):
@@ -110,7 +110,7 @@ class Node:
         self.membership.lock()
         await parts.heartbeat.send()
         parts.leases.begin()
-        if await parts.control.hear_due():
+        if await parts.control.read_if_due():
             await self.watch.refresh_budgets()
         await self.beat.go_on_during(self.ownership.rebalance())
         seen = await self.progress.survey()
@@ -119,7 +119,7 @@ class Node:
         await self.membership.note_taking(parts.client)
 
     async def abandon(self) -> None:
-        """Undo a start that failed half-way; what was claimed is taken over like a dead node's."""
+        """Undo a start that failed halfway. Claimed partitions are taken over like those of a dead node."""
         await self._close_gates()
         self.parts.worker.shutdown(wait=True)
         self.membership.unlock(left=self._has_left or not self.ownership.has_claimed)
@@ -135,15 +135,15 @@ class Node:
             await self.wildcards.close()
 
     def stop(self) -> None:
-        """Take nothing more; from now on the node's end, however it comes, speaks against no URL."""
+        """Take nothing more. However the node ends from now on, that makes no URL a suspect."""
         self.workload.stop()
         self.handout.in_process.forget()
 
     async def close(self) -> Survey | None:
-        """Leave: return what was not fetched, send what can be sent in a few seconds, release everything.
+        """Leave: return URLs that were not fetched, send what can be sent in a few seconds, release everything.
 
         Returns:
-            A last look at the whole crawl; None when Redis is away.
+            A last survey of the whole crawl; None if Redis is away.
         """
         self.stop()
         last: Survey | None = None
@@ -184,18 +184,18 @@ class Node:
     # --- the engine's side
 
     def offer(self, url: QueuedUrl) -> None:
-        """Take a discovered URL: on its way to its partition's inbox; no I/O."""
+        """Take a discovered URL, which goes to its partition's inbox; no I/O here."""
         self.outbox.offer(url, self.parts.crawl.partition_of_host(url.host))
         if self.progress.is_finished:
             self.progress.go_on()
 
     def wake(self) -> None:
-        """There is something to send or room for more: let the pump go without waiting for a batch."""
+        """There is something to send, or room for more: let the pump run without waiting for a batch."""
         self.pump.wake()
 
     @property
     def keys(self) -> Keys:
-        """What makes the crawl's keys."""
+        """Makes the crawl's keys."""
         return self.parts.crawl.keys
 
     def pld_of(self, host: str) -> str:
@@ -213,15 +213,15 @@ class Node:
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other node of the crawl is known to live."""
+        """Whether no other live node of the crawl is known."""
         return self.membership.reports.keys() <= {self.node_id}
 
     async def survey(self) -> Survey:
-        """The whole crawl at a glance."""
+        """Survey the whole crawl."""
         return await self.progress.survey()
 
     async def claim_start(self, digest: str) -> int:
-        """Claim or renew the start requests: 1 ours, 0 another node's, 2 done."""
-        answer = await self.starts.claim(digest)
-        self.progress.note_start(is_done=answer == 2)
-        return answer
+        """Claim or renew the start requests: 1 if they are this node's, 0 another node's, 2 done."""
+        claim = await self.starts.claim(digest)
+        self.progress.note_start(is_done=claim == 2)
+        return claim

@@ -1,12 +1,12 @@
-"""Links leave a node (step 3): a bounded wait of discovered URLs, sent to inboxes in numbered batches.
+"""Links leave a node (step 3): discovered URLs wait here, and are sent to inboxes in numbered batches.
 
 A batch keeps its number until Redis has taken it, so that a repeat after a lost reply is recognised. An inbox takes
-number n only after n-1: when a command of a pipeline is refused, those behind it wait for it. What was sent in the last
-seconds is kept, so that a Redis that forgot them gets it again.
+number n only after n-1: when Redis refuses a command of a pipeline, those behind it wait for it. Batches of the last
+seconds are kept, for a Redis that forgets them.
 
-An inbox that lacks even the batch before the first one that waits has forgotten: Redis lost more than is kept here, or
-heard nothing of this node for a day. Then nobody can say what n-1 was, and the node begins a new session of that inbox,
-numbered from 1. Redis takes nothing of an earlier session after that, so that a late message does no harm.
+If an inbox lacks even the batch before the first one that waits, Redis has lost more than is kept here, or did not hear
+from this node for a day. Nobody knows what n-1 was, so the node begins a new session of that inbox, with numbers from
+1. After that Redis takes nothing of earlier sessions, and a late message does no harm.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.link_graph import LinkGraph
 
 BATCH_URLS_MAX = 2_000  # bounds a message to some 200 KB
-BATCH_BYTES_MAX = 1 << 18  # and one of large requests, before it is compressed; one that is larger goes alone
-# More than BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs have: requests with large bodies fill memory before they reach that.
+BATCH_BYTES_MAX = 1 << 18  # the same for large requests, before compression; a larger request goes alone
+# More than BIGCRAWL_OUTBOX_URLS_MAX ordinary URLs take. Requests with large bodies would fill memory before that.
 OUTBOX_BYTES_MAX = 64 << 20
-# Redis with AOF everysec forgets one second at most, two when its disk is slow. A page that a reconciliation says has
-# ended was acknowledged three seconds ago at most, and its links were sent some time before: they must be here then.
+# Redis with AOF everysec forgets at most one second, or two if its disk is slow. Pages whose end is repeated after that
+# were acknowledged at most three seconds ago. Their links were sent some time before, and must still be here.
 KEEP_SENT_MS = 10_000
-KEEP_SENT_LEAST_MS = 3_000  # when it is more than the outbox may hold
-# Places for keys that were sent, 2 MB: most links lead where others just led.
+KEEP_SENT_LEAST_MS = 3_000  # if they are more than the outbox may hold
+# Places for keys that were sent, 2 MB: most links lead where recent ones led.
 RECENT_KEYS = 1 << 18
 
 
@@ -47,7 +47,7 @@ class _Batch:
     """One message to an inbox.
 
     Attributes:
-        offered_before: URLs that had been offered to the outbox when the batches before it were made.
+        offered_before: how many URLs had been offered to the outbox when the batches before it were made.
     """
 
     partition: int
@@ -62,8 +62,8 @@ class _Batch:
 class Outbox:
     """Discovered URLs on their way to the partitions' inboxes.
 
-    `offered` and `flushed` count URLs from the start of the node: everything that was offered when `offered`
-    was n is in Redis once `flushed` has reached n. That is the barrier an acknowledgement waits for.
+    `offered` and `flushed` count URLs from the start of the node. Once `flushed` reaches n, everything that was offered
+    when `offered` was n is in Redis. An acknowledgement waits for that.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Outbox:
         self._sent: deque[tuple[int, _Batch]] = deque()
         self._sent_bytes = 0
         self._numbers: dict[int, int] = {}
-        self._sessions: dict[int, int] = {}  # of partitions that are beyond their first
+        self._sessions: dict[int, int] = {}  # of partitions that are past their first
         self._recent = RecentKeys(RECENT_KEYS)
         self._link_graph = link_graph
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
-        self._sealed = 0  # of the URLs offered, those in batches
+        self._sealed = 0  # how many of the offered URLs are in batches
         self.offered = 0
         self.flushed = 0
         self.dropped_recent = 0
@@ -101,41 +101,41 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """URLs that Redis has not taken yet, and some that it has where others of the same flush were refused."""
+        """URLs that Redis has not taken yet; if a flush was refused in part, also some that it has."""
         return self.offered - self.flushed
 
     @property
     def is_full(self) -> bool:
-        """Whether spiders must wait before they offer more; what is offered all the same is kept."""
+        """Whether spiders must wait before they offer more. What they offer all the same is kept."""
         return self.waiting >= self._urls_max or self._waiting_bytes + self._unsent_bytes >= OUTBOX_BYTES_MAX
 
     def offer(self, url: QueuedUrl, partition: int) -> None:
-        """Take a URL on its way; O(1), no I/O, never refused."""
+        """Take a URL; O(1), no I/O, never refused."""
         self._waiting.setdefault(partition, []).append(url)
         self._waiting_bytes += len(url.body)
         self.offered += 1
 
     def remember_each(self, keys: KeyArray) -> list[int]:
-        """Remember the keys of checked URLs, all different; return the positions of those that were not offered lately.
+        """Remember the keys of checked URLs, all different. Return the positions of those that were not offered lately.
 
-        The others are dropped: their first sighting is in the outbox or in Redis already, and an
-        acknowledgement waits for both alike.
+        The others are dropped: their first sighting is in the outbox or already in Redis, and acknowledgements wait for
+        it in either case.
         """
         fresh: list[int] = self._recent.remember_each(keys).tolist()
         self.dropped_recent += len(keys) - len(fresh)
         return fresh
 
     def remember(self, key: int) -> bool:
-        """Remember the key of a checked URL; True if it was not offered lately, else the URL is dropped."""
+        """Remember the key of a checked URL. True if it was not offered lately; otherwise the URL is dropped."""
         is_new = self._recent.remember(key)
         self.dropped_recent += not is_new
         return is_new
 
     async def flush(self, client: RedisClient) -> int:
-        """Send everything that waits; return the URLs sent.
+        """Send everything that waits. Return how many URLs were sent.
 
         Raises:
-            TransientStoreError: Redis did not take all; the rest goes in the same order next time.
+            TransientStoreError: Redis did not take all; the rest is sent next time, in the same order.
         """
         before = self.flushed
         self._seal()
@@ -148,14 +148,14 @@ class Outbox:
         return self.flushed - before
 
     def take_flushed_partitions(self) -> set[int]:
-        """The partitions that got batches since this was last asked."""
+        """Take the partitions that have got batches since the last call."""
         flushed, self._flushed_partitions = self._flushed_partitions, set()
         return flushed
 
-    def tell_again(self) -> None:
-        """Redis may have forgotten: queue again what was sent in the last seconds, and drop nothing as sent before.
+    def send_again(self) -> None:
+        """Redis may have forgotten: queue the batches of the last seconds again, and forget which keys were sent.
 
-        What it forgot beyond that comes from pages whose end it forgot as well, and they are fetched again.
+        Whatever else it forgot came from pages whose end it forgot as well, and which are fetched again.
         """
         self._unsent.extendleft(batch for _, batch in reversed(self._sent))
         self._unsent_bytes = sum(len(batch.data) for batch in self._unsent)
@@ -163,7 +163,7 @@ class Outbox:
         self._sent_bytes = 0
         self._recent.clear()
         if self._link_graph is not None:
-            self._link_graph.tell_again()
+            self._link_graph.send_again()
         self.unfolded.forget()
 
     def _seal(self) -> None:
@@ -194,7 +194,7 @@ class Outbox:
         self._unsent_bytes += len(batch.data)
 
     def _next_batches(self) -> list[_Batch]:
-        """What may be sent at once: of each inbox one session, for a later one would shut out what is left of it."""
+        """The batches that may be sent now: one session of each inbox, because a later one would shut out the rest."""
         if not self._sessions:
             return list(self._unsent)
         sessions: dict[int, int] = {}
@@ -205,7 +205,7 @@ class Outbox:
         return scripts.append_batch(keys, self._node, batch.session, batch.number, batch.data, batch.urls, batch.edges)
 
     def _note_sent(self, batches: list[_Batch], results: list[Any]) -> BigcrawlError | None:
-        """Keep what was not taken, in its order; begin a new session of each inbox that has forgotten.
+        """Keep the batches that were not taken, in their order. Begin a new session of each inbox that has forgotten.
 
         Returns:
             The first error among the results.
@@ -240,7 +240,7 @@ class Outbox:
         return failed
 
     def _begin_session(self, partition: int) -> None:
-        """Number what waits for the partition from 1."""
+        """Number the batches for the partition from 1."""
         session = self._sessions[partition] = self._sessions.get(partition, 1) + 1
         number = 0
         for at, batch in enumerate(self._unsent):
@@ -258,7 +258,7 @@ class Outbox:
 
 
 def _portions(urls: list[QueuedUrl]) -> Iterator[list[QueuedUrl]]:
-    """Cut URLs, in their order, into batches that are bounded."""
+    """Cut URLs into bounded batches, in their order."""
     start = size = 0
     for at, url in enumerate(urls):
         if at - start >= BATCH_URLS_MAX or (size + len(url.body) > BATCH_BYTES_MAX and at > start):

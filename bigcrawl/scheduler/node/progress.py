@@ -1,4 +1,4 @@
-"""How far the crawl is, as far as one node knows: its pages, and its end."""
+"""The progress of the crawl as one node knows it: its pages, and its end."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ if TYPE_CHECKING:
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey
-    from bigcrawl.scheduler.node.exchange import Exchange
+    from bigcrawl.scheduler.node.exchange import UrlExchange
 
 
-class Progress:
+class CrawlProgress:
     """The crawl's pages and its end.
 
     Attributes:
-        is_finished: whether nothing is left to do, on any node.
+        is_finished: whether no node has anything left to do.
         pages_before: pages of the whole crawl when it was last surveyed.
     """
 
-    def __init__(self, crawl: CrawlConfig, client: RedisClient, exchange: Exchange, finish: FinishCheck) -> None:
+    def __init__(self, crawl: CrawlConfig, client: RedisClient, exchange: UrlExchange, finish: FinishCheck) -> None:
         self._crawl = crawl
         self._client = client
         self._exchange = exchange
         self._finish = finish
-        self._was_told_too_soon = False
-        self._pages_surveyed = 0  # never more than Redis holds, whatever is under way
-        self._pages_counted = 0  # of this node's own, what `pages_before` holds already
+        self._ended_too_soon = False
+        self._pages_surveyed = 0  # never more than Redis has counted, whatever is under way
+        self._pages_counted = 0  # of this node's pages, those in `pages_before` already
         self.is_finished = False
         self.pages_before = 0
 
     def __repr__(self) -> str:
-        return f"<Progress pages={self.pages} finished={self.is_finished}>"
+        return f"<CrawlProgress pages={self.pages} finished={self.is_finished}>"
 
     # --- pages
 
@@ -45,24 +45,24 @@ class Progress:
 
     @property
     def has_reached_max(self) -> bool:
-        """Whether BIGCRAWL_MAX_PAGES pages are fetched, by the last survey.
+        """Whether BIGCRAWL_MAX_PAGES pages have been fetched, by the last survey.
 
-        `pages` may count a page twice that is acknowledged while a survey is under way: good enough to take
-        no more, not to stop.
+        `pages` may count a page twice if it is acknowledged during a survey. That is good enough to take no more URLs,
+        but not to stop.
         """
         return 0 < self._crawl.pages_max <= self._pages_surveyed
 
     def pages_left(self, nodes: int) -> int:
-        """This node's share, among so many, of what BIGCRAWL_MAX_PAGES left at the last survey."""
+        """This node's share of the pages that BIGCRAWL_MAX_PAGES still allowed at the last survey."""
         left = self._crawl.pages_max - self.pages_before
         return ceil(left / nodes) - (self._exchange.pages - self._pages_counted)
 
     async def survey(self) -> Survey:
-        """The whole crawl at a glance."""
+        """Survey the whole crawl."""
         return await survey(self._client, self._crawl.name, self._crawl.partitions)
 
     async def count_pages(self) -> None:
-        """Survey the crawl's pages, where their number is limited."""
+        """Survey the crawl's pages, if their number is limited."""
         if self._crawl.pages_max:
             counted = self._exchange.pages
             seen = await self.survey()
@@ -72,26 +72,26 @@ class Progress:
     # --- the end
 
     async def begin(self, seen: Survey) -> None:
-        """Go on from what a node that joins has found; the crawl may be finished already."""
+        """Begin with the survey of a node that joins. The crawl may be finished already."""
         self.pages_before = self._pages_surveyed = seen.pages
-        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_said(seen)
+        self.is_finished = seen.is_empty and not seen.holdup and await self._finish.is_announced(seen)
 
     def note_end(self, *, is_certain: bool) -> None:
-        """A look has found nothing left, and has told all nodes; it was wrong if URLs came up meanwhile."""
+        """A look has found nothing left, and has told all nodes. That was wrong if URLs came up meanwhile."""
         self.is_finished = is_certain
-        self._was_told_too_soon = not is_certain
+        self._ended_too_soon = not is_certain
 
     def go_on(self) -> None:
-        """There is a URL again: an idle spider was given more to do."""
+        """There is a URL again: an idle spider has got more to do."""
         self.is_finished = False
-        self._was_told_too_soon = True
+        self._ended_too_soon = True
 
     def note_start(self, *, is_done: bool) -> None:
-        """Start requests are to be run, unless they are done."""
+        """There are start requests to run, unless they are done."""
         self.is_finished = self.is_finished and is_done
 
     async def take_back_end(self) -> None:
-        """Tell all nodes that the crawl goes on, if they were told too soon that it is finished."""
-        if self._was_told_too_soon:
+        """If all nodes were told too soon that the crawl is finished, tell them that it goes on."""
+        if self._ended_too_soon:
             await self._finish.take_back()
-            self._was_told_too_soon = False
+            self._ended_too_soon = False

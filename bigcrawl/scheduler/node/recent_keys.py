@@ -1,4 +1,4 @@
-"""Keys met lately, so that what was just sent is not sent again. Source: Mercator's cache of popular URLs."""
+"""Recently seen keys, so that what was just sent is not sent again. Source: Mercator's cache of popular URLs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class RecentKeys:
-    """A number of places, each with the last key that belongs there: its low bits name the place of a key.
+    """A fixed number of places. The low bits of a key name its place, which holds the last key that came there.
 
-    So memory is fixed, 8 bytes a place, and a page's keys are looked up in one go. A key is forgotten when another one
-    of its place comes, which after as many new keys as there are places has happened to 63 % of all.
+    So memory is fixed, 8 bytes a place, and a page's keys are looked up in one go. A key is forgotten when another key
+    comes to its place. After as many new keys as there are places, this has happened to 63 % of all.
     """
 
     def __init__(self, places: int) -> None:
-        """Make room for so many keys, a power of two above 1."""
+        """Make this number of places, a power of two above 1."""
         assert places > 1, "one place would hold any key at the start"
         assert places & (places - 1) == 0, "low bits name a place"
         self._keys: KeyArray = np.empty(places, dtype=np.uint64)
@@ -33,11 +33,11 @@ class RecentKeys:
 
     def clear(self) -> None:
         """Forget all keys."""
-        # Each place has a key that belongs elsewhere.
+        # Each place gets a key that belongs in another one.
         self._keys[:] = np.arange(len(self._keys), dtype=np.uint64) ^ np.uint64(1)
 
     def remember(self, key: int) -> bool:
-        """Remember a key; True if it was not met lately. Cost: 0.2 us."""
+        """Remember a key. True if it was not seen lately. Cost: 0.2 us."""
         place = key & self._mask
         if self._places[place] == key:
             return False
@@ -45,7 +45,7 @@ class RecentKeys:
         return True
 
     def remember_each(self, keys: KeyArray) -> npt.NDArray[np.intp]:
-        """Remember keys, all different; return the positions of those that were not met lately, ascending.
+        """Remember keys, all different. Return the positions of those that were not seen lately, ascending.
 
         Cost: 4 us and 30 ns a key.
         """

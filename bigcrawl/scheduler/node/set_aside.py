@@ -1,7 +1,7 @@
-"""Takes URLs off Redis that must not be fetched, for as long as the blacklist covers them (step 10).
+"""Moves taken URLs that the blacklist covers back to disk, for as long as it does (step 10).
 
-A URL was taken before its host, or the address of it, was blacklisted. It goes back into its partition's inbox in the
-one call that ends it, and the owner's next step finds it withheld, on disk. Nothing is fetched and no host waits.
+Such a URL was taken before its host or its address was blacklisted. One call ends it and puts it back into its
+partition's inbox; the owner's next step then withholds it on disk. Nothing is fetched, and no host waits.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 class Aside:
-    """The blacklist as this node's gates ask it, and the URLs that are on their way back.
+    """The blacklist in force on this node, and the URLs that are on their way back to disk.
 
     Attributes:
-        blacklist: the one in force; false while it is empty, so that a page costs one look.
+        blacklist: the one in force; its length is 0 while it is empty, so that a page costs one look.
     """
 
     def __init__(
@@ -51,66 +51,67 @@ class Aside:
         return f"<Aside {self.blacklist!r} waiting={len(self._waiting)}>"
 
     def covers(self, held: HeldUrl) -> bool:
-        """Whether a URL that is held must not be fetched, by its host, by itself, or by its address as far as known."""
+        """Whether the blacklist covers a held URL: its host, the URL itself, or its address if known."""
         blacklist = self.blacklist
         if held.address and blacklist.of_address(held.address):
             return True
         return blacklist.of_url(held.host, held.fields.body) is not None
 
     def refuses_address(self, address: str) -> bool:
-        """Whether an address lies in a range."""
+        """Whether an address is in a range on the blacklist."""
         return self.blacklist.of_address(address) is not None
 
     def put(self, held: HeldUrl) -> None:
-        """Set a URL aside that was not started; nothing if it was, or has ended."""
+        """Set a URL aside, unless it has started or ended."""
         if held.stage in (Stage.STARTED, Stage.ENDED):
             return
-        held.stage = Stage.ENDED
+        held.abandon()
         fields = held.fields
         by_address = self.blacklist.of_url(held.host, fields.body) is None
         flags = self.blacklist.marked(fields.flags, by_address=by_address) | UNCHECKED
         self._waiting.append((held, QueuedUrl(fields.key, held.host, fields.priority, flags, fields.body)))
 
-    def sweep(self) -> None:
-        """The blacklist is another one: set aside what it covers and this node holds."""
+    def obey(self, blacklist: Blacklist) -> None:
+        """Use this blacklist from now on, and set aside the held URLs that it covers."""
+        self.blacklist = blacklist
         for held in self._held if len(self.blacklist) else ():
             if held.stage in (Stage.WAITING, Stage.BUFFERED) and not held.refusal and self.covers(held):
                 self.put(held)
 
     async def flush(self) -> bool:
-        """Tell Redis; whether there was anything to tell.
+        """Move the URLs in Redis. Return whether there were any.
 
         Raises:
-            TransientStoreError: Redis is away. What it has not heard it still holds as taken, and gives back when
-                both sides are compared.
+            TransientStoreError: Redis is away. The URLs that it has not moved are still taken there, and return to
+                their queues when both sides are compared.
         """
         if not self._waiting:
             return False
         by_partition: dict[OwnedPartition, list[tuple[HeldUrl, QueuedUrl]]] = {}
         for row in self._waiting:
-            mine = self._ownership.owned.get(row[0].partition)
-            if mine is not None and self._held.drop(row[0]):
-                by_partition.setdefault(mine, []).append(row)
+            owned = self._ownership.owned.get(row[0].partition)
+            if owned is not None and self._held.drop(row[0]):
+                by_partition.setdefault(owned, []).append(row)
         self._waiting = []
-        calls = [self._call(mine, rows) for mine, rows in by_partition.items()]
+        calls = [self._call(owned, rows) for owned, rows in by_partition.items()]
         replies = sort_replies(by_partition, await self._client.run_each(calls))
-        for mine in replies.lost:
-            self._ownership.lose(mine)
-        for mine, entries in replies.done:
-            _note_moved(mine, [held for held, _ in by_partition[mine]], entries, self._now_ms())
+        for owned in replies.lost:
+            self._ownership.lose(owned)
+        for owned, entries in replies.done:
+            _note_moved(owned, [held for held, _ in by_partition[owned]], entries, self._now_ms())
         if replies.failed is not None:
             raise TransientStoreError(f"URLs could not be set aside: {replies.failed}")
         return True
 
-    def _call(self, mine: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[list[str]]:
+    def _call(self, owned: OwnedPartition, rows: list[tuple[HeldUrl, QueuedUrl]]) -> scripts.Call[list[str]]:
         urls = [(held.seq, encode_batch([url])) for held, url in rows]
-        return scripts.set_aside_urls(mine.keys, mine.identity, self._connections, urls)
+        return scripts.set_aside_urls(owned.keys, owned.identity, self._connections, urls)
 
 
-def _note_moved(mine: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
-    mine.note_inbox_moved()
-    mine.note_due_by(min(held.due_ms for held in moved))
+def _note_moved(owned: OwnedPartition, moved: list[HeldUrl], entries: list[str], now_ms: int) -> None:
+    owned.note_inbox_moved()
+    owned.note_due_by(min(held.due_ms for held in moved))
     for held, entry_id in zip(moved, entries, strict=True):
-        mine.hot.note_ended(held.host)
+        owned.hot.note_ended(held.host)
         if entry_id:
-            mine.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], now_ms)
+            owned.moved.note(entry_id, held.host, [order_of(held.fields.priority, held.seq)], now_ms)

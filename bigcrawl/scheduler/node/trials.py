@@ -1,7 +1,7 @@
-"""What Redis hears of suspects (`handout.suspects`): who is tried alone, who is cleared, who is a dead letter.
+"""Tells Redis about suspects (`handout.suspects`): which is tried alone, which are cleared, which are dead letters.
 
-That a suspect is tried alone is told before its fetch begins. So whoever takes over from a dead node knows it, on
-another machine too.
+Redis knows that a suspect is tried alone before its fetch begins. So a node that takes over from a dead one knows it
+too, even on another machine.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_MS = 30_000  # for so long suspects keep a node from fetching anything else; one in process, for each death
-REST_MS = 60_000  # then others are fetched
+PATIENCE_MS = 30_000  # how long suspects may keep a node from fetching others; one in process, so long for each death
+REST_MS = 60_000  # then suspects rest, and others are fetched
 BURIED_KEPT = 16
-LETTERS_MAX = 1_000  # of a partition; each has cost several deaths
+LETTERS_MAX = 1_000  # in a partition; each has cost several deaths
 
 
 class Trials:
-    """The node's side of `try_suspect` and `bury_url`; driven by the pump."""
+    """Calls `try_suspect` and `bury_url` for this node, whenever the pump asks for it."""
 
     def __init__(self, client: RedisClient, ownership: Ownership, handout: Handout) -> None:
         self._client = client
         self._ownership = ownership
         self._handout = handout
         self._suspects = handout.suspects
-        self._buried: deque[tuple[int, DeadLetter]] = deque(maxlen=BURIED_KEPT)  # by partition, the latest
-        self._untold: list[tuple[int, DeadLetter]] = []  # of those, for a Redis that may have forgotten them
+        self._buried: deque[tuple[int, DeadLetter]] = deque(maxlen=BURIED_KEPT)  # the latest, with their partitions
+        self._unsent: list[tuple[int, DeadLetter]] = []  # those that Redis may have forgotten
 
     def __repr__(self) -> str:
         return f"<Trials of {self._suspects!r}>"
 
     @property
     def have_news(self) -> bool:
-        """Whether there may be something to tell."""
-        return self._suspects.has_news or bool(self._untold)
+        """Whether there may be something to tell Redis."""
+        return self._suspects.has_news or bool(self._unsent)
 
     async def flush(self) -> None:
-        """Tell Redis what there is to tell.
+        """Tell Redis all that is new.
 
         Raises:
-            TransientStoreError: Redis is away; it is told again.
+            TransientStoreError: Redis is away; the next call repeats it.
             OwnershipLostError: a partition has another owner.
         """
         await self._bury()
@@ -65,48 +65,48 @@ class Trials:
         for held in self._suspects.outlasting(PATIENCE_MS):
             await self._let_others_go_on(held)
 
-    def tell_again(self) -> None:
-        """Redis was restarted and may have forgotten the latest letters."""
+    def send_again(self) -> None:
+        """Redis was restarted and may have forgotten the latest dead letters."""
         since_ms = self._client.now_ms() - KEEP_ENDED_MS
-        self._untold = [row for row in self._buried if row[1].died_ms >= since_ms]
+        self._unsent = [row for row in self._buried if row[1].died_ms >= since_ms]
 
     async def _announce(self, held: HeldUrl) -> None:
-        mine = self._ownership.owned.get(held.partition)
-        if mine is None:
-            return  # it is dropped with the partition
+        owned = self._ownership.owned.get(held.partition)
+        if owned is None:
+            return  # the URL is dropped with its partition
         assert held.suspicion is not None, "a suspect has a suspicion"
-        [is_taken] = await self._client.run([scripts.try_suspect(mine.keys, mine.identity, held.seq)])
+        [is_taken] = await self._client.run([scripts.try_suspect(owned.keys, owned.identity, held.seq)])
         if is_taken:
             logger.warning(
                 "%(url)s was in process when a node died, %(deaths)d times by now; it is tried alone",
                 {"url": held.url, "deaths": held.suspicion.deaths},
             )
-            self._suspects.note_told(held)
+            self._suspects.note_announced(held)
         else:
             self._handout.give_back(held, 0)
 
     async def _clear(self) -> None:
-        """Suspects that have ended are none any more."""
+        """Suspects that have ended are no longer suspects."""
         cleared = list(self._suspects.cleared)
         if cleared:
             rows = [(self._ownership.owned.get(held.partition), held) for held in cleared]
-            await self._client.commands([("HDEL", mine.keys.deaths, held.seq) for mine, held in rows if mine])
-            for mine, held in rows:
-                if mine is not None:
-                    mine.clear_suspect(held.seq)
-            del self._suspects.cleared[: len(cleared)]
+            await self._client.commands([("HDEL", owned.keys.deaths, held.seq) for owned, held in rows if owned])
+            for owned, held in rows:
+                if owned is not None:
+                    owned.clear_suspect(held.seq)
+            self._suspects.forget_cleared(len(cleared))
 
     async def _let_others_go_on(self, held: HeldUrl) -> None:
-        mine = self._ownership.owned.get(held.partition)
-        if mine is not None and self._suspects.is_lone(held):
-            await self._client.run([scripts.try_suspect(mine.keys, mine.identity, held.seq, alone=False)])
+        owned = self._ownership.owned.get(held.partition)
+        if owned is not None and self._suspects.is_lone(held):
+            await self._client.run([scripts.try_suspect(owned.keys, owned.identity, held.seq, alone=False)])
         self._suspects.let_others_go_on(held)
 
     async def _bury(self) -> None:
-        """Make dead letters of those that are proven to be poison: first the letter, then the end."""
-        for partition, letter in list(self._untold):
+        """Make dead letters of URLs that are proven to kill: first the letter, then the end."""
+        for partition, letter in list(self._unsent):
             await self._send(partition, letter)
-            self._untold.remove((partition, letter))
+            self._unsent.remove((partition, letter))
         for held in list(self._suspects.proven):
             if held.stage is not Stage.ENDED and held.partition in self._ownership.owned:
                 assert held.suspicion is not None, "a suspect has a suspicion"
@@ -119,10 +119,10 @@ class Trials:
                     {"url": held.url, "deaths": held.suspicion.deaths},
                 )
                 self._handout.end_as_poison(held)
-            self._suspects.proven.remove(held)
+            self._suspects.forget_proven(held)
 
     async def _send(self, partition: int, letter: DeadLetter) -> None:
-        mine = self._ownership.owned.get(partition)
-        if mine is not None:
-            call = scripts.bury_url(mine.keys, mine.identity, letter.key, pack_letter(letter), LETTERS_MAX)
+        owned = self._ownership.owned.get(partition)
+        if owned is not None:
+            call = scripts.bury_url(owned.keys, owned.identity, letter.key, pack_letter(letter), LETTERS_MAX)
             await self._client.run([call])

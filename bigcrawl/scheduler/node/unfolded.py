@@ -1,8 +1,8 @@
-"""What this node has put into inboxes and their owners have not merged yet: flow control over other nodes' partitions.
+"""URLs that this node has sent to inboxes and owners have not merged yet: flow control for other nodes' partitions.
 
-An owner that is stuck does not see its inbox grow; those who send do. Each keeps count of its own: the ids of entries
-that it made, until the owner has published one as merged that is not before them. So it needs no count that all nodes
-share, which a Redis that forgets would falsify. Owners are asked only when much has been sent.
+An owner that is stuck does not notice that its inbox grows; the senders do. Each sender keeps the ids of its own inbox
+entries until the owner has published an id at or after them as merged. So no shared count is needed, which a Redis that
+forgets would falsify. Owners are asked only when much has been sent.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PORTIONS = 8  # of what may be unfolded, on average over the partitions: so many entries of memory each
-PATIENCE = 10  # looks, a second apart or more, at which no room was found: then it is said
+PORTIONS = 8  # per partition on average; a portion is one entry in memory
+PATIENCE = 10  # looks without room, at least a second apart, before a warning
 NAMED_MAX = 5
 
 
 class Unfolded:
-    """URLs sent, by partition, oldest first, in portions under the id of their last entry."""
+    """The sent URLs by partition, oldest first: portions, each with the id of its last entry."""
 
     def __init__(self, crawl: str, partitions: int, urls_max: int) -> None:
         self._crawl = crawl
         self._urls_max = urls_max
         self._portion = max(1, urls_max // (PORTIONS * partitions))
         self._sent: dict[int, deque[tuple[str, int]]] = {}
-        self._looks = 0  # in a row that found no room
+        self._looks = 0  # in a row without room
         self.urls = 0
 
     def __repr__(self) -> str:
@@ -40,16 +40,16 @@ class Unfolded:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more should be found before owners have merged some."""
+        """Whether spiders should wait until owners have merged some."""
         return self.urls >= self._urls_max
 
     @property
     def wants_look(self) -> bool:
-        """Whether it is worth asking what was merged."""
+        """Whether it is worth asking what has been merged."""
         return self.urls >= self._urls_max // 2
 
     def note(self, partition: int, entry_id: str, urls: int) -> None:
-        """So many URLs were sent, and are the inbox entry of this id. Cost: 0.3 us."""
+        """So many URLs were sent as the inbox entry with this id. Cost: 0.3 us."""
         self.urls += urls
         portions = self._sent.get(partition)
         if portions is None:
@@ -60,12 +60,12 @@ class Unfolded:
             portions.append((entry_id, urls))
 
     def forget(self) -> None:
-        """Redis may have forgotten entries, which nobody will merge."""
+        """Redis may have forgotten entries, which are then never merged."""
         self._sent.clear()
         self.urls = 0
 
     async def look(self, client: RedisClient) -> None:
-        """See what owners have merged.
+        """Look at what owners have merged.
 
         Raises:
             TransientStoreError: Redis is away.

@@ -1,12 +1,12 @@
-"""Ends a process whose event loop stands still, and says where it stood.
+"""Ends a process whose event loop stands still, and logs where it stood.
 
-A node that hangs can be stopped by nobody: its signals wait for the loop, and the page that hangs it is taken again by
-whoever takes over. So the process ends, and what was in process is a suspect at the next start.
+A node that hangs cannot be stopped: signals wait for the loop, and the node that takes over takes the same page again.
+So the process ends, and the URLs in process are suspects at the next start.
 
-Time is counted by those who would have to be running, not by a clock. A thread counts its own ticks, so that a process
-or a machine that was suspended has lost none, and leaves out what the loop's thread spent in the queue for a busy CPU.
-Where code in C keeps the interpreter's lock, that thread does not run either: then a timer of the kernel, which counts
-CPU time, is not wound up again, and its signal ends the process as soon as `faulthandler` has written the stack.
+Time is not taken from a clock. A thread counts its own ticks, so that time in which the process or the machine was
+suspended does not count, and subtracts what the loop's thread spent waiting for a busy CPU. While C code holds the
+interpreter's lock, that thread does not run either. Then a kernel timer, which counts CPU time, is not reset any more.
+Its signal ends the process as soon as `faulthandler` has written the stack.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
-BUSY_SHARE = 0.25  # of a tick that counts however busy the machine is
-LAST_WORDS_S = 3.0  # a log that nobody reads, or that the loop has locked, must not keep the process
+BUSY_SHARE = 0.25  # so much of a tick always counts, however busy the machine is
+LAST_WORDS_S = 3.0  # a log that nobody reads, or that the loop has locked, must not keep the process alive
 STOOD_STILL = 70
-"""Exit status of a process that was ended."""
+"""The exit status of a process that stood still."""
 
 _AT_A_PROMPT = frozenset({"bdb", "pdb", "code", "scrapy.shell", "pydevd"})
 
@@ -58,7 +58,7 @@ class Watchdog:
         return f"<Watchdog standstill_s={self._standstill_s} beats={self._beats}>"
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to watch; nothing where that is turned off, or a debugger is attached."""
+        """Begin to watch, unless that is turned off or a debugger is attached."""
         if not self._standstill_s or _is_traced():
             return
         self._loop = loop
@@ -68,7 +68,7 @@ class Watchdog:
         threading.Thread(target=self._run, name="bigcrawl-watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -86,25 +86,25 @@ class Watchdog:
         self._timer = self._loop.call_later(TICK_S / 2, self._beat)
 
     def _set_alarm(self) -> None:
-        """Have the kernel end the process when even the watchdog's thread does not run; not if the signal is in use."""
+        """Have the kernel end the process if even the watchdog's thread does not run, unless the signal is in use."""
         if signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL or sys.__stderr__ is None:
             return
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             faulthandler.register(signal.SIGVTALRM, file=sys.__stderr__, all_threads=True, chain=True)
             self._has_alarm = True
-            self._wind_up()
+            self._reset_alarm()
 
-    def _wind_up(self) -> None:
+    def _reset_alarm(self) -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, self._standstill_s)
 
     def _run(self) -> None:
         seen, waited_s, stood_s = -1, 0.0, 0.0
         while not self._stopped.wait(TICK_S):
             if self._loop is None or not self._loop.is_running():
-                self._unset_alarm()  # whoever runs it has ended it
+                self._unset_alarm()  # the loop has ended
                 return
             if self._has_alarm:
-                self._wind_up()
+                self._reset_alarm()
             beats, waited_before_s, waited_s = self._beats, waited_s, self._waited_s()
             if beats != seen:
                 seen, stood_s = beats, 0.0
@@ -115,23 +115,23 @@ class Watchdog:
                 if frame is None or _is_at_a_prompt(frame):
                     stood_s = 0.0
                     continue
-                self._say_and_end(frame)
+                self._log_and_end(frame)
                 return
 
     def _waited_s(self) -> float:
-        """How long the loop's thread has waited for a CPU in its life; 0 where the kernel does not tell."""
+        """How long the loop's thread has waited for a CPU so far; 0 if the kernel does not say."""
         try:
             return int(Path(f"/proc/self/task/{self._watched_tid}/schedstat").read_text().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             return 0.0
 
-    def _say_and_end(self, frame: FrameType) -> None:
-        last_words = threading.Thread(target=self._say, args=(frame,), daemon=True)
+    def _log_and_end(self, frame: FrameType) -> None:
+        last_words = threading.Thread(target=self._log, args=(frame,), daemon=True)
         last_words.start()
         last_words.join(LAST_WORDS_S)
         self._end(STOOD_STILL)
 
-    def _say(self, frame: FrameType) -> None:
+    def _log(self, frame: FrameType) -> None:
         logger.critical(
             "the event loop has stood still for %(seconds)g s, in the page %(url)s as far as is known, and the process "
             "ends; it stands here:\n%(stack)s",
@@ -151,7 +151,7 @@ def _is_traced() -> bool:
 
 
 def _is_at_a_prompt(frame: FrameType) -> bool:
-    """Whether somebody looks at the stopped process: a debugger, or `inspect_response`."""
+    """Whether the process is stopped at a prompt: a debugger's, or that of `inspect_response`."""
     at: FrameType | None = frame
     while at is not None:
         module = str(at.f_globals.get("__name__", ""))

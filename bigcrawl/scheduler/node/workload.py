@@ -1,4 +1,4 @@
-"""How much a node has to do, and whether it wants more."""
+"""How much a node has to do, and whether it can take more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Workload:
-    """What a node holds, has to send, and has in the inboxes of its partitions.
+    """What a node holds, what it has to send, and what waits in the inboxes of its partitions.
 
     Attributes:
         is_running: whether the node's loops run, and its engine may be open.
@@ -42,12 +42,12 @@ class Workload:
         self.is_stopping = True
 
     def note_unfolded(self, urls: int) -> None:
-        """So many URLs are in the inboxes of owned partitions."""
+        """Note how many URLs are in the inboxes of owned partitions."""
         self._unfolded = urls
 
     @property
     def is_crowded(self) -> bool:
-        """Whether spiders must wait and nothing is taken: outbox or inboxes hold as much as they may."""
+        """Whether spiders must wait and nothing is taken, because the outbox or inboxes are full."""
         inboxes_full = self._unfolded >= self._urls_max or self._outbox.unfolded.is_full
         return self._outbox.is_full or inboxes_full
 
@@ -58,13 +58,13 @@ class Workload:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the node holds nothing, and has nothing to send."""
+        """Whether the node holds nothing and has nothing to send."""
         return not len(self._held) and not self._outbox.waiting
 
-    def is_idle(self, owned: Iterable[OwnedPartition]) -> bool:
-        """Whether nothing waits in the owned partitions either."""
-        return self.is_empty and all(not mine.inbox_moved and not mine.waiting for mine in owned)
+    def is_idle(self, partitions: Iterable[OwnedPartition]) -> bool:
+        """Whether the node is empty and nothing waits in its partitions."""
+        return self.is_empty and all(not owned.inbox_moved and not owned.waiting for owned in partitions)
 
     def may_rest(self) -> bool:
-        """Whether merges may take their time; asked from the worker thread."""
+        """Whether merges may take their time. The worker thread asks this."""
         return not (self.is_stopping or self.is_starved)

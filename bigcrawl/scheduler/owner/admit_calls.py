@@ -1,4 +1,4 @@
-"""The call that admits a batch (step 7), with the packed keys by which Redis remembers it."""
+"""Makes the call that admits a batch into Redis (step 7). Redis remembers the batch by its packed keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def admit_call(
     keys: PartitionKeys, identity: Identity, batch: AdmitBatch, connections: int, ended: Collection[int] = ()
 ) -> scripts.Call[bool]:
-    """The call that admits a batch, without URLs that have `ended`. A batch without text only advances the number."""
+    """Return the call that admits a batch, without URLs that have `ended`. Without text, it only uses up its number."""
     rows = [
         (url.host, order_of(url.priority, batch.first_seq + i), pack_member(batch.first_seq + i, url))
         for i, url in enumerate(batch.urls if batch.has_text else ())
@@ -30,11 +30,11 @@ def admit_call(
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:
-    """Eight little-endian bytes a key."""
+    """Return keys packed as eight little-endian bytes each."""
     values = list(keys)
     return struct.pack(f"<{len(values)}Q", *values)
 
 
 def unpack_keys(data: bytes) -> list[int]:
-    """The inverse of `pack_keys`."""
+    """Return the keys that `pack_keys` packed."""
     return list(struct.unpack(f"<{len(data) // 8}Q", data))

@@ -1,8 +1,8 @@
-"""Brings Redis and the disk of a newly claimed partition to the same point (steps 6 to 8).
+"""Brings Redis and the disk of a newly claimed partition into agreement (steps 6 to 8).
 
-The disk is ahead of Redis after a crash between commit and admission, and when Redis has forgotten what it admitted
-lately (`durability`). Then the batches that the disk keeps are offered again, and Redis takes each number once. An old
-copy of the files is behind Redis. Then what Redis has admitted since is folded as admitted.
+The disk is ahead of Redis if a crash happened between commit and admission, or if Redis has forgotten what it admitted
+last (`durability`). Then the batches kept on disk are offered again; Redis accepts each number once. The disk is behind
+Redis if the files are an old copy. Then the URLs that Redis has admitted since are marked as admitted on disk.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ FORGET_AT_ONCE = 10_000  # keys; 80 KB in one call
 
 
 class InRedis(NamedTuple):
-    """The URLs that Redis has of a partition. None of them is taken.
+    """A partition's URLs in Redis. None of them is taken.
 
     Attributes:
         by_host: how many URLs each host has.
-        due_in_ms: how soon a host is due; None if no URL waits.
+        due_in_ms: how soon the first host is due; None if no URL waits.
     """
 
     by_host: dict[str, int]
@@ -49,15 +49,15 @@ class InRedis(NamedTuple):
 async def bring_up(
     client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, claim: Claim, connections: int
 ) -> InRedis:
-    """Bring Redis and disk of a newly claimed partition to the same point, and return what Redis has then.
+    """Bring Redis and disk of a newly claimed partition into agreement. Return what Redis then has.
 
     Raises:
         OwnershipLostError: another node has claimed it since.
-        TransientStoreError: Redis or the disk failed. Claim again to repeat it.
-        CorruptionError: a batch that is to be offered again is damaged.
+        TransientStoreError: Redis or the disk failed. Claim the partition again to repeat the call.
+        CorruptionError: a batch that must be offered again is damaged.
     """
     if claim.admitted > disk.batch_number:
-        await _fold_forgotten(client, keys, disk, claim.admitted)
+        await _mark_admitted(client, keys, disk, claim.admitted)
     await client.run([scripts.advance_inbox(keys, disk.inbox_id)])
     if claim.admitted < disk.batch_number:
         await _offer_again(client, keys, identity, disk, claim.admitted, connections)
@@ -67,10 +67,10 @@ async def bring_up(
 async def _offer_again(
     client: RedisClient, keys: PartitionKeys, identity: Identity, disk: Partition, admitted: int, connections: int
 ) -> None:
-    """Offer the batches again that Redis has not admitted yet, or has forgotten.
+    """Offer again the batches that Redis has not admitted yet, or has forgotten.
 
-    URLs that have ended since are left out. If a batch is so old that its text is gone, the disk forgets its URLs too,
-    so that they are new when a page links to them.
+    URLs that have ended since are left out. An old batch has no text left, so its URLs cannot be offered. They are
+    removed from URLSeen, so that they count as new when a page links to them.
     """
     batches = await asyncio.to_thread(lambda: list(disk.pending_batches(admitted)))
     ended = await asyncio.to_thread(_ended_of, disk, [url for batch in batches for url in batch.urls])
@@ -84,10 +84,10 @@ async def _offer_again(
 async def _forget_lost(
     client: RedisClient, keys: PartitionKeys, identity: Identity, gone: Sequence[AdmitBatch], ended: Collection[int]
 ) -> None:
-    """Forget that URLs were seen whose text is gone, and log it."""
+    """Remove URLs without text from URLSeen, and log their number."""
     lost = [url.key for batch in gone for url in batch.urls if url.key not in ended]
     logger.error(
-        "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS; gone with it are "
+        "partition %(partition)d: Redis has lost more than BIGCRAWL_REDIS_LOSS_SECONDS, and with it "
         "%(lost)d URLs, which are fetched when a page links to them, and those of %(unknown)d older batches",
         {"partition": keys.partition, "lost": len(lost), "unknown": sum(not batch.urls for batch in gone)},
     )
@@ -97,20 +97,20 @@ async def _forget_lost(
 
 
 def _ended_of(disk: Partition, urls: Sequence[QueuedUrl]) -> set[int]:
-    """The keys of URLs that are known to have ended, without those that are fetched each time."""
+    """Return the keys of URLs known to have ended, except URLs that are fetched each time they are found."""
     keys = np.array([url.key for url in urls if not url.flags & UNCHECKED], dtype=np.uint64)
     has_ended, _ = disk.ends(keys)
     return set(keys[has_ended].tolist())
 
 
-async def _fold_forgotten(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
-    """Fold what Redis has admitted beyond the manifest, so that it is not admitted again."""
+async def _mark_admitted(client: RedisClient, keys: PartitionKeys, disk: Partition, admitted: int) -> None:
+    """Mark URLs as admitted on disk that Redis has admitted beyond the manifest."""
     rows = pairs_of(await client.command("HGETALL", keys.batches))
     batches = {int(number): unpack_keys(packed) for number, packed in rows}
     missing = sum(number not in batches for number in range(disk.batch_number + 1, admitted + 1))
     if missing:
         logger.error(
-            "partition %(partition)d: its files are older than all that Redis remembers, as an old copy is; "
+            "partition %(partition)d: its files are older than anything Redis remembers, as if restored from a backup; "
             "up to %(urls)d URLs are fetched again, and what the inbox brought since is lost",
             {"partition": keys.partition, "urls": missing * ADMIT_URLS_MAX},
         )
@@ -118,7 +118,7 @@ async def _fold_forgotten(client: RedisClient, keys: PartitionKeys, disk: Partit
 
 
 async def _look(client: RedisClient, keys: PartitionKeys) -> InRedis:
-    """Count the URLs of each host. The claim has returned taken ones to their queues."""
+    """Count each host's URLs in Redis. The claim has returned taken ones to their queues."""
     ready = scores_of(await client.command("ZRANGE", keys.ready, 0, -1, "WITHSCORES"))
     counts = await client.commands([("ZCARD", keys.back + host) for host, _ in ready])
     by_host = {host: int(count) for (host, _), count in zip(ready, counts, strict=True) if count}

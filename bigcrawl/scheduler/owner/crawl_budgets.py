@@ -1,9 +1,9 @@
-"""What the whole crawl says of pay-level domains (STAR, step 5): ranks from all partitions, rules set by hand.
+"""The budgets of the whole crawl: ranks of PLDs over all partitions (STAR), and rules set by hand (step 5).
 
-A PLD's in-degree is counted by the owner of its partition; its rank is among the PLDs of all of them. So each owner
-publishes how the in-degrees of its partitions are spread (`in_degrees`), and each node makes its budgets of the sum,
-every half minute: ranks change slowly, and a turn lasts longer. Rules that the operator sets while the crawl runs
-are read with them.
+The owner of a partition counts the in-degrees of its PLDs. But a PLD's rank is its place among the PLDs of all
+partitions. So each owner publishes the distribution of in-degrees in its partitions (`in_degrees`). Every half minute,
+each node makes its budgets from the sum. That is often enough, because ranks change slowly and a turn lasts longer.
+At the same time, it reads the rules that the operator has set while the crawl runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.scheduler.budgets.allowances import Budgets
+    from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.partition.partition import Partition
@@ -40,26 +40,25 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REFRESH_MS = 30_000
-"""A rule set by hand is in force after so long at most."""
+"""A rule set by hand is in force after this time at the latest."""
 
 
-class Reputation:
-    """One node's view of it.
+class CrawlBudgets:
+    """The budgets in force, as one node knows them.
 
     Attributes:
-        budgets: the budgets for partitions; None if there are none.
-        pld_of: a host's PLD.
-        pld_key: the key of a PLD.
-        stale_ms: monotonic; when it should be looked at again.
+        budgets: the budgets for partitions; None for no limit.
+        pld_of: returns a host's PLD.
+        pld_key: returns the key of a PLD.
     """
 
     def __init__(
         self, config: Config, client: RedisClient, pld_of: Callable[[str], str], pld_key: Callable[[str], PldKey]
     ) -> None:
-        """Check the settings; no budgets are made before `begin`.
+        """Check the settings. `begin` makes the first budgets.
 
         Raises:
-            ConfigError: no such policy, or an invalid rule.
+            ConfigError: the policy is unknown, or a rule is invalid.
         """
         self._config = config
         self._client = client
@@ -71,8 +70,8 @@ class Reputation:
         self._counts = EMPTY_COUNTS
         self.pld_of = pld_of
         self.pld_key = pld_key
-        self.stale_ms = 0
-        self.budgets: Budgets | None = None
+        self._stale_ms = 0  # monotonic
+        self.budgets: EffectiveBudgets | None = None
         self._book = RuleBook({}, pld_of, pld_key)
         self._limits_bytes = False
         self._blacklist: Blacklist = NOTHING
@@ -80,32 +79,44 @@ class Reputation:
         self._withholds: Callable[[QueuedUrl], bool] | None = None
 
     def __repr__(self) -> str:
-        return f"<Reputation {self._counts!r} {self.budgets!r}>"
+        return f"<CrawlBudgets {self._counts!r} {self.budgets!r}>"
 
     def begin(self) -> None:
-        """Make budgets without counts. From now on the crawl's list of suffixes is known."""
+        """Make budgets without counts. Call this once the crawl's public-suffix list is known."""
         self.budgets = self._new_budgets()
 
     def publish_again(self) -> None:
-        """Publish everything with the next look, because Redis was restarted and may have forgotten some of it."""
+        """Publish everything at the next refresh, because Redis was restarted and may have forgotten some of it."""
         self._published.clear()
-        self.stale_ms = 0
+        self.look_again()
+
+    def is_stale(self, now_ms: int) -> bool:
+        """Whether it is time to look at what all nodes count; `now_ms` is monotonic."""
+        return now_ms >= self._stale_ms
+
+    def note_look(self, now_ms: int) -> None:
+        """The budgets are looked at now: there is no need to for a while, unless `look_again` says otherwise."""
+        self._stale_ms = now_ms + REFRESH_MS
+
+    def look_again(self) -> None:
+        """Have the budgets looked at as soon as possible."""
+        self._stale_ms = 0
 
     def note_blacklist(self, blacklist: Blacklist) -> None:
-        """Have partitions withhold what this blacklist covers, from the next look on."""
+        """Have partitions withhold the URLs that this blacklist covers, from the next refresh on."""
         self._new_blacklist = blacklist
-        self.stale_ms = 0
+        self.look_again()
 
     @property
     def withholds(self) -> Callable[[QueuedUrl], bool] | None:
-        """Returns whether a URL stays on disk; None if no URL does. A new object for each new blacklist."""
+        """The function that tells whether a URL stays on disk; None if none does. Each new blacklist has its own."""
         return self._withholds
 
     async def refresh(self, owned: Iterable[OwnedPartition]) -> bool:
-        """Publish what these partitions count and read what all do; True if budgets have changed.
+        """Publish the counts of these partitions, and read those of all. Return whether budgets have changed.
 
         Raises:
-            TransientStoreError: Redis is away. The next look publishes again.
+            TransientStoreError: Redis is unreachable. The next refresh publishes again.
         """
         changed = self._changed(owned)
         rows = [("HSET", self._keys.in_degrees, partition, c.to_bytes()) for partition, c in changed.items()]
@@ -115,15 +126,15 @@ class Reputation:
         self._published |= changed
         counts, unreadable = sum_published(published)
         if unreadable:
-            logger.warning("%(count)d partitions' in-degrees cannot be read and are left out", {"count": unreadable})
+            logger.warning("in-degrees of %(count)d partitions cannot be read and are ignored", {"count": unreadable})
         fields = live if isinstance(live, dict) else dict(zip(live[::2], live[1::2], strict=True))
         rules, faults = read_live_rules(fields)
         for fault in faults:
-            logger.warning("%(fault)s; it is left out", {"fault": fault})
+            logger.warning("%(fault)s; it is ignored", {"fault": fault})
         return self._note(counts, rules)
 
     def budgets_of(self, partition: Partition, hosts: Sequence[str]) -> list[int]:
-        """The budgets of the PLDs of hosts of a partition, URLs a turn.
+        """Return the budget of each host's PLD, in URLs a turn. The hosts belong to the partition.
 
         Raises:
             TransientStoreError, CorruptionError: the partition cannot be read.
@@ -154,13 +165,13 @@ class Reputation:
         return True
 
     def bytes_account(self, host: str, url: str) -> int | None:
-        """The account that a URL's body counts for, if its bytes are limited by a rule."""
+        """Return the account to which a URL's body bytes are charged; None if no rule limits them."""
         if not self._limits_bytes:
             return None
         limit = self._book.for_url(host, url).fetched_bytes
         return limit.account if limit else None
 
-    def _new_budgets(self) -> Budgets | None:
+    def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)
         self._book = RuleBook(rules, self.pld_of, self.pld_key)
         self._limits_bytes = any(rule.fetched_bytes is not None for rule in rules.values())

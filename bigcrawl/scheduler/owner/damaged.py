@@ -1,9 +1,10 @@
-"""Partitions with damaged files: they are set apart while the others go on, and claimed again when they are sound.
+"""Partitions with damaged files: a node sets them apart, while the others go on, and claims them again once repaired.
 
-    damage found -> logged, marked in Redis, drained, released -> files read again, ever less often -> sound -> claimed
+    damage found -> logged, marked in Redis, drained, released -> files checked, less and less often -> sound -> claimed
 
-The mark is `damaged` in the partition's state. It keeps every node from opening the partition before all its files are
-read. Otherwise one node after the other would claim it and fail. Its URLs wait meanwhile, so the crawl cannot finish.
+The mark is the field `damaged` of the partition's state. It makes every node check all files of the partition before
+claiming it. Otherwise one node after another would claim it and fail. Meanwhile its URLs wait, so the crawl cannot
+finish.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_MS, LOOK_MS_MAX = 60_000, 3_600_000  # between two looks at all of its bytes; twice as long each time
+LOOK_MS, LOOK_MS_MAX = 60_000, 3_600_000  # between two checks of all its files; doubles each time
 
 
 def is_damage(error: object) -> bool:
@@ -44,9 +45,9 @@ class DamagedPartitions:
         self._config = config
         self._client = client
         self._clock = clock
-        self._looks: dict[int, int] = {}  # of those set apart: when to look at them, monotonic ms
-        self._waits: dict[int, int] = {}  # how long was waited for the last look, ms
-        self._checked: set[int] = set()  # sound since, and to be claimed whatever the mark says
+        self._looks: dict[int, int] = {}  # when to check each partition that is set apart, monotonic ms
+        self._waits: dict[int, int] = {}  # how long each waited for its last check, ms
+        self._checked: set[int] = set()  # found sound since; may be claimed in spite of the mark
         self._look: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -54,23 +55,23 @@ class DamagedPartitions:
 
     @property
     def is_looking(self) -> bool:
-        """Whether the files of one are being read."""
+        """Whether the files of one are being checked."""
         return self._look is not None and not self._look.done()
 
     def note(self, partition: int, error: BigcrawlError) -> None:
         """Log what is damaged, and set the partition apart."""
         logger.error(
-            "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. Mend or restore its "
-            "files, which `scrapy frontier verify` names: it is taken up again by itself, or at the next start",
+            "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. Repair or restore the "
+            "files that `scrapy frontier verify` names: the partition then continues by itself, or at the next start",
             {"partition": partition, "error": error},
         )
         self._wait(partition)
 
     async def find_sound(self, partitions: Iterable[int]) -> list[int]:
-        """Return the partitions that may be claimed. They were set apart by no node, or are sound again.
+        """Return the partitions that may be claimed, because no node has set them apart, or they are sound again.
 
         Raises:
-            TransientStoreError: Redis is away.
+            TransientStoreError: Redis is unreachable.
         """
         new = sorted(set(partitions) - self._looks.keys())
         marks = await self._client.commands(
@@ -84,7 +85,7 @@ class DamagedPartitions:
         return [p for p in new if p not in self._looks]
 
     async def close(self) -> None:
-        """End a look that is under way."""
+        """Cancel a check that is under way."""
         if self._look is not None:
             self._look.cancel()
             await asyncio.gather(self._look, return_exceptions=True)
@@ -98,7 +99,7 @@ class DamagedPartitions:
         if problem is not None:
             self.note(partition, problem)
             return
-        logger.info("partition %(partition)d is sound; it is taken up again", {"partition": partition})
+        logger.info("partition %(partition)d is sound again and continues", {"partition": partition})
         del self._looks[partition]
         self._checked.add(partition)
 

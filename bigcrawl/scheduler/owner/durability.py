@@ -31,7 +31,7 @@ class Retention:
         return f"<Retention {self._loss_ms} ms, marks={len(self._marks)}>"
 
     def note(self, now_ms: int, batch_number: int) -> None:
-        """Batches up to this number are durable from now on."""
+        """Record that batches up to this number are durable from now on."""
         marks, oldest_ms = self._marks, now_ms - KEYS_TIMES * self._loss_ms
         while len(marks) > 1 and marks[1][0] <= oldest_ms:
             marks.popleft()
@@ -39,11 +39,11 @@ class Retention:
             marks.append((now_ms, batch_number))
 
     def text_upto(self, now_ms: int) -> int:
-        """The last batch whose text is no longer needed."""
+        """Return the number of the last batch whose text is no longer needed."""
         return self._upto(now_ms - self._loss_ms)
 
     def keys_upto(self, now_ms: int) -> int:
-        """The last batch whose keys are no longer needed either."""
+        """Return the number of the last batch whose keys are no longer needed either."""
         return self._upto(now_ms - KEYS_TIMES * self._loss_ms)
 
     def _upto(self, then_ms: int) -> int:

@@ -35,10 +35,10 @@ class DurableRounds:
         return f"<DurableRounds of {self._table!r}>"
 
     async def run_due(self) -> None:
-        """Force partitions that are due to the disk, and publish counts that Redis may not have heard.
+        """Force partitions that are due to the disk, and publish counts that Redis may not have.
 
         Raises:
-            TransientStoreError: Redis is away, or the disk is full; nothing is lost.
+            TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
         """
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:

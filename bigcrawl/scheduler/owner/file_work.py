@@ -2,8 +2,8 @@
 
 A disk that hangs, as NFS may, returns neither success nor an error. The node's loop would go on and renew the leases
 of partitions that nobody folds. So the node stops its heartbeat, and others take its partitions over. A large merge
-takes long, but reports progress with every portion it writes. What a thread writes after it hung lies in the directory
-of an epoch that is over, which nobody reads.
+takes long, but reports progress with every portion it writes. If a thread that hung goes on later, it writes into the
+directory of an old epoch, which nobody reads any more.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FileWork:
             self._sign_ms, self._thread = None, 0
 
     def note_sign(self) -> None:
-        """The work has made progress."""
+        """Record that the work has made progress."""
         if threading.get_ident() == self._thread:  # while a partition is opened, others write too
             self._sign_ms = self._clock.monotonic_ms()
 

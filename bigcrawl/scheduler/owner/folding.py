@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.hot_share import HotShare, Lateness
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 STEPS_AT_ONCE = 64  # partitions in one round
 INBOX_ENTRIES_AT_ONCE = 2_048  # with URLs, over all partitions of a round; bounds its memory
 INBOX_ENTRIES_EACH = 256
-INBOX_ENTRIES_AT_LEAST = 32  # of a partition that has any; an entry may have one URL or a thousand
+INBOX_ENTRIES_AT_LEAST = 32  # of a partition with entries; an entry may have one URL or a thousand
 OUTCOMES_LOOK_MS = 1_000  # between two looks for partitions with nothing but outcomes to fold
 
 _stepped_ms = attrgetter("schedule.stepped_ms")
@@ -57,7 +57,7 @@ class Folding:
         paces: gets the budgets of hosts whose URLs are admitted.
         traps: when a PLD is caught as a trap.
         late_ms: returns how long hosts wait after they are due.
-        lateness: follows that, and limits extra URLs.
+        lateness: limits extra URLs according to `late_ms`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Folding:
         table: OwnedTable,
         thread: FileThread,
         hot_share: HotShare,
-        crawl_budgets: Reputation,
+        crawl_budgets: CrawlBudgets,
         paces: Paces,
         traps: TrapRules,
         late_ms: Callable[[], float],
@@ -99,7 +99,7 @@ class Folding:
             idle: whether it has nothing at all to do.
 
         Raises:
-            TransientStoreError: Redis is away, or the disk is full; nothing is lost.
+            TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
         """
         refused = await self._admit_pending()
         behind = frozenset(self._unconfirmed)
@@ -171,10 +171,10 @@ class Folding:
     # --- admissions that Redis may not have
 
     async def _admit_pending(self) -> RedisRefusedError | None:
-        """Send batches again that were committed, but not admitted because Redis went away in between.
+        """Send again the batches that were committed but not admitted, because Redis became unreachable in between.
 
         Returns:
-            The error if Redis refuses them. It may be out of memory, and inboxes must be folded all the same.
+            The error if Redis refuses them, for instance because it is out of memory. Inboxes must still be folded.
         """
         behind = [p for p in self._unconfirmed if p.is_behind and not p.is_damaged and self._table.has(p)]
         self._unconfirmed = set(behind)

@@ -65,11 +65,11 @@ class AwayHosts:
         self.given_up = frozenset(host for host, urls in hot_max.items() if not urls)
 
     def note_look(self, changes: int, now_ms: int) -> None:
-        """The changes up to this number are dealt with."""
+        """Record that the changes up to this number are dealt with."""
         self._changes_read, self._read_ms = changes, now_ms
 
     def look_again(self) -> None:
-        """Read the hosts again at the next look, because Redis or the blacklist is not what it was."""
+        """Read the hosts again at the next look, because Redis or the blacklist has changed."""
         self._changes_read = -1
 
 

@@ -1,14 +1,15 @@
-"""How many URLs of a host are hot while others wait (step 7): as many as it is asked for in 25 seconds, no more.
+"""How many URLs of one host, and how many extra URLs, may be hot (step 7).
 
-The hot set has a set number of URLs, and a host that rests for half a minute needs one of them, not twenty-five. So the
-longer hosts rest, the fewer URLs each has there, and the more hosts: about BIGCRAWL_HOT_URLS / share of them, which
-gives BIGCRAWL_HOT_URLS / 25 pages a second, and with one URL each what so many hosts allow.
-Source: PolyBot §3.5 (more hosts than speed times delay). Differs: what is counted is URLs, which is what memory holds.
+While other hosts wait, a host gets as many hot URLs as are fetched from it in 25 seconds. The hot set has a fixed size,
+and a host that rests for half a minute after each fetch needs one URL there rather than twenty-five. If hosts rest
+longer, each has fewer hot URLs, and more hosts fit: about BIGCRAWL_HOT_URLS / share. Together they allow
+BIGCRAWL_HOT_URLS / 25 pages a second, or fewer if hosts rest longer than 25 seconds, because each has at least one URL.
+Source: PolyBot §3.5 (more hosts than speed times delay). Differs: URLs are counted, because they take up the memory.
 
-How much of the hot set may be extra URLs, beyond their PLDs' budgets, follows from whether the node keeps up with the
-hosts that are due. In Redis a URL that is found late, with budget left, waits for all whose hosts are due. So while a
-node is behind, more and more extra URLs stay on disk. A node that keeps up has the hot set full of whatever waits: it
-may need every host.
+The share of extra URLs, which are beyond their PLDs' budgets, depends on whether the node keeps up with the hosts that
+are due. A hot URL within its budget that was discovered late would wait behind the extra URLs of all due hosts. So
+while a node is behind, more and more extra URLs stay on disk. A node that keeps up may fill the hot set with them,
+because it may need every host.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from math import ceil
 from typing import Final
 
 HOT_MS: Final = 25_000
-"""For so long a host's share lasts: several steps of its partition, each of which fills it up again."""
+"""A host's share lasts this long. That is several steps of its partition, each of which refills it."""
 
 PAGES: Final = 256
-"""The rest that hosts have is the mean of about so many pages."""
+"""The mean rest of hosts is that after about this many latest pages."""
 
 EXTRA_DIVISOR_MAX = 8  # at least 1/8 of the hot set may be extra
-LATE_MS = 1_000  # a node whose hosts wait for so long after they are due is behind
-BEHIND_MS = 2_000  # for so long: no burst of hosts that fell due together
-CAUGHT_UP_MS = 1_000
+LATE_MS = 1_000  # a node is behind if hosts wait this long after they are due
+BEHIND_MS = 2_000  # time behind before the divisor rises; a burst of hosts due together passes sooner
+CAUGHT_UP_MS = 1_000  # time not behind before the divisor falls
 
 
 class HotShare:
-    """The share of a host, by how long the hosts of this node's latest pages were told to rest."""
+    """The share of a host. It follows from the mean rest of hosts after this node's latest pages."""
 
     def __init__(self, delay_ms: int, urls_max: int) -> None:
-        """Begin with the set delay; the share is never above `urls_max`."""
+        """Begin with the configured delay. The share never exceeds `urls_max`."""
         self._rest_ms = float(delay_ms)
         self._urls_max = urls_max
 
@@ -40,34 +41,34 @@ class HotShare:
         return f"<HotShare {self.urls} at {self._rest_ms:.0f} ms>"
 
     def note(self, rest_ms: int) -> None:
-        """A page has ended, and its host rests for so long. Cost: 0.1 us."""
+        """Record that a page has ended, and its host rests for `rest_ms`. Cost: 0.1 us."""
         self._rest_ms += (rest_ms - self._rest_ms) / PAGES
 
     @property
     def urls(self) -> int:
-        """How many URLs of a host are hot before other hosts have theirs; at least 1."""
+        """How many URLs of a host may be hot before other hosts get theirs; at least 1."""
         if self._rest_ms * self._urls_max <= HOT_MS:
             return self._urls_max
         return max(1, ceil(HOT_MS / self._rest_ms))
 
 
 class Lateness:
-    """Of one node.
+    """Whether a node is behind with due hosts, and what follows for extra URLs.
 
     Attributes:
-        extra_divisor: one of so many hot URLs may be extra.
+        extra_divisor: at most 1/`extra_divisor` of the hot set may be extra URLs.
     """
 
     def __init__(self) -> None:
         self.extra_divisor = 1
         self._is_behind = False
-        self._since_ms = 0  # since when it is so, or when the divisor last followed
+        self._since_ms = 0  # since when `_is_behind` holds, or when the divisor last changed
 
     def __repr__(self) -> str:
         return f"<Lateness is_behind={self._is_behind} extra_divisor={self.extra_divisor}>"
 
     def note(self, late_ms: float, now_ms: int) -> bool:
-        """Hosts wait for so long after they are due; returns whether the divisor is another one now."""
+        """Record how long hosts wait after they are due. Return whether the divisor has changed."""
         is_behind = late_ms >= LATE_MS
         if is_behind != self._is_behind:
             self._is_behind, self._since_ms = is_behind, now_ms

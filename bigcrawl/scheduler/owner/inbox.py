@@ -50,15 +50,15 @@ class InboxReader:
         return f"<InboxReader has_urls={self.has_urls} has_others={self.has_others} unfolded={self.unfolded_urls}>"
 
     def note_urls(self) -> None:
-        """URLs were sent to the inbox, or may have been."""
+        """Record that URLs were sent to the inbox, or may have been."""
         self.has_urls = True
 
     def note_others(self) -> None:
-        """Entries without URLs, such as outcomes, were sent to the inbox."""
+        """Record that entries without URLs, such as outcomes, were sent to the inbox."""
         self.has_others = True
 
     def note_view(self, view: PartitionView, folded: str) -> None:
-        """Find out from a look at Redis whether entries wait behind the last folded one, and whether they have URLs."""
+        """Find out from a look at Redis whether entries wait after the last folded one, and whether they have URLs."""
         unfolded = view.count("appended_urls") - view.count("folded_urls")
         inbox_id = id_order(view.inbox_id)
         # A new Redis counts appended URLs from zero, while the disk has counted folded ones since the crawl began.
@@ -70,18 +70,18 @@ class InboxReader:
             self.has_urls = self.has_urls or unfolded != self._miscounted
 
     def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
-        """The command that reads entries behind the last folded one, oldest first."""
+        """Return the command that reads the entries after the last folded one, oldest first."""
         self._asked = entries_max
         return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
 
     def parse(self, reply: Any) -> list[InboxEntry]:
-        """The entries that `command` brought."""
+        """Return the entries in the reply to `command`."""
         entries = [_entry(entry_id.decode(), fields) for entry_id, fields in reply]
         self._read_upto = entries[-1].id if entries else NO_INBOX_ID
         return entries
 
     def note_step(self, folded: str, entries: int) -> None:
-        """A step was given this many entries. It is committed, and `folded` is the last entry that it folded."""
+        """Record a committed step, which was given `entries` entries. `folded` is the last one that it folded."""
         self.unfolded_urls = 0
         if self._asked:
             # A step stops before an entry that forgets.
@@ -100,13 +100,13 @@ class MovedUrls:
         return f"<MovedUrls of {len(self._moves)} calls>"
 
     def note(self, entry_id: str, host: str, orders: Iterable[int], now_ms: int) -> None:
-        """URLs of a host, given by their orders, were moved to this inbox entry."""
+        """Record that URLs of a host, given by their orders, were moved to this inbox entry."""
         self._moves.append((now_ms, entry_id, host, array("q", orders)))
         while self._moves[0][0] < now_ms - KEEP_ENDED_MS:
             self._moves.popleft()
 
     def merged(self, folded: str) -> list[tuple[str, int]]:
-        """The places (host, order) of the URLs whose inbox entry is folded, if `folded` is the last folded entry."""
+        """Return the places (host, order) of URLs whose inbox entry is folded; `folded` is the last folded entry."""
         upto = id_order(folded)
         return [
             (host, order) for _, entry_id, host, orders in self._moves if id_order(entry_id) <= upto for order in orders

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Claim, Identity
-    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.hot_share import Lateness
     from bigcrawl.scheduler.partition.partition import PartitionLimits
@@ -51,7 +51,7 @@ class Opener:
         files: Files,
         thread: FileThread,
         limits: PartitionLimits,
-        crawl_budgets: Reputation,
+        crawl_budgets: CrawlBudgets,
         lateness: Lateness,
     ) -> None:
         self._crawl = config.crawl

@@ -123,7 +123,7 @@ class OwnedPartition:
         self.draining = True
 
     def note_damage(self) -> None:
-        """A file is damaged. Do no more work on it, and drain."""
+        """Stop all work on the partition because a file is damaged, and drain it."""
         self.is_damaged = self.draining = True
 
     def settle(self, identity: Identity, reply: Reconciled, taken: Iterable[str]) -> None:
@@ -146,14 +146,14 @@ class OwnedPartition:
     # --- taking
 
     def note_due(self, due_ms: int) -> None:
-        """The next host is due then; `NEVER_MS` if no URL waits."""
+        """Set when the next host is due; `NEVER_MS` if no URL waits."""
         if due_ms != self.due_ms:
             self.due_ms = due_ms
             if due_ms < NEVER_MS:
                 self._due_heap.note(self)
 
     def note_due_by(self, due_ms: int) -> None:
-        """The next host is due then at the latest."""
+        """Record that a host is due by this time at the latest."""
         if due_ms < self.due_ms:
             self.due_ms = due_ms
             self._due_heap.note(self)
@@ -163,7 +163,7 @@ class OwnedPartition:
         self.take_share = min(TAKE_MAX, 2 * asked) if is_more_due and given == asked else max(1, given)
 
     def clear_suspect(self, seq: int) -> None:
-        """A URL has ended without killing a node."""
+        """Clear a suspect, because its URL has ended without killing a node."""
         self.suspects.pop(seq, None)
 
     # --- what waits
@@ -190,15 +190,15 @@ class OwnedPartition:
         return self.disk.waiting == self.disk.withheld(self.away.hot_max)
 
     def note_inbox_moved(self) -> None:
-        """URLs were sent to the inbox."""
+        """Record that URLs were sent to the inbox."""
         self.inbox.note_urls()
 
     def note_outcomes(self) -> None:
-        """Outcomes were sent to the inbox."""
+        """Record that outcomes were sent to the inbox."""
         self.inbox.note_others()
 
     def note_inbox(self, view: scripts.PartitionView) -> None:
-        """Find out from a look at Redis what waits in the inbox, and whether other hosts are away."""
+        """Find out from a look at Redis what waits in the inbox, and whether the hosts that are away have changed."""
         self.away.note_changes(view.count("snoozes"))
         self.inbox.note_view(view, self.disk.inbox_id)
 
@@ -209,12 +209,12 @@ class OwnedPartition:
         self._count_waiting()
 
     def note_parked(self, host: str, urls: int) -> None:
-        """URLs of the host were moved from its back queue to the inbox."""
+        """Record that URLs of the host were moved from its back queue to the inbox."""
         self.hot.note_parked(host, urls)
         self.inbox.note_urls()
 
     def note_budgets(self) -> None:
-        """Budgets have changed, so URLs that had none may have one. If other URLs wait, a step is due anyway."""
+        """Make a step due if URLs had no budget, because budgets have changed. If others wait, one is due anyway."""
         if self.schedule.withheld > 0:
             self.inbox.note_urls()
 
@@ -276,7 +276,7 @@ class OwnedPartition:
         return [admit_call(self.keys, self.identity, batch, self._connections) for batch in batches]
 
     def note_admitted(self, now_ms: int) -> None:
-        """Redis has confirmed all committed batches, so their hosts may be due."""
+        """Record that Redis has confirmed all committed batches, so their hosts may be due."""
         if self.is_behind:
             self.admitted = self.disk.batch_number
             self.note_due_by(now_ms)
@@ -299,9 +299,9 @@ class OwnedPartition:
         }
         return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)
 
-    def note_publish(self, *, is_heard: bool) -> None:
-        """Counts were sent. `is_heard` says whether Redis has confirmed them."""
-        self.owes_publish = not is_heard
+    def note_publish(self, *, is_confirmed: bool) -> None:
+        """Record that counts were sent, and whether Redis has confirmed them."""
+        self.owes_publish = not is_confirmed
 
     def make_durable(self, now_ms: int) -> None:
         """Force the partition's files to the disk. Runs in a worker thread."""

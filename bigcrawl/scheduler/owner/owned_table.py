@@ -89,15 +89,15 @@ class OwnedTable:
         """Run calls of owned partitions, and remove the partitions that turn out to be lost.
 
         Raises:
-            TransientStoreError: Redis is away or refused a call. The other calls were carried out.
+            TransientStoreError: Redis is unreachable or refused a call. The other calls were carried out.
         """
         for owned, call in asked:
             if is_publish(call):
-                owned.note_publish(is_heard=False)  # until Redis has confirmed it
+                owned.note_publish(is_confirmed=False)  # until Redis has confirmed it
         replies = sort_replies(asked, await self._client.run_each([call for _, call in asked]))
         for (owned, call), _ in replies.done:
             if is_publish(call):
-                owned.note_publish(is_heard=True)
+                owned.note_publish(is_confirmed=True)
         for owned, _ in replies.lost:
             self.lose(owned)
         replies.raise_failure()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
-    from bigcrawl.scheduler.owner.crawl_budgets import Reputation
+    from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
     from bigcrawl.scheduler.owner.file_work import FileWork
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.records.held_urls import HeldUrls
@@ -80,7 +80,7 @@ class Ownership:
         worker: Executor,
         files: Files,
         file_work: FileWork,
-        crawl_budgets: Reputation,
+        crawl_budgets: CrawlBudgets,
         paces: Paces,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
@@ -196,19 +196,19 @@ class Ownership:
         """Bring both sides in line for partitions with a lost reply. Nothing may be taken or ended meanwhile.
 
         Raises:
-            TransientStoreError: Redis is away. The partitions stay in doubt.
+            TransientStoreError: Redis is unreachable. The partitions stay in doubt.
         """
         await self._settle(self._client.in_doubt, has_forgotten=False)
 
     async def _settle(self, partitions: set[int], *, has_forgotten: bool) -> None:
         client = self._client
-        before, client.in_doubt = client.in_doubt, set()  # what comes into doubt from here on is compared next time
+        before = client.take_doubts()  # what comes into doubt from here on is compared next time
         try:
             doubtful = [self.owned[partition] for partition in sorted(partitions) if partition in self.owned]
             for lost in await self.reconciliation.run(doubtful, has_forgotten=has_forgotten):
                 self.lose(lost)
         except BaseException:
-            client.in_doubt |= before
+            client.return_doubts(before)
             raise
 
     # --- steps and budgets
@@ -225,7 +225,7 @@ class Ownership:
         """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.
 
         Raises:
-            TransientStoreError: Redis is away. Budgets stay as they are.
+            TransientStoreError: Redis is unreachable. Budgets stay as they are.
         """
         if await self._crawl_budgets.refresh(self.owned.values()):
             for owned in self.owned.values():

@@ -1,12 +1,12 @@
-"""Moves URLs of hosts that are away, snoozed for a minute or more or retired, from Redis back to the disk (step 8).
+"""Moves URLs of snoozed and retired hosts from Redis back to disk (step 8). Such a host is *away*.
 
     back queue -> [one script] -> the partition's own inbox -> a step, which parks it behind its host
 
-`exchange_urls` decides which hosts these are, and increments the counter `snoozes`. The owner then reads the hosts. It
+`exchange_urls` decides which hosts are away, and increments the counter `snoozes`. The owner then reads the hosts. It
 leaves one URL of a snoozed host in Redis, the next try, and none of a retired or blacklisted host. It admits no more of
-their URLs until the host has answered. Next tries are counted apart, so that they never fill the hot set. URLs go back
-through the inbox because that already works exactly once: a script moves them in one step, and a fold commits them with
-everything else that it read.
+their URLs until the host has answered. Next tries are counted separately, so that they never fill the hot set. URLs go
+back through the inbox, because everything in the inbox is folded exactly once: a script moves them in one step, and a
+fold commits them with everything else that it read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 HOSTS_AT_ONCE = 128  # parked in a round, once a second: about 25,000 URLs, 0.1 s of the node
 URLS_AT_ONCE = 1_000  # of a host in one call, which blocks Redis about 2 us a URL
 SNOOZED_HOT_MAX, GIVEN_UP_HOT_MAX = 1, 0
-STALE_MS = 600_000  # a host that was due so long ago had no URL to try, and is not snoozed any more
+STALE_MS = 600_000  # a host that was due this long ago has no URL left to try, and no longer counts as snoozed
 
 
 async def tend_snoozed(
@@ -49,7 +49,7 @@ async def tend_snoozed(
         blacklist: its hosts are given up while they are away.
 
     Raises:
-        TransientStoreError: Redis is away. Nothing is lost.
+        TransientStoreError: Redis is unreachable. Nothing is lost.
     """
     changed = [partition for partition in partitions if partition.away.wants_look(now_ms)]
     if changed:
@@ -98,7 +98,7 @@ class _Move(NamedTuple):
 
 
 async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str]], now_ms: int) -> None:
-    rows = await client.commands([_rest_of(owned, host) for owned, host in surplus])
+    rows = await client.commands([_surplus_command(owned, host) for owned, host in surplus])
     moves = [
         _Move(owned, owned.identity, host, members, [_queued(host, member) for member in members])
         for (owned, host), row in zip(surplus, rows, strict=True)
@@ -107,14 +107,14 @@ async def _park(client: RedisClient, surplus: Sequence[tuple[OwnedPartition, str
     replies = sort_replies(moves, await client.run_each([move.call for move in moves]))
     for move, entry_id in replies.done:
         if entry_id:
-            if move.owned.identity is move.identity:  # else they are counted already
+            if move.owned.identity is move.identity:  # otherwise a reconciliation has counted them meanwhile
                 move.owned.note_parked(move.host, len(move.members))
             move.owned.moved.note(entry_id, move.host, move.orders, now_ms)
     replies.raise_failure()
 
 
-def _rest_of(owned: OwnedPartition, host: str) -> tuple[Value, ...]:
-    """The command that reads the surplus URLs of a host."""
+def _surplus_command(owned: OwnedPartition, host: str) -> tuple[Value, ...]:
+    """Return the command that reads the surplus URLs of a host."""
     hot_max = owned.away.hot_max[host]
     return ("ZRANGE", owned.keys.back + host, hot_max, hot_max + URLS_AT_ONCE - 1)
 
@@ -133,7 +133,7 @@ def _queued(host: str, member: bytes) -> QueuedUrl:
         return QueuedUrl(fields.key, host, fields.priority, fields.flags | UNCHECKED, fields.body)
     except Exception:
         logger.exception("a URL of %(host)s in Redis cannot be read", {"host": host})
-        return QueuedUrl(0, host, 0, UNCHECKED, member)  # it is dropped, counted, when its turn comes
+        return QueuedUrl(0, host, 0, UNCHECKED, member)  # dropped and counted when it is taken
 
 
 def _hot_max(host: str, next_ms: float, blacklist: Blacklist) -> int:

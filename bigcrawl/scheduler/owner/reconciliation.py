@@ -1,15 +1,16 @@
-"""Brings Redis and this node in line after a doubt: what is taken, what has ended, how much is hot (steps 7 to 14).
+"""Reconciles Redis and this node after a lost reply: taken URLs, ended URLs, and counts of hot URLs (steps 7 to 14).
 
 A partition is in doubt when the reply to a call of its owner is lost. The call may have been carried out, may not have
-been, or may still be. The client records the partition. Before the node takes anything more, it compares each of these
-partitions with Redis, in one call:
+been, or may still be. The client records the partition. Before the node takes any further URL, it compares each of
+these partitions with Redis, in one call:
 
-- Redis makes its taken URLs those that the node holds. Nobody has begun to fetch the others, so no host has to wait.
-- An end that was sent was carried out if Redis no longer has its URL as taken. It is not sent again.
-- A new *generation* begins. Redis refuses whatever the node sent in an earlier one, however late it arrives. That
-  includes calls that are under way, which the node makes again.
-- The node counts anew what is in Redis, as it is at that moment. A reply of an earlier generation changes no count any
-  more. Its call was carried out before and is counted, or it was refused.
+- Redis makes its taken URLs equal to those that the node holds. The others go back to their queues. Nobody has begun to
+  fetch them, so their hosts need not rest.
+- If an end was sent, and the URL is no longer taken in Redis, the end was carried out. It is not sent again.
+- A new *generation* begins. Redis refuses all calls of an earlier generation, however late they arrive. The node
+  repeats those that were under way.
+- The node starts its counts anew from what Redis has at that moment. Replies of an earlier generation no longer change
+  them: such a call was either carried out before, and is counted, or refused.
 
 When Redis has forgotten its last seconds, every partition is claimed again before the comparison. URLs that have ended
 or were moved to disk lately may then be queued again, and are removed. Every host rests for its delay, because its last
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held_urls import HeldUrls
 
 T = TypeVar("T")
-PORTION_BYTES = 2_000_000  # of one call: some 30,000 URLs that have ended, or those held with very long requests
-ROW_BYTES = 64  # of a row, about, but for the URL's member
+PORTION_BYTES = 2_000_000  # in one call: some 30,000 ended URLs, or fewer held URLs with long requests
+ROW_BYTES = 64  # of a row without the URL's member, roughly
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class Reconciliation:
         client: of the crawl's Redis.
         held: what the node holds.
         clock: of the node.
-        delay_ms: that every host rests after a Redis that forgot.
+        delay_ms: how long every host rests if Redis has forgotten.
     """
 
     def __init__(self, client: RedisClient, held: HeldUrls, clock: Clock, delay_ms: int) -> None:
@@ -69,10 +70,14 @@ class Reconciliation:
         self._clock = clock
         self._delay_ms = delay_ms
         self._generations = count(1)
-        self.note_ended: Callable[[OwnedPartition, list[HeldUrl]], None] = _nobody_waits
+        self._tell_ended: Callable[[OwnedPartition, list[HeldUrl]], None] = _ignore_ends
 
     def __repr__(self) -> str:
         return f"<Reconciliation held={len(self._held)}>"
+
+    def tell_ended_to(self, tell: Callable[[OwnedPartition, list[HeldUrl]], None]) -> None:
+        """Have `tell` called with URLs whose end was sent, and turns out to have been carried out."""
+        self._tell_ended = tell
 
     def next_generation(self) -> int:
         """The number of a new generation, above all earlier ones."""
@@ -111,13 +116,13 @@ class Reconciliation:
 
     def _settle(self, work: _Work, last: Reconciled) -> None:
         ended = set(work.ended)
-        self.note_ended(work.owned, [url for url in work.held if url.seq in ended])
+        self._tell_ended(work.owned, [url for url in work.held if url.seq in ended])
         work.owned.settle(work.identity, last, [url.host for url in work.held if url.seq not in ended])
 
     def _rows(self, owned: OwnedPartition, held: list[HeldUrl], *, has_forgotten: bool) -> _Portion:
         if not has_forgotten:
-            rows = [_row(url) for url in held if not url.is_told]
-            return _Portion(rows, [(url.seq,) for url in held if url.is_told])
+            rows = [_row(url) for url in held if not url.is_end_sent]
+            return _Portion(rows, [(url.seq,) for url in held if url.is_end_sent])
         rows = [_row(url) for url in held]
         places = [place for url in held for place in _places(url)]
         partition = owned.keys.partition
@@ -146,7 +151,7 @@ class _Work:
         return replace(self.owned.identity, generation=self.generation)
 
     def divide(self, whole: _Portion) -> None:
-        """Divide what is to be sent into as many calls as it takes."""
+        """Divide the arguments into calls of bounded size."""
         self.portions = _in_portions(whole)
 
     def note(self, reply: Reconciled) -> None:
@@ -203,8 +208,8 @@ def _pieces(rows: list[T], more_bytes: Callable[[T], int] = lambda row: 0) -> It
         yield piece
 
 
-def _nobody_waits(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
-    """Until somebody tells ends."""
+def _ignore_ends(owned: OwnedPartition, ended: list[HeldUrl]) -> None:
+    """Do nothing; the default until a component waits for ends."""
 
 
 def _row(url: HeldUrl) -> tuple[int, str, int, bytes]:
@@ -216,6 +221,6 @@ def _order(url: HeldUrl) -> int:
 
 
 def _places(url: HeldUrl) -> list[tuple[str, int]]:
-    """Where the URL may be in its host's queue: its place before it was taken, and the one that its end gave it."""
+    """Return where the URL may be in its host's queue: its place before it was taken, and that of its next try."""
     orders = [_order(url)] if url.next_order is None else [_order(url), url.next_order]
     return [(url.host, order) for order in orders]

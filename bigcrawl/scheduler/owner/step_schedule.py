@@ -1,4 +1,4 @@
-"""When a partition should step, by what waits in its inbox and on disk and by how full its hot set is."""
+"""Decides when a partition steps, from what waits in its inbox and on disk, and from how full its hot set is."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ class StepSchedule:
         self._has_only_extra = disk.has_only_extra and not disk.parked
 
     def note_fold(self, hot_urls: int, *, is_vain: bool) -> None:
-        """A step has run, with `hot_urls` in Redis. `is_vain` says that it found nothing to do."""
+        """Record that a step has run with `hot_urls` in Redis. `is_vain` says that it found nothing to do."""
         self._stalled_at = hot_urls if is_vain else None
 
     def note_step(self, now_ms: int) -> None:
-        """A step has ended."""
+        """Record the end of a step."""
         self.stepped_ms = now_ms
 
     def end_stall(self) -> None:
-        """URLs that the last step could not admit may be admitted now."""
+        """Allow another step: URLs that the last one could not admit may be admitted now."""
         self._stalled_at = None

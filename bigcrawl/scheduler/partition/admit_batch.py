@@ -1,4 +1,4 @@
-"""An admit batch, numbered, and the bytes that keep it (step 7)."""
+"""A numbered batch of URLs to admit into Redis, and its bytes on disk (step 7)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AdmitBatch(NamedTuple):
     """One numbered admission.
 
     Attributes:
-        number: one more than the batch before; Redis takes n only after n - 1.
+        number: one more than that of the previous batch. Redis accepts n only after n - 1.
         first_seq: the sequence number of ``urls[0]``; ``urls[i]`` has ``first_seq + i``.
     """
 
@@ -35,16 +35,16 @@ class AdmitBatch(NamedTuple):
 
     @property
     def has_text(self) -> bool:
-        """Whether its URLs can be admitted; of an old batch only their keys are left, and of an older one nothing."""
+        """Whether its URLs can be admitted. An old batch has only their keys, and a still older one has nothing."""
         return bool(self.urls and self.urls[0].body)
 
     def without_text(self) -> AdmitBatch:
-        """The batch with the keys of its URLs alone, some eight bytes each."""
+        """Return the batch with only the keys of its URLs, some eight bytes each."""
         return self._replace(urls=[QueuedUrl(url.key, "", 0, 0, b"") for url in self.urls])
 
 
 def encode_admit_batch(batch: AdmitBatch) -> bytes:
-    """Return an admit batch as the manifest's log keeps it: magic, version, number, first_seq, crc32 of all, URLs."""
+    """Return an admit batch as the manifest's log stores it: magic, version, number, first_seq, crc32 of all, URLs."""
     payload = encode_batch(batch.urls)
     header = _HEADER.pack(_MAGIC, _VERSION, batch.number, batch.first_seq)
     return header + _CRC.pack(isal_zlib.crc32(payload, isal_zlib.crc32(header))) + payload
@@ -54,12 +54,12 @@ def check_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -
     """Check the bytes that `encode_admit_batch` returned.
 
     Args:
-        path: the file the bytes are from, for errors.
+        path: the file that the bytes come from, for error messages.
         data: the bytes.
-        offset: where in the file they begin.
+        offset: their position in the file.
 
     Raises:
-        CorruptionError: not an admit batch of this version, or damaged.
+        CorruptionError: the bytes are damaged, or not an admit batch of this version.
     """
     if len(data) < _PAYLOAD_START:
         raise CorruptionError(path, offset, f"a header of {_PAYLOAD_START} bytes", f"{len(data)} bytes")
@@ -73,7 +73,7 @@ def check_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -
 
 
 def decode_admit_batch(path: str | PathLike[str], data: bytes, offset: int = 0) -> AdmitBatch:
-    """Return what `encode_admit_batch` was given; arguments and errors are those of `check_admit_batch`."""
+    """Return the admit batch that was encoded. Takes and raises what `check_admit_batch` does."""
     check_admit_batch(path, data, offset)
     _, _, number, first_seq = _HEADER.unpack_from(data)
     try:

@@ -1,9 +1,9 @@
 """The budget of each new URL, and its place in the turns (step 5): STAR's look-up, then BEAST.
 
-For the new URLs of a step: PLD of each host -> in-degree of each PLD -> account and its budget -> turn. That takes one
-look-up and one update in the table of PLDs, whatever the number of URLs, and also counts new edges. Each portion that
-is re-read of the over-budget queue is handled alike. An account is a PLD, or a part that a rule set by hand counts
-separately.
+For the new URLs of a step: PLD of each host -> in-degree of each PLD -> account and its budget -> turn. However many
+URLs there are, this takes one look-up and one update in the table of PLDs, which also count new edges. Each portion
+re-read from the over-budget queue is handled in the same way. An account is a PLD, or a part of one that a rule set by
+hand counts separately.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Budgeting:
         if noted is not None:
             self._tables.commit(self._tables.traps, self._tables.traps.put(noted.plds, noted.records))
             self.trap_changes += tuple(
-                TrapChange(self._pld_of(urls[at].host), standing) for at, standing in noted.changes
+                TrapChange(self._pld_of(urls[at].host), verdict) for at, verdict in noted.changes
             )
 
     def _without_traps(self, allowed: Allowances, plds: KeyArray) -> Allowances:

@@ -1,8 +1,8 @@
-"""The PLD graph of a partition: who links to the PLDs it owns, and how many do (step 5).
+"""The PLD graph of a partition: which PLDs link to the partition's PLDs (step 5).
 
-An edge is a pair of PLD keys, source and target. In an inbox entry edges are 16 bytes each, two little-endian
-u64, in any order, repeated or not; the targets are PLDs of the partition. An edge counts once, and none from a PLD
-to itself, so that a PLD's in-degree is the number of other PLDs that link to it.
+An edge is a pair of PLD keys, source and target. The target belongs to the partition. In an inbox entry an edge is two
+little-endian u64; edges may be in any order and may repeat. Each edge counts once, and edges from a PLD to itself do
+not count. So a PLD's in-degree is the number of other PLDs that link to it.
 Source: IRLbot §5 (STAR's PLDindegree). Differs: edges are a set of hashes of pairs, not lists of neighbours.
 """
 
@@ -22,14 +22,14 @@ _PAIR = np.dtype("<u8")
 
 
 class EdgesFormatError(ValueError):
-    """The bytes are no edges."""
+    """The bytes are not edges."""
 
 
 def decode_edges(data: bytes) -> KeyArray:
-    """Return edges as an inbox entry has them: shape (n, 2), source and target.
+    """Return the edges in an inbox entry's field: shape (n, 2), source and target.
 
     Raises:
-        EdgesFormatError: no whole number of edges.
+        EdgesFormatError: the bytes are not a whole number of edges.
     """
     if len(data) % EDGE_BYTES:
         raise EdgesFormatError(f"edges take {EDGE_BYTES} bytes each; these are {len(data)} bytes")
@@ -37,16 +37,16 @@ def decode_edges(data: bytes) -> KeyArray:
 
 
 def edge_keys(edges: KeyArray) -> KeyArray:
-    """Return the key of each edge: a hash of the pair, the same for every version of the table of edges."""
+    """Return the key of each edge: a hash of the pair. It must never change, because the table of edges stores it."""
     with np.errstate(over="ignore"):
         return _mixed(edges[:, 0] + _mixed(edges[:, 1]))
 
 
 def new_targets(tables: Tables, edges: KeyArray) -> KeyArray:
-    """Record edges and return the target of each that is new: a PLD as often as its in-degree rises.
+    """Record edges, and return the target of each new one. A PLD occurs as often as its in-degree rises.
 
     Args:
-        tables: those of a step; that of edges is changed.
+        tables: of the step; the table of edges is changed.
         edges: shape (n, 2).
 
     Raises:
@@ -63,7 +63,7 @@ def new_targets(tables: Tables, edges: KeyArray) -> KeyArray:
 
 
 def _mixed(keys: KeyArray) -> KeyArray:
-    # The finisher of SplitMix64: each bit of a key changes half of the bits.
+    # SplitMix64's last steps: each input bit changes about half of the output bits.
     keys = keys + np.uint64(0x9E3779B97F4A7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

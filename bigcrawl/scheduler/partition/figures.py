@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
     from bigcrawl.scheduler.partition.admission import PartitionLimits
     from bigcrawl.scheduler.partition.manifest import Manifest
-    from bigcrawl.scheduler.partition.step import State
+    from bigcrawl.scheduler.partition.step import PartitionState
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.queues.turns import TurnState
 
 
 class Figures:
-    """What can be asked of a partition: of its committed manifest, its durable one, and the state they describe."""
+    """Figures about a partition, from its committed manifest, its durable one, and the state that they describe."""
 
     _directory: Path
     _own: EpochDirectory
     _limits: PartitionLimits
     _manifest: Manifest
     _durable: Manifest | None
-    _state: State
+    _state: PartitionState
 
     def __repr__(self) -> str:
         return (
@@ -125,12 +125,12 @@ class Figures:
 
     @property
     def waiting_by_turn(self) -> dict[int, int]:
-        """How many URLs each turn has that has any. Those of the current turn are in the front queues."""
+        """The number of URLs in each turn that has any. Those of the current turn are in the front queues."""
         return self._state.turns.by_turn
 
     @property
     def over_budget(self) -> int:
-        """How many URLs found no room in any turn of the window."""
+        """How many URLs are over budget, because no turn of the window had room for them."""
         return len(self._state.turns.over)
 
     @property
@@ -149,7 +149,7 @@ class Figures:
 
     @property
     def parked(self) -> int:
-        """How many URLs are parked behind a full host."""
+        """How many URLs are parked, because their host may have no more in Redis."""
         return len(self._state.parked)
 
     @property

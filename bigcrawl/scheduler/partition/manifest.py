@@ -1,17 +1,20 @@
-"""The manifest: all of a partition's committed state but the bytes of the files it names.
+"""The manifest: all committed state of a partition, except the contents of the files that it names.
 
-How it lies on disk, and how a step commits it, is `bigcrawl.scheduler.partition.manifest_log`'s; here is what it says,
-and what of that has changed from one manifest to the next: a map of msgpack, without the fields that are as
-they were. Three fields are told by their changes, because they may be large:
+`bigcrawl.scheduler.partition.manifest_log` stores manifests and commits them. This module defines their fields, and the
+difference between one manifest and the next. A difference is a msgpack map of the fields that have changed. Three
+fields may be large, so they have differences of their own:
 
-    tables     map: table -> (runs, kept, added): its runs, or nil for those as before; how many of the fresh
-               records before stay, and those that follow them, a string each
-    queues     map: name -> its new state, or nil: it is gone
-    parked     (segments, next number, removed, changed, tail): hosts that are gone from their turn, hosts
-               with other chains in the same turn, and hosts behind all others; chains are map: level -> extents
+    tables    map: table -> (runs, kept, added)
+                  runs     the table's runs; nil if they have not changed
+                  kept     how many of the previous memtable's records stay
+                  added    the records that follow them, one string each
+    queues    map: name -> its new state; nil if the queue was removed
+    parked    (segments, next number, removed, changed, tail)
+                  removed  hosts that left the order of turns
+                  changed  hosts with other chains at the same place; chains are a map: level -> extents
+                  tail     hosts with their chains that follow all others
 
-The first map of a log is the change from nothing: every field, whole. To change the fields, raise the log's
-format version.
+The first map of a log has all fields in full. To change the fields, raise the log's format version.
 """
 
 from __future__ import annotations
@@ -33,16 +36,16 @@ from bigcrawl.scheduler.queues.turns import FIRST_TURN, TurnState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    Fields = dict[str, Any]  # as msgpack reads them
+    Fields = dict[str, Any]  # as msgpack returns them
 
-# The id before every id of a stream.
+# Less than every id of a stream.
 NO_INBOX_ID = "0-0"
 
 PARK_NAME = "park"
 
 
 class BatchPlace(NamedTuple):
-    """Where a kept admit batch lies in the manifest's log: `length` bytes from `offset` on."""
+    """Where the manifest's log has a retained admit batch: `length` bytes from `offset` on."""
 
     number: int
     offset: int
@@ -54,18 +57,25 @@ class Manifest:
     """One committed state.
 
     Attributes:
-        number: one more than the manifest before, over all epochs.
-        durable: the number of the last manifest that this epoch's owner knew to be on the medium when it
-            wrote this one; 0 when there was none.
+        epoch: the epoch of its owner.
+        number: one more than that of the previous manifest, across epochs.
+        durable: the number of the last manifest that its owner, in this epoch, knew to be on the medium when it wrote
+            this one; 0 if there was none.
         inbox_id: the last inbox entry that was folded.
         tables: URLSeen and the others, see `bigcrawl.scheduler.partition.tables`.
-        queues: of every turn, and those over budget, by name; not to be changed.
-        turns: where the turns stand.
-        in_degrees: how many PLDs have which in-degree, as `InDegreeCounts.to_bytes` writes it; empty: none.
-        batch_number: the last admit batch, 0 before the first.
-        admitted: URLs admitted so far, which is the sequence number of the next one.
-        retained: the admit batches that Redis may still need, in order.
-        already: keys that Redis admitted beyond an earlier manifest, with how often; still to be skipped.
+        queues: the queues of all turns and the over-budget queues, by name; must not be changed.
+        turns: the state of the turns.
+        in_degrees: the number of PLDs with each in-degree, as `InDegreeCounts.to_bytes` returns it; empty if there is
+            none.
+        credits: how far each priority level is behind its share, see `queues.front_queues`.
+        parked: the parked queues.
+        batch_number: the number of the last admit batch; 0 before the first.
+        admitted: how many URLs were ever admitted; the sequence number of the next one.
+        retained: where the admit batches are that Redis may still need, in order.
+        already: keys of URLs that Redis had admitted before the disk knew, with a count each; admission skips them.
+        folded_urls: how many URLs were ever read from the inbox.
+        duplicates: how many of them had been seen.
+        rejected: how many inbox entries were ever set aside.
     """
 
     epoch: int
@@ -87,20 +97,20 @@ class Manifest:
     rejected: int = 0
 
     def files_needed(self) -> dict[str, int]:
-        """Return the names of all files this manifest refers to, with the least length of each."""
+        """Return the names of all files that this manifest refers to, with the committed length of each."""
         needed = {run.name: run.length for table in self.tables for run in table.runs}
         for name, state in self.queues.items():
             needed |= {f"{name}-{s.number}": s.length for s in state.segments}
         return needed | {f"{PARK_NAME}-{s.number}": s.length for s in self.parked.segments}
 
 
-# Told by their changes, or by the records they lie in.
+# Fields with differences of their own, and `retained`, which follows from the records.
 _APART = frozenset({"tables", "queues", "parked", "retained"})
 _PLAIN = tuple(name for name in Manifest.__slots__ if name not in _APART)
 
 
 def changes(before: Manifest | None, after: Manifest) -> Fields:
-    """Return what `apply_changes` needs to make `after` of `before`, but for `retained`; nothing for None."""
+    """Return the difference between two manifests, without `retained`. None stands for an empty manifest."""
     if before is None:
         fields = {name: getattr(after, name) for name in _PLAIN}
         before = Manifest(after.epoch)
@@ -117,10 +127,10 @@ def changes(before: Manifest | None, after: Manifest) -> Fields:
 
 
 def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace]) -> Manifest:
-    """Return the manifest that a log's maps make, from its first on."""
+    """Return the manifest that all maps of a log describe, applied in order."""
     fields: Fields = {}
     runs: dict[str, tuple[RunInfo, ...]] = {}
-    fresh: dict[str, list[bytes]] = {}
+    records: dict[str, list[bytes]] = {}  # of the tables' memtables
     queues: dict[str, FifoState] = {}
     chains: dict[str, HostChains] = {}
     segments: tuple[Segment, ...] = ()
@@ -129,7 +139,7 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
         for table, (rows, kept, added) in change.pop("tables", {}).items():
             if rows is not None:
                 runs[table] = tuple(RunInfo(*row) for row in rows)
-            fresh.setdefault(table, [])[kept:] = added
+            records.setdefault(table, [])[kept:] = added
         for name, row in change.pop("queues", {}).items():
             if row is None:
                 del queues[name]
@@ -144,7 +154,7 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
     names = TableStates._fields
     return Manifest(
         **fields,
-        tables=TableStates(*(BucketState(runs.get(t, ()), Memtable.from_strings(fresh.get(t, ()))) for t in names)),
+        tables=TableStates(*(BucketState(runs.get(t, ()), Memtable.from_strings(records.get(t, ()))) for t in names)),
         queues=queues,
         parked=ParkedState(segments, next_number, chains),
         retained=tuple(retained),
@@ -152,22 +162,22 @@ def apply_changes(all_changes: Iterable[Fields], retained: Sequence[BatchPlace])
 
 
 def _table_changes(before: TableStates, after: TableStates) -> Fields:
-    told: Fields = {}
+    changed: Fields = {}
     for name, old, new in zip(TableStates._fields, before, after, strict=True):
         if new is old or (new.runs == old.runs and new.memtable == old.memtable):
             continue
         kept = len(old.memtable) if new.memtable.begins_with(old.memtable) else 0
-        told[name] = (None if new.runs == old.runs else new.runs, kept, new.memtable.strings_from(kept))
-    return told
+        changed[name] = (None if new.runs == old.runs else new.runs, kept, new.memtable.strings_from(kept))
+    return changed
 
 
 def _queue_changes(before: Mapping[str, FifoState], after: Mapping[str, FifoState]) -> Fields:
-    told: Fields = {name: None for name in before if name not in after}
+    changed: Fields = {name: None for name in before if name not in after}
     for name, new in after.items():
         old = before.get(name)
         if new is not old and new != old:
-            told[name] = new
-    return told
+            changed[name] = new
+    return changed
 
 
 Chain = tuple[str, "HostChains"]
@@ -176,7 +186,7 @@ Chain = tuple[str, "HostChains"]
 def _chain_changes(
     before: Mapping[str, HostChains], after: Mapping[str, HostChains]
 ) -> tuple[list[str], list[Chain], list[Chain]]:
-    """Return (removed, changed, tail): of `before` in order, what `after` begins with, and the rest of it."""
+    """Return (removed, changed, tail) as in the module's docstring: how `after` differs from `before`."""
     removed: list[str] = []
     changed: list[Chain] = []
     rest = iter(after.items())

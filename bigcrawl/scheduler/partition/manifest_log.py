@@ -2,7 +2,7 @@
 
     offset  bytes  what
     0       8      magic "BCMANIFS"
-    8       u32    format version, 5
+    8       u32    format version, 6
     12      ...    records
 
     record
@@ -13,18 +13,18 @@
     16      a      admit batches, one after another, see `bigcrawl.scheduler.partition.admit_batch`
     16 + a  c      changes: msgpack, a map
 
-All numbers are little-endian. To change the layout, raise the version: an unknown one is refused. The
-changes are those of `bigcrawl.scheduler.partition.manifest`, and two fields more: `batches`, the number and length of
-each batch in the record, and `retained_from`, the number from which batches are kept.
+All numbers are little-endian. To change the layout, raise the version; a log of another version is refused. The changes
+are those of `bigcrawl.scheduler.partition.manifest`, with two further fields: `batches`, the number and length of each
+batch in the record, and `retained_from`, the number of the first batch that is kept.
 
-The first record is whole: it is written to `MANIFEST.tmp` and renamed, when an epoch begins and when the log
-has grown at a durable point. A step's record is appended, unsynced.
+The first record has the whole manifest. It is written to `MANIFEST.tmp`, which is then renamed. That happens when an
+epoch begins, and at a durable point if the log has grown long. The record of a step is appended without a sync.
 
-What a crash of the process leaves: a last record that is cut short. It was not committed, and is passed
-over. A record of full length with a wrong checksum is damage, wherever it stands: no crash of a process
-makes one. What a power cut leaves: the log as it was synced, whole or partly what was appended since, and
-perhaps the lengths of files without their bytes. Then the record that the last sound one calls durable, or,
-if the log was begun since, its first one, is what certainly is there with all that it names.
+A crash of the process may leave an incomplete last record. It was not committed, and is ignored. A complete record with
+a wrong checksum is damage, wherever it is, because no crash of a process produces one. A power failure leaves the log
+as it was synced, perhaps with all or part of what was appended since, and perhaps files with their length but not their
+bytes. Each record names the manifest that was durable when it was written. That manifest, as named by the last sound
+record, is certainly there with all its files; if the log was begun later, its first record is.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
 MANIFEST_TEMPORARY = "MANIFEST.tmp"
 
-# A longer log is begun anew at the next durable point, unless its first record alone is half of it. Some
-# hundred steps: beginning anew costs a millisecond, and reading it, when a partition is opened, about as much.
+# At the next durable point, a longer log is replaced by a new one, unless its first record is more than half of it.
+# Some hundred steps fit. Replacing the log takes a millisecond, and so does reading it when a partition is opened.
 LOG_BYTES_MAX = 128 << 10
 
 _MAGIC = b"BCMANIFS"
@@ -69,7 +69,7 @@ _RECORD_BYTES = _RECORD.size + _CRC.size
 class ManifestLog:
     """The log of one epoch directory, written by its owner.
 
-    Invariant: the first `size` bytes of the file are whole records, the last of which made `manifest`.
+    Invariant: the first `size` bytes of the file are whole records; together they describe the last manifest.
     """
 
     def __init__(self, directory: AnyPath, files: Files) -> None:
@@ -80,7 +80,7 @@ class ManifestLog:
         self._first_bytes = 0
         self._size = 0
         self._without_text_upto = 0
-        # Whether bytes of an append that failed may lie behind `size`.
+        # Whether a failed append may have left bytes after `size`.
         self._has_rest = False
 
     def __repr__(self) -> str:
@@ -88,24 +88,24 @@ class ManifestLog:
 
     @property
     def size(self) -> int:
-        """Bytes of the log that count."""
+        """The length of the log without the rest of a failed append."""
         return self._size
 
     @property
     def has_grown(self) -> bool:
-        """Whether it is time to begin anew."""
+        """Whether the log should be replaced by a new one."""
         return self._size > max(LOG_BYTES_MAX, 2 * self._first_bytes)
 
     def begin(self, manifest: Manifest, batches: Sequence[bytes], *, synced: bool = False) -> Manifest:
-        """Make a file of one record and rename it into place, over the log there is.
+        """Write a log of one record, and rename it over the existing log, if there is one.
 
         Args:
             manifest: what is committed; `retained` names the batches.
-            batches: the retained batches, in their order.
-            synced: whether the bytes are on the medium before they are renamed.
+            batches: the retained batches, in order.
+            synced: whether to sync the file before it is renamed.
 
         Returns:
-            the manifest with the places of its batches in the new log.
+            The manifest, with the places of its batches in the new log.
         """
         start = HEADER_BYTES + _RECORD_BYTES
         offsets = accumulate(map(len, batches), initial=start)
@@ -120,10 +120,10 @@ class ManifestLog:
         return manifest
 
     def begin_anew(self, without_text_upto: int = 0) -> Manifest:
-        """Replace the log, synced, by one of a single record that says the same; return that manifest.
+        """Replace the log by a synced one with a single record for the same manifest. Return that manifest.
 
         Args:
-            without_text_upto: of admit batches up to this number only the keys are kept.
+            without_text_upto: admit batches up to this number keep only their keys.
 
         Raises:
             CorruptionError: a retained batch is damaged.
@@ -143,14 +143,14 @@ class ManifestLog:
         return self.begin(self._manifest, batches, synced=True)
 
     def append(self, manifest: Manifest, batch: bytes = b"") -> Manifest:
-        """Commit: append what has changed. What fails leaves the log as it was; it may be repeated.
+        """Commit a manifest: append its changes. A failure leaves the log as it was, and the call may be repeated.
 
         Args:
-            manifest: follows the last one committed.
-            batch: an admit batch to be retained with the number `manifest.batch_number`, if any.
+            manifest: the successor of the last one committed.
+            batch: an admit batch to retain, with the number `manifest.batch_number`; empty for none.
 
         Returns:
-            the manifest, with the batch's place.
+            The manifest, with the batch's place.
         """
         if batch:
             place = BatchPlace(manifest.batch_number, self._size + _RECORD_BYTES, len(batch))
@@ -158,14 +158,14 @@ class ManifestLog:
         record = encode_record(self._manifest, manifest, [batch] if batch else [])
         self._cut()
         self._has_rest = True
-        # A log that is gone, with the epoch of an owner that was fenced, stays gone.
+        # If a later owner has removed this epoch and its log, the log must not be created again.
         self._files.write_at(self._path, self._size, record, create=False)
         self._has_rest = False
         self._manifest, self._size = manifest, self._size + len(record)
         return manifest
 
     def sync(self) -> None:
-        """Return when all records are on the medium."""
+        """Force all records to the medium."""
         self._cut()
         self._files.sync_file(self._path)
 
@@ -176,17 +176,17 @@ class ManifestLog:
 
 
 def encode_record(before: Manifest | None, after: Manifest, batches: Sequence[bytes]) -> bytes:
-    """Return the record that makes `after` of `before`.
+    """Return the record that turns one manifest into the next.
 
     Args:
-        before: the manifest of the record before; None for a log's first.
-        after: `retained` ends with the places of the batches.
-        batches: those that the record brings.
+        before: the manifest so far; None for a log's first record.
+        after: the next manifest. Its `retained` ends with the places of `batches`.
+        batches: the new batches in the record.
     """
     fields = changes(before, after)
-    brought = after.retained[len(after.retained) - len(batches) :]
-    if brought:
-        fields["batches"] = [(place.number, place.length) for place in brought]
+    added = after.retained[len(after.retained) - len(batches) :]
+    if added:
+        fields["batches"] = [(place.number, place.length) for place in added]
     retained_from = after.retained[0].number if after.retained else after.batch_number + 1
     if before is None or any(place.number < retained_from for place in before.retained[:1]):
         fields["retained_from"] = retained_from
@@ -205,15 +205,15 @@ def decode_manifest(path: AnyPath, data: bytes) -> Manifest:
     """Return the last manifest committed to a log, given its bytes.
 
     Raises:
-        CorruptionError: not a manifest, another version, no whole record, or a damaged one.
+        CorruptionError: the bytes are not a manifest of this version, have no whole record, or have a damaged one.
     """
     return _manifest_of(list(_records(path, data)))
 
 
 def decode_sound_manifests(path: AnyPath, data: bytes) -> Iterator[Manifest]:
-    """Yield what may be gone back to when a log, or a file it names, is damaged: the newest first.
+    """Yield the manifests to fall back to if a log, or a file that it names, is damaged; the newest first.
 
-    That is the manifest of the last record before any damage, and the one which that calls durable.
+    They are the manifest of the last record before the damage, and the one that this record names as durable.
 
     Raises:
         CorruptionError: no record is sound.

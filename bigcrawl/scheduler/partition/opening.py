@@ -15,7 +15,7 @@ from bigcrawl.drum.files import store_errors
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.scheduler.partition.manifest import Manifest
 from bigcrawl.scheduler.partition.manifest_log import ManifestLog
-from bigcrawl.scheduler.partition.step import State
+from bigcrawl.scheduler.partition.step import PartitionState
 from bigcrawl.scheduler.partition.takeover import begin_epoch, take_over
 from bigcrawl.scheduler.queues.epoch_directory import remove_epoch
 
@@ -42,7 +42,7 @@ class Opened(NamedTuple):
     own: EpochDirectory
     log: ManifestLog
     manifest: Manifest
-    state: State
+    state: PartitionState
     set_aside: int
 
 
@@ -57,7 +57,12 @@ def open_epoch(directory: Path, epoch: int, files: Files, *, priority_bias: int,
             log = ManifestLog(own.path, own.files)
             manifest = log.begin(manifest, batches)
             return Opened(
-                directory, own, log, manifest, State.restore(own, manifest, priority_bias), own.count_set_aside()
+                directory,
+                own,
+                log,
+                manifest,
+                PartitionState.restore(own, manifest, priority_bias),
+                own.count_set_aside(),
             )
         except (OSError, BigcrawlError):
             with suppress(OSError):  # else a later owner removes it

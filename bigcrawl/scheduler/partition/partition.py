@@ -26,7 +26,7 @@ from bigcrawl.scheduler.partition.figures import Figures
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
 from bigcrawl.scheduler.partition.seen import entries_after
-from bigcrawl.scheduler.partition.step import Fold, State
+from bigcrawl.scheduler.partition.step import PartitionState, StepFold
 from bigcrawl.scheduler.partition.takeover import is_unused, remove_older_epochs, verify_newest
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, list_committed, list_epochs
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry
@@ -65,11 +65,11 @@ class Step(NamedTuple):
 
 
 class Partition(Figures):
-    """One partition, opened in one epoch by its owner; `Figures` has what can be asked of it.
+    """One partition, opened in one epoch by its owner. `Figures` has the read-only properties.
 
     Guarantees:
-        A URL in a folded inbox entry is admitted in exactly one batch number, whatever the epoch. The caller must
-        admit each committed batch (`pending_batches`), and not offer folded entries again. URLs of one host and
+        A URL in a folded inbox entry is admitted in exactly one batch, across epochs. The caller must admit each
+        committed batch (`pending_batches`), and not offer folded entries again. URLs of one host and
         priority level are admitted in the order of their arrival, except those that the blacklist withheld.
 
     Memory is bounded by the inbox of a step, one decoded block a level, and the number of hosts with parked URLs.
@@ -160,14 +160,14 @@ class Partition(Figures):
             self._limits = replace(self._limits, host_hot_low=urls)
 
     def set_budgets(self, budgets: Budgets | None) -> None:
-        """Ask these budgets from the next step on. None means no limit.
+        """Use these budgets from the next step on. None means no limit.
 
-        A new object makes the next step read all URLs again that had no budget. So pass one only if budgets differ.
+        A new object makes the next step check all URLs again that had no budget. So pass one only if budgets differ.
         """
         self._source = self._source._replace(budgets=budgets)
 
     def set_withholds(self, withholds: Withholds | None) -> None:
-        """Ask this whether a URL is blacklisted, from the next step on. A new one is asked about queued URLs again."""
+        """Use this function to find blacklisted URLs from the next step on. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
 
     def step(
@@ -178,7 +178,7 @@ class Partition(Figures):
         away: Mapping[str, int] | None = None,
         extra_room: int | None = None,
     ) -> Step:
-        """Fold inbox entries, choose what to admit, commit.
+        """Fold inbox entries, choose what to admit, and commit.
 
         Args:
             inbox: entries in stream order, or pairs (id, batch). Those up to `inbox_id` are skipped. Without budgets,
@@ -197,7 +197,7 @@ class Partition(Figures):
             work, source = self._state.fork(), self._source
             if not source.answers_as(self._asked):
                 work.turns.wake()
-            fold = Fold(work, self._own.set_aside)
+            fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
             if source.budgets is not None:
@@ -213,7 +213,7 @@ class Partition(Figures):
                 self.set_aside = self._own.count_set_aside()
             return step
 
-    def _commit_step(self, step: Step, work: State, inbox_id: str) -> None:
+    def _commit_step(self, step: Step, work: PartitionState, inbox_id: str) -> None:
         work.flush()
         before = self._manifest
         batch = step.batch

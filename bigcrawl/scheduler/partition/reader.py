@@ -1,8 +1,8 @@
-"""What a partition's files say of one URL, read by somebody who does not own the partition.
+"""Reads what a partition's files say about one URL, in a process that does not own the partition.
 
-The newest manifest is read, and then the few blocks of runs that may hold the keys. Its owner goes on meanwhile:
-it may replace the manifest and delete what that named between the two, so what is not there is looked for again
-from the start.
+It reads the newest manifest, and then the few blocks of runs that may contain the keys. The owner goes on meanwhile. It
+may replace the manifest and delete files that the old one names before they are read. So if a file is missing,
+everything is read again from the start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.drum.format import KEY_TYPE
 from bigcrawl.exceptions import CorruptionError
-from bigcrawl.scheduler.budgets.traps import standing_of
+from bigcrawl.scheduler.budgets.traps import trap_verdict_of
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.bucket import Bucket
     from bigcrawl.drum.files import Files
-    from bigcrawl.scheduler.budgets.traps import Standing
+    from bigcrawl.scheduler.budgets.traps import TrapVerdict
     from bigcrawl.scheduler.partition.manifest import Manifest
 
 TRIES_MAX = 5
-_TRY_AGAIN_S = 0.05  # an owner deletes some ten files in less
+_TRY_AGAIN_S = 0.05  # enough for an owner to delete some ten files
 
 
 class UrlOnDisk(NamedTuple):
-    """A URL, and its PLD, in a partition's committed state.
+    """A URL and its PLD in a partition's committed state.
 
     Attributes:
-        inbox_id: the last inbox entry that this state knows of.
-        is_seen: whether the key is in URLSeen.
-        end: its value in the table `ends`; None when it has none.
-        in_degree: PLDs that are known to link to its PLD.
-        turn: the current one, see `bigcrawl.scheduler.queues.turns`.
-        pld_turn: where the last URL of its PLD was placed; None when budgets never placed one.
-        is_over_budget: whether URLs of its PLD wait for a turn with room for them.
-        trap: how its PLD stands as a trap; None when none of its new URLs ever looked like one's.
+        inbox_id: the last inbox entry that was folded into this state.
+        is_seen: whether the URL's key is in URLSeen.
+        end: the URL's value in the table `ends`; None if it has none.
+        in_degree: how many PLDs are known to link to the URL's PLD.
+        turn: the current turn, see `bigcrawl.scheduler.queues.turns`.
+        pld_turn: the turn in which the PLD's last URL was placed; None if none was ever placed.
+        is_over_budget: whether URLs of the PLD wait over budget.
+        trap: the verdict on the PLD as a trap; None if none of its URLs ever looked like a trap's.
     """
 
     inbox_id: str
@@ -57,26 +57,26 @@ class UrlOnDisk(NamedTuple):
     turn: int
     pld_turn: int | None
     is_over_budget: bool
-    trap: Standing | None = None
+    trap: TrapVerdict | None = None
 
 
 def read_partition(
     directory: Path, key: int, pld: int, files: Files | None = None, rest: Callable[[float], None] = time.sleep
 ) -> UrlOnDisk | None:
-    """Read what the newest manifest of a partition says of a URL.
+    """Return what the newest manifest of a partition says about a URL.
 
     Args:
-        directory: the partition's.
-        key: the URL's.
+        directory: the directory of the partition.
+        key: the key of the URL.
         pld: the key of its PLD.
         files: the file system; the real one by default.
-        rest: waits so many seconds before another try.
+        rest: waits for a number of seconds before another try.
 
     Returns:
-        None when the partition has no manifest: nothing of it was ever committed, or its files are elsewhere.
+        None if the partition has no manifest: nothing was ever committed, or its files are on another machine.
 
     Raises:
-        CorruptionError: a file is damaged, or missing whenever it was looked for.
+        CorruptionError: a file is damaged, or was missing in every try.
         TransientStoreError: the disk failed.
     """
     files = files or DiskFiles()
@@ -100,7 +100,7 @@ def _read_newest(directory: Path, key: int, pld: int, files: Files) -> UrlOnDisk
         manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
         return _look_up(manifest, Tables.restore(own, manifest.tables), key, pld)
     except FileNotFoundError as missing:
-        raise CorruptionError(missing.filename, 0, "a file the manifest names", "none") from missing
+        raise CorruptionError(missing.filename, 0, "a file the manifest names", "no file") from missing
 
 
 def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDisk:
@@ -115,7 +115,7 @@ def _look_up(manifest: Manifest, tables: Tables, key: int, pld: int) -> UrlOnDis
         turns.turn,
         pld_turn if used else None,
         mark >= 2 * (turns.generation - turns.is_rereading),
-        None if (trap := _value_of(tables.traps, pld)) is None else standing_of(trap),
+        None if (trap := _value_of(tables.traps, pld)) is None else trap_verdict_of(trap),
     )
 
 

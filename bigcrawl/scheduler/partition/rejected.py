@@ -1,10 +1,9 @@
-"""What an owner could not read of its inbox, and keeps below its partition's `rejected/` until somebody has a look.
+"""Rejected inbox entries: those that an owner could not decode. They are kept until the operator handles them.
 
     <state>/p0007/rejected/<inbox id>               a batch
     <state>/p0007/rejected/<inbox id>-outcomes      another field of an entry; or -edges, -forgotten
 
-They lie outside the epochs: whoever owns the partition, the files are those of its next owner as well, and commands may
-remove them.
+The files are outside the epoch directories, so they stay when the owner changes. Commands may remove them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\d+-\d+(?:-(\w+))?")
 
-# By what stands behind the id: the field of an inbox entry, and who reads it.
+# By the end of a file's name: the field of an inbox entry, and the function that decodes it.
 _FIELDS: Final[dict[str | None, tuple[bytes, Callable[[bytes], object]]]] = {
     None: (BATCH, decode_batch),
     "edges": (EDGES, decode_edges),
@@ -38,10 +37,10 @@ class Rejected(NamedTuple):
     """A file below `rejected/`.
 
     Attributes:
-        partition: whose.
-        path: of the file.
-        field: of an inbox entry, where its bytes belong.
-        problem: why it cannot be read; empty when it can be by now.
+        partition: the number of the partition.
+        path: the path of the file.
+        field: the field of an inbox entry that its bytes come from.
+        problem: why the bytes cannot be decoded; empty if they can be by now.
     """
 
     partition: int
@@ -51,7 +50,7 @@ class Rejected(NamedTuple):
 
 
 def rejected_entries(crawl_directory: Path) -> Iterator[Rejected]:
-    """Yield all rejected entries of a crawl, by partition, oldest first; reads each file."""
+    """Read and yield all rejected entries of a crawl, by partition, oldest first."""
     for directory in sorted(crawl_directory.glob(f"p[0-9]*/{REJECTED}")):
         number = directory.parent.name[1:]
         for path in sorted(directory.iterdir()) if number.isdecimal() else ():

@@ -1,4 +1,4 @@
-"""The seen check of a step (step 4): inbox entries in, URLs and whether each is new out."""
+"""The seen check of a step: decodes inbox entries, and finds out which of their URLs are new (step 4)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def entries_after(inbox: Sequence[InboxEntry], folded: str) -> list[InboxEntry]:
-    """Return the entries behind the last folded one that a step may fold together.
+    """Return the entries after the last folded one, up to the first that needs a step of its own.
 
-    They are in the order of their ids, which are compared as pairs of numbers. An entry that forgets keys begins a
-    step of its own: so all that was before it is forgotten, and nothing that comes after it.
+    They are in the order of their ids, which are compared as pairs of numbers. An entry with keys to forget is always
+    the first of its step. So everything before it is forgotten, and nothing after it.
     """
     last = _id_order(folded)
     start = next((at for at, entry in enumerate(inbox) if _id_order(entry.id) > last), len(inbox))
@@ -33,7 +33,7 @@ def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes]
 
     Args:
         inbox: the entries.
-        set_aside: called with each entry that cannot be decoded; it stops nothing.
+        set_aside: called with the id and the bytes of each batch that cannot be decoded.
     """
     urls: list[QueuedUrl] = []
     rejected = 0
@@ -49,10 +49,10 @@ def decode_entries(inbox: Sequence[InboxEntry], set_aside: Callable[[str, bytes]
 
 
 def check_seen(seen: Bucket, urls: Sequence[QueuedUrl]) -> CheckResult:
-    """Ask DRUM about all but the unchecked URLs; those count as new each time and are not remembered.
+    """Look the URLs up in DRUM, except unchecked ones, which always count as new and are not stored.
 
     Returns:
-        DRUM's answer, with `new` in the shape of `urls`; the caller commits it.
+        DRUM's result, with `new` in the shape of `urls`. The caller commits it.
     """
     checked = np.array([not url.flags & UNCHECKED for url in urls], dtype=np.bool_)
     keys = np.array([url.key for url in urls], dtype=np.uint64)

@@ -1,10 +1,10 @@
-"""One step of a partition's fold, on copies of its state (steps 4 to 7): what it does before it commits.
+"""One step of a partition's fold, on copies of its state, up to its commit (steps 4 to 7).
 
     inbox entries -> forgotten URLs -> outcomes -> edges -> in-degrees
                   -> seen check -> budgets (STAR) -> placement (BEAST) -> choice
 
-Nothing here is committed or sent. A step that fails is dropped with its copies, and the next one overwrites what it
-wrote. No clock, no Redis.
+Nothing here is committed or sent. If a step fails, its copies are dropped, and the next step overwrites the files that
+it wrote. No clock, no Redis.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
 
-class State:
+class PartitionState:
     """Everything that a step changes. A step works on a fork."""
 
     def __init__(
@@ -64,7 +64,7 @@ class State:
         self.in_degrees = in_degrees
 
     @classmethod
-    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> State:
+    def restore(cls, own: EpochDirectory, manifest: Manifest, priority_bias: int) -> PartitionState:
         """Return the state that a manifest describes, with the files of an epoch's directory."""
         selector = Selector(manifest.credits, priority_bias)
         return cls(
@@ -76,22 +76,24 @@ class State:
         )
 
     def __repr__(self) -> str:
-        return f"<State {self.turns!r} {self.parked!r} {self.tables!r}>"
+        return f"<PartitionState {self.turns!r} {self.parked!r} {self.tables!r}>"
 
     def __len__(self) -> int:
         """How many URLs are waiting."""
         return len(self.turns) + len(self.parked)
 
-    def fork(self) -> State:
+    def fork(self) -> PartitionState:
         """Return a copy to work on. This one must be flushed, and stays as it is."""
-        return State(self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees)
+        return PartitionState(
+            self.tables.fork(), self.turns.fork(), self.parked.fork(), self.already.copy(), self.in_degrees
+        )
 
-    def skipping(self, keys: Iterable[int]) -> State:
+    def skipping(self, keys: Iterable[int]) -> PartitionState:
         """Return a state in which admission skips each of these keys once more."""
-        return State(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
+        return PartitionState(self.tables, self.turns, self.parked, self.already + Counter(keys), self.in_degrees)
 
     def raise_in_degrees(self, rise: InDegreeRise) -> None:
-        """Adopt in-degrees that have risen."""
+        """Update the counts of in-degrees after some of them have risen."""
         self.in_degrees = self.in_degrees.moved(*rise)
 
     def flush(self) -> None:
@@ -99,7 +101,7 @@ class State:
         self.turns.flush()
         self.parked.flush()
 
-    def differs(self, other: State) -> bool:
+    def differs(self, other: PartitionState) -> bool:
         """Whether a step that read no inbox entry has changed anything."""
         return self._position() != other._position()
 
@@ -114,10 +116,10 @@ class State:
         assert all(count > 0 for count in self.already.values()), "a key is skipped a known number of times"
 
 
-class Fold:
+class StepFold:
     """One step on a fork of the state. Its methods are called in their order."""
 
-    def __init__(self, state: State, set_aside: Callable[[str, bytes], None]) -> None:
+    def __init__(self, state: PartitionState, set_aside: Callable[[str, bytes], None]) -> None:
         self._state = state
         self._set_aside = set_aside
         self._linked: KeyArray = np.empty(0, dtype=np.uint64)
@@ -127,7 +129,7 @@ class Fold:
         self.trap_changes: tuple[TrapChange, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Fold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
+        return f"<StepFold new={len(self.new)} duplicates={self.duplicates} rejected={self.rejected}>"
 
     def forget(self, entries: Sequence[InboxEntry]) -> None:
         """Forget that the URLs named by the first entry were seen or have ended."""

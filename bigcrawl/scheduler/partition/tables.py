@@ -1,19 +1,20 @@
-"""A partition's tables: what it looks up by key, each a bucket of DRUM (steps 4 and 5).
+"""A partition's tables, each a bucket of DRUM, with records looked up by key (steps 4 and 5).
 
     name     file    key                          value
-    seen     run     of the URL                   none: URLSeen
-    edges    edge    of source and target PLD     none: who links to whom, IRLbot's PLD graph
-    plds     pld     of the PLD, or the account   in-degree: other PLDs that link to it; and where its last URL was
+    seen     run     URL                          none; the set of all keys is URLSeen
+    edges    edge    source and target PLD        none; the set of all keys is IRLbot's PLD graph
+    plds     pld     PLD, or another account      in-degree (how many other PLDs link to it), and where its last URL was
                                                   placed, see `bigcrawl.scheduler.budgets.placement`
-    totals   total   of the account               what rules by hand count, see `bigcrawl.scheduler.budgets.allowances`
-    ends     end     of the URL                   how and when it ended, see `bigcrawl.scheduler.records.outcomes`
-    traps    trap    of the PLD                   how many of its newest URLs look like a trap's, see
+    totals   total   account                      pages and bytes so far, which rules set by hand limit, see
+                                                  `bigcrawl.scheduler.budgets.allowances`
+    ends     end     URL                          how and when it ended, see `bigcrawl.scheduler.records.outcomes`
+    traps    trap    PLD                          how many of its newest URLs look like a trap's, see
                                                   `bigcrawl.scheduler.budgets.traps`
-    hosts    host    of the host                  none: whose robots.txt their PLD's budget has paid for, see
+    hosts    host    host                         none; hosts whose robots.txt was charged to their PLD's budget, see
                                                   `bigcrawl.scheduler.budgets.new_hosts`
 
-To add one: a field of `TableStates`, a kind, an attribute of `Tables`, a row here and in docs/file-formats.md; and
-raise the version of the manifest's log.
+To add a table, add a field of `TableStates`, a kind, an attribute of `Tables`, and a row here and in
+docs/file-formats.md. Then raise the version of the manifest's log.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from bigcrawl.exceptions import CorruptionError
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
 
-# Fresh records are part of every log that is begun anew, and the smaller tables change with every step too.
+# A small bound, because each new log of the manifest has all records of the memtables, and these tables change with
+# every step too.
 _FRESH_MAX = 1024
 
 TOTAL = np.dtype([("pages", "<u8"), ("bytes", "<u8")])
@@ -64,7 +66,7 @@ KINDS = {
     "traps": Kind("trap", traps.RECORD, fresh_max=_FRESH_MAX),
     "hosts": Kind("host", fresh_max=_FRESH_MAX),
 }
-"""By table, in the order of `TableStates`."""
+"""The kind of each table, in the order of `TableStates`."""
 
 assert tuple(KINDS) == TableStates._fields
 
@@ -79,7 +81,7 @@ class Tables:
 
     @classmethod
     def restore(cls, epoch: EpochDirectory, states: TableStates) -> Tables:
-        """Return the tables a manifest describes."""
+        """Return the tables that a manifest describes."""
         pairs = zip(KINDS.values(), states, strict=True)
         return cls(epoch, (Bucket(epoch.path, kind, state, epoch.files) for kind, state in pairs))
 
@@ -87,15 +89,15 @@ class Tables:
         return f"<Tables {' '.join(map(repr, self._all))}>"
 
     def fork(self) -> Tables:
-        """Return a copy to work on; this one stays as it is."""
+        """Return a copy to change. This one stays as it is."""
         return Tables(self._epoch, map(copy, self._all))
 
     def states(self) -> TableStates:
-        """Return what the manifest needs."""
+        """Return the states for the manifest."""
         return TableStates(*(bucket.state for bucket in self._all))
 
     def commit(self, bucket: Bucket, result: CheckResult | ApplyResult) -> None:
-        """Let one of these tables be what a result says; what it wrote is synced or, unreferenced, deleted."""
+        """Adopt a result in one of these tables. Files that it wrote will be synced, or deleted if unreferenced."""
         for run in result.written:
             self._epoch.note_written(run.name)
         bucket.commit(result)

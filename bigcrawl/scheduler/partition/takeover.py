@@ -1,11 +1,11 @@
-"""How one owner's state becomes the next one's.
+"""Takes over a partition's files from the previous owner.
 
-The highest epoch with a manifest is the truth. A crash while taking over leaves a directory without one, which is
-ignored, and removed by a later owner.
+The highest epoch with a manifest is in force. If a take-over crashes, it leaves a directory without a manifest. That is
+ignored, and a later owner removes it.
 
-An epoch belongs to whoever makes its directory. Redis gives each epoch out once, but a Redis that forgot a claim
-may give it out again, and a node that was stopped between its claim and the opening comes late: both find the
-directory, or a later one, there.
+An epoch belongs to the node that creates its directory. Usually Redis gives each epoch to one node. But a Redis that
+has forgotten a claim may give the same epoch to another node, and a node that was suspended after its claim may come
+too late. Both then find that the directory, or a later one, exists.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.manifest import Manifest
 
 
-# A predecessor that still lives may commit, and delete, between our reading its manifest and linking.
+# If the previous owner is still alive, it may delete files after we have read its manifest and before we link them.
 _TAKE_OVER_TRIES = 4
 
 
 class Inherited(NamedTuple):
-    """What an owner takes over besides files: the manifest, and the retained batches that its log held."""
+    """What an owner takes over besides files: the manifest, and the retained batches in its log."""
 
     manifest: Manifest
     batches: list[bytes]
 
 
 def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
-    """Make the directory of an epoch that nobody has opened, nor a later one.
+    """Create the directory of an epoch.
 
     Raises:
-        OwnershipLostError: somebody has; nothing was changed.
+        OwnershipLostError: the epoch, or a later one, was opened before. Nothing was changed.
     """
     files.make_directory(directory)
     last = next(iter(list_epochs(directory, files)), 0)
@@ -64,20 +64,20 @@ def begin_epoch(directory: Path, epoch: int, files: Files) -> EpochDirectory:
 
 
 def take_over(directory: Path, own: EpochDirectory, *, fall_back: bool = False) -> Inherited | None:
-    """Fill the directory of a new epoch with links to all that the newest manifest refers to.
+    """Fill the directory of a new epoch with links to all files that the newest manifest refers to.
 
     Args:
-        directory: the partition's.
-        own: as `begin_epoch` made it.
-        fall_back: where the newest manifest is damaged or names lost bytes, as a power cut may leave it, go
-            back to the last sound one, and then to the last durable one.
+        directory: the directory of the partition.
+        own: the directory that `begin_epoch` created.
+        fall_back: if the newest manifest is damaged or names lost bytes, as after a power failure, go back to the last
+            sound one, and then to the last durable one.
 
     Returns:
-        what was taken over, without a manifest of its own yet; None for a new partition.
+        What was taken over; None for a new partition. The new epoch does not have a manifest yet.
 
     Raises:
         OwnershipLostError: a later epoch was opened meanwhile.
-        CorruptionError: the manifest, or a file it refers to, is not what was written.
+        CorruptionError: the manifest, or a file that it refers to, is damaged.
     """
     files = own.files
     error: Exception | None = None
@@ -109,7 +109,7 @@ def _make_empty(path: Path, files: Files) -> None:
 
 
 def remove_older_epochs(own: EpochDirectory) -> None:
-    """Delete the directories of all epochs before this one; a later one is a successor's."""
+    """Delete the directories of all earlier epochs. A later one belongs to a successor."""
     directory = own.path.parent
     for epoch in list_epochs(directory, own.files):
         if epoch < own.epoch:
@@ -144,13 +144,13 @@ def _link_all(source: Path, manifest: Manifest, own: EpochDirectory) -> None:
 
 
 def _lost(missing: FileNotFoundError) -> CorruptionError:
-    error = CorruptionError(missing.filename, 0, "a file the manifest names", "none")
+    error = CorruptionError(missing.filename, 0, "a file the manifest names", "no file")
     error.__cause__ = missing
     return error
 
 
 def is_unused(directory: Path, files: Files) -> bool:
-    """Whether Redis may forget all of the partition: no URL of it is known to have ended, and every batch is kept.
+    """Whether nothing is lost if Redis forgets the partition: no URL has ended yet, and every batch is retained.
 
     Raises:
         CorruptionError: the manifest is damaged.
@@ -172,9 +172,9 @@ def is_unused(directory: Path, files: Files) -> bool:
 
 
 def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
-    """Read every byte the newest manifest refers to and return what is damaged; empty when all is well.
+    """Read every byte that the newest manifest refers to, and return the damage found.
 
-    Changes nothing; an owner that steps meanwhile may delete a file before it is read.
+    Changes nothing. If the owner makes a step meanwhile, it may delete a file before it is read.
     """
     committed = list_committed(directory, files)
     if not committed:

@@ -1,10 +1,10 @@
-"""Merges that give way to pages: a large file is written a portion at a time, with rests in between.
+"""Merges that yield the CPU to fetching: a large file is written in portions, with rests in between.
 
-A merge of millions of keys takes a second of CPU, and on a node with one core to itself that is half of the core
-while it lasts. Fetching is what the core is for, and the merge is in no haste: only steps of the node's own
-partitions wait behind it. It hurries as soon as the node has too little to fetch, which a step could change.
+A merge of millions of keys takes a second of CPU. On a node with a single core, it would take half of that core from
+fetching. A merge is not urgent, because only steps of the node's own partitions wait for it. It stops resting as soon
+as the node has too little to fetch, because the next step may admit URLs.
 
-Source: PolyBot §4.2, whose crawl fell to nothing for minutes while its structures were merged.
+Source: PolyBot §4.2, whose crawl nearly stopped for minutes while its data structures were merged.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from bigcrawl.drum.files import AnyPath
 
-PORTION_S = 0.005  # of CPU, before a rest: most files are written in less
-RESTS = 5  # so many times its portion: the thread that shares the core with it loses a twelfth
-LOOK_S = 0.02  # whether there is haste
+PORTION_S = 0.005  # of CPU before a rest; most files take less
+RESTS = 5  # a rest takes this many times its portion, so the loop loses a twelfth of a core that it shares
+LOOK_S = 0.02  # between two checks whether the merge may still rest
 
 
-class UnhurriedFiles(DiskFiles):
+class YieldingFiles(DiskFiles):
     """The file system, for a thread that shares its core with the loop.
 
     Args:
-        may_rest: asked between portions, in the thread that writes.
-        note_sign: called when something is on the disk, or forced to it: the work gets on.
+        may_rest: returns whether the merge may rest. Called between portions, in the thread that writes.
+        note_sign: called after each write and each sync, as a sign of progress.
     """
 
     def __init__(self, may_rest: Callable[[], bool], note_sign: Callable[[], None] = lambda: None) -> None:
@@ -56,7 +56,7 @@ class UnhurriedFiles(DiskFiles):
         self._note_sign()
 
     def _with_rests(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The chunks; making one is what takes long."""
+        """Yield the chunks, with rests. Producing them is what takes the time."""
         began_s = time.thread_time()
         for chunk in chunks:
             yield chunk

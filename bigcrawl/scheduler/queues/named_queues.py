@@ -72,7 +72,7 @@ class Queues:
             self._states[name] = self._queues[name].state()
 
     def states(self) -> Mapping[str, FifoState]:
-        """Return the states for the manifest. All must be flushed; from here on only forks may be changed."""
+        """Return the states for the manifest. The queues must be flushed. From now on, only forks may be changed."""
         return self._states
 
     def _check(self) -> None:

@@ -115,7 +115,7 @@ class ParkedQueues:
         return other
 
     def state(self) -> ParkedState:
-        """Return the state for the manifest. All must be flushed; from here on only forks may be changed."""
+        """Return the state for the manifest. The queues must be flushed. From now on, only forks may be changed."""
         assert not self._pending, "a queue is flushed before its state is written"
         return ParkedState(self._log.segments, self._log.next_number, self._chains)
 

@@ -294,7 +294,7 @@ class Turns:
         self.over.begin_reread()
 
     def next_over_budget(self, limit: int) -> list[QueuedUrl]:
-        """Take URLs of the current re-read, at least one block; none at its end."""
+        """Remove and return over-budget URLs to re-read: whole blocks until `limit` is reached. Empty at the end."""
         urls: list[QueuedUrl] = []
         while len(urls) < limit:
             block = self.over.pop_block()

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.records.passage import UNASKED
+from bigcrawl.scheduler.records.outcomes import rule_hash
+from bigcrawl.scheduler.records.passage import ANY_TIME, UNASKED, Start
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Ended
@@ -27,7 +28,7 @@ class Stage(Enum):
 
 @dataclass(slots=True, eq=False)
 class HeldUrl:
-    """One taken URL. The downloader sets `outcome` and `download_ms`."""
+    """One taken URL, and what becomes of it. Everybody may read its fields; only its methods write them."""
 
     partition: int
     host: str
@@ -36,34 +37,186 @@ class HeldUrl:
     fields: Member
     url: str
     authority: str
-    stage: Stage = Stage.WAITING
-    outcome: str = ""
-    fetched_bytes: int = 0
-    download_ms: int = 0
-    next_try: bytes = b""
-    retry_after_ms: int = 0  # the delay that its response asked for
-    next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
-    said: str = ""  # what its host did when it was not fetched: one of `ANSWERS`, or why it failed
-    is_slow: bool = False  # it uses one of the fetches that slow hosts may have
-    fetching_since_ms: int = -1  # monotonic; -1: not being fetched, or already answered
-    ended_ms: int = 0  # monotonic; when the engine was seen to have finished it
-    crawl_delay_ms: int | None = None  # the crawl delay in its authority's robots.txt
-    address: str = ""
-    passage: Passage = UNASKED  # the start that its gates granted, or the last one it missed
-    gaps: tuple[Space, ...] = ()  # gaps that its start keeps to other starts of this node
     has_errback: bool = False
+
+    stage: Stage = Stage.WAITING
+    # What the gates found.
+    address: str = ""
+    crawl_delay_ms: int | None = None  # the crawl delay in its authority's robots.txt
+    gaps: tuple[Space, ...] = ()  # gaps that its start keeps to other starts of this node
+    passage: Passage = UNASKED  # the start that its gates granted, or the last one it missed
+    host_report: str = ""  # what its host did when it was not fetched: `ANSWERS`, or why it failed; empty: nothing
+    robots_failure: str = ""  # error:<kind>, if the fetch of its robots.txt got no answer
     refusal: str = ""  # why it is not fetched, if only its errback is left to run: a reason, or error:<kind>
-    unanswered: str = ""  # error:<kind>, if the fetch of its robots.txt got no answer
-    detail: int = 0  # of its outcome, see `bigcrawl.scheduler.records.outcomes`
-    remark: bytes = b""  # rows to send with its outcome: what its page shows about its PLD
-    end: Ended | None = None  # how it ended; None until then
-    offered: int = 0  # the outbox's count at its end: those URLs must be safe before it is acknowledged
-    pages: int = 0  # the page storage's count at its end: likewise
-    is_told: bool = False  # its end was sent to Redis, which may have it
-    is_heard: bool = False  # Redis has confirmed its end
     suspicion: Suspicion | None = None  # set if it may have killed a node
+    # Its fetch.
+    fetching_since_ms: int = -1  # monotonic; -1: not being fetched, or already answered
+    uses_slow_share: bool = False  # it uses one of the fetches that slow hosts may have
     slot: int = 0  # its slot in the file of URLs in process, see `in_process`
+    outcome: str = ""
+    download_ms: int = 0
+    fetched_bytes: int = 0
+    retry_after_ms: int = 0  # the delay that its response asked for
+    pld_rows: bytes = b""  # rows to send with its outcome: what its page shows about its PLD
+    next_try: bytes = b""
+    next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
+    # Its end.
+    ended_ms: int = 0  # monotonic; when the engine was seen to have finished it
+    detail: int = 0  # of its outcome, see `bigcrawl.scheduler.records.outcomes`
+    end: Ended | None = None  # how it ended; None until then
+    offered_at_end: int = 0  # the outbox's count then: those URLs must be safe before it is acknowledged
+    pages_at_end: int = 0  # the page storage's count then: likewise
+    is_end_sent: bool = False  # Redis may have its end
+    is_end_confirmed: bool = False  # Redis has its end
 
     @property
     def seq(self) -> int:
         return self.fields.seq
+
+    # --- at the gates
+
+    def note_address(self, address: str) -> None:
+        """Its host is asked at this address; empty if a proxy finds it."""
+        self.address = address
+
+    def note_crawl_delay(self, crawl_delay_ms: int | None) -> None:
+        """The rules allow it, and ask for this delay."""
+        self.crawl_delay_ms = crawl_delay_ms
+
+    def begin_robots_fetch(self) -> None:
+        """The robots.txt of its authority is fetched in its place."""
+        self.stage = Stage.ROBOTS
+
+    def note_robots_failure(self, error: str) -> None:
+        """That fetch got no answer, because of the host if there is an error."""
+        self.robots_failure = error
+
+    def note_host_report(self, report: str) -> None:
+        """Something else than the URL itself was asked of its host, which answered or failed."""
+        self.host_report = report
+
+    def hold_host(self, start: Start) -> None:
+        """Its host is held above the crawls, so that it may start."""
+        self.passage = self.passage._replace(of_host=start)
+
+    def lose_host(self) -> None:
+        """It was too late: its host is held no more, and it must not start without."""
+        self.passage = self.passage._replace(of_host=Start(0, 0))
+
+    def leave_host(self) -> None:
+        """It does not need its host any more."""
+        self.passage = self.passage._replace(of_host=ANY_TIME)
+
+    def grant_start(self, passage: Passage, gaps: tuple[Space, ...]) -> None:
+        """The gates of its spaces and its server grant a start, and it is due then; its host is held as before."""
+        self.passage = passage._replace(of_host=self.passage.of_host)
+        self.due_ms = passage.at_ms
+        self.gaps = gaps
+
+    # --- between the gates and the engine
+
+    def enter_buffer(self) -> None:
+        """It may be fetched now, and waits for the engine."""
+        self.stage = Stage.BUFFERED
+
+    def leave_buffer(self) -> None:
+        """It waits again, for another moment."""
+        self.stage = Stage.WAITING
+
+    def ask_again(self, now_ms: int) -> None:
+        """It has missed its start, and asks its gates for another one from now on."""
+        self.stage = Stage.WAITING
+        self.due_ms = now_ms
+
+    def refuse(self, why: str) -> None:
+        """It is not fetched; the engine gets it all the same, for its errback."""
+        self.stage = Stage.WAITING
+        self.refusal = why
+
+    def forbid(self, rule: str) -> None:
+        """It ends unfetched, because of this line of robots.txt; empty if it is for another reason."""
+        self.detail = rule_hash(rule) if rule else 0
+
+    def suspect(self, suspicion: Suspicion) -> None:
+        """It may have killed a node."""
+        self.suspicion = suspicion
+
+    # --- its fetch
+
+    def start(self, now_ms: int) -> None:
+        """The engine takes it."""
+        self.stage = Stage.STARTED
+        self.fetching_since_ms = now_ms
+
+    def take_slow_share(self) -> None:
+        """Its fetch counts towards those of slow hosts."""
+        self.uses_slow_share = True
+
+    def return_slow_share(self) -> None:
+        """It does not count towards them any more."""
+        self.uses_slow_share = False
+
+    def enter_process(self, slot: int) -> None:
+        """The engine has its request, which is on record in this slot."""
+        self.slot = slot
+
+    def leave_process(self) -> None:
+        """The engine is done with its request."""
+        self.slot = 0
+
+    def stop_fetching(self) -> None:
+        """Its fetch is over, whatever came of it."""
+        self.fetching_since_ms = -1
+
+    def note_outcome(self, outcome: str) -> None:
+        """What has come of it, as its counter is called."""
+        self.outcome = outcome
+
+    def note_download(self, outcome: str, download_ms: int, body_bytes: int = 0) -> None:
+        """A download of it has ended, and took so long; bodies add up where it is downloaded more than once."""
+        self.outcome = outcome
+        self.download_ms = download_ms
+        self.fetched_bytes += body_bytes
+
+    def note_retry_after(self, retry_after_ms: int) -> None:
+        """Its host has asked to be left alone for so long; 0 if it has not."""
+        self.retry_after_ms = retry_after_ms
+
+    def note_pld_rows(self, rows: bytes) -> None:
+        """Its page shows this about its PLD."""
+        self.pld_rows = rows
+
+    def try_again(self, member: bytes, order: int | None) -> None:
+        """It has failed, and goes back to its host's queue as this member; behind others if there is an order."""
+        self.next_try = member
+        if order is not None:
+            self.next_order = order
+
+    def go_behind(self, order: int) -> None:
+        """It goes back to its host's queue, behind others."""
+        self.next_order = order
+
+    def finish(self, now_ms: int) -> None:
+        """The engine is done with it."""
+        self.ended_ms = now_ms
+
+    # --- its end
+
+    def note_end(self, end: Ended, *, offered: int, pages: int) -> None:
+        """It has ended; the outbox had been offered so many URLs, and the page storage so many pages."""
+        self.stage = Stage.ENDED
+        self.end = end
+        self.offered_at_end = offered
+        self.pages_at_end = pages
+
+    def abandon(self) -> None:
+        """This node will not fetch it any more, whatever it was waiting for; there is no end to tell."""
+        self.stage = Stage.ENDED
+
+    def note_end_sent(self) -> None:
+        """Its end was sent to Redis."""
+        self.is_end_sent = True
+
+    def confirm_end(self) -> None:
+        """Redis has its end."""
+        self.is_end_confirmed = True

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bigcrawl.scheduler.records.held import Stage
-from bigcrawl.scheduler.records.passage import ANY_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 KEEP_ENDED_MS = 3_000
 
 # Confirmed ends may wait behind an unconfirmed one. Above this number, they are removed in bulk.
-HEARD_MAX = 512
+CONFIRMED_MAX = 512
 
 
 @dataclass(slots=True)
@@ -38,7 +37,7 @@ class HeldUrls:
     _storage: PageStorage | None = None
     _held: dict[tuple[int, int], HeldUrl] = field(default_factory=dict)
     _ended: deque[HeldUrl] = field(default_factory=deque)
-    _heard: int = 0  # how many of `_ended` Redis has confirmed
+    _confirmed: int = 0  # how many of `_ended` Redis has confirmed
     _lately: deque[tuple[int, HeldUrl]] = field(default_factory=deque)
     _tell_left: Callable[[HeldUrl, int | None], None] | None = None
 
@@ -63,13 +62,13 @@ class HeldUrls:
     @property
     def unacknowledged(self) -> int:
         """Ended URLs whose links or page are not safe yet, or whose end Redis has not confirmed."""
-        return len(self._ended) - self._heard
+        return len(self._ended) - self._confirmed
 
     def has_safe(self, count: int) -> bool:
         """Whether about `count` ended URLs have safe pages and can be acknowledged."""
         if self.unacknowledged < count:
             return False
-        return self._storage is None or self._ended[count - 1].pages <= self._storage.safe_pages
+        return self._storage is None or self._ended[count - 1].pages_at_end <= self._storage.safe_pages
 
     def add(self, held: HeldUrl) -> None:
         self._held[held.partition, held.seq] = held
@@ -91,9 +90,7 @@ class HeldUrls:
         if held.stage is not Stage.ENDED and self._held.get((held.partition, held.seq)) is held:
             if held.passage.of_host.granted_ms:
                 self._leave_host(held, end.delay_ms)
-            held.stage = Stage.ENDED
-            held.end, held.offered = end, offered
-            held.pages = self._storage.pages if self._storage else 0
+            held.note_end(end, offered=offered, pages=self._storage.pages if self._storage else 0)
             self._ended.append(held)
 
     def acknowledgeable(self, flushed: int) -> list[HeldUrl]:
@@ -101,9 +98,9 @@ class HeldUrls:
         ready = []
         safe_pages = self._storage.safe_pages if self._storage else 0
         for held in self._ended:
-            if held.offered > flushed or held.pages > safe_pages:
+            if held.offered_at_end > flushed or held.pages_at_end > safe_pages:
                 break
-            if not held.is_heard:
+            if not held.is_end_confirmed:
                 ready.append(held)
         return ready
 
@@ -114,14 +111,14 @@ class HeldUrls:
             if self._held.get(key) is held:
                 del self._held[key]
                 self._lately.append((now_ms, held))
-                held.is_heard = True
-                self._heard += 1
-        while self._ended and self._ended[0].is_heard:
+                held.confirm_end()
+                self._confirmed += 1
+        while self._ended and self._ended[0].is_end_confirmed:
             self._ended.popleft()
-            self._heard -= 1
-        if self._heard > HEARD_MAX:
-            self._ended = deque(held for held in self._ended if not held.is_heard)
-            self._heard = 0
+            self._confirmed -= 1
+        if self._confirmed > CONFIRMED_MAX:
+            self._ended = deque(held for held in self._ended if not held.is_end_confirmed)
+            self._confirmed = 0
         while self._lately and self._lately[0][0] < now_ms - KEEP_ENDED_MS:
             self._lately.popleft()
 
@@ -138,7 +135,7 @@ class HeldUrls:
     def _leave_host(self, held: HeldUrl, rest_ms: int | None) -> None:
         if self._tell_left is not None:
             self._tell_left(held, rest_ms)
-        held.passage = held.passage._replace(of_host=ANY_TIME)
+        held.leave_host()
 
     def drop_partition(self, partition: int) -> list[HeldUrl]:
         """Remove and return all URLs of a partition that another node owns now. For this node they have ended."""
@@ -146,10 +143,10 @@ class HeldUrls:
         for held in dropped:
             if held.stage is not Stage.ENDED and held.passage.of_host.granted_ms:
                 self._leave_host(held, None)
-            held.stage = Stage.ENDED  # this node will not fetch it any more, whatever it was waiting for
+            held.abandon()
             del self._held[partition, held.seq]
-        self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_heard)
-        self._heard = 0
+        self._ended = deque(held for held in self._ended if held.partition != partition and not held.is_end_confirmed)
+        self._confirmed = 0
         return dropped
 
     def lately_of(self, partition: int) -> list[HeldUrl]:
@@ -167,8 +164,8 @@ class HeldUrls:
     def rests(self, partition: int, now_ms: int) -> dict[str, int]:
         """Return hosts that a rewound Redis may no longer hold back, and for how many more ms each must rest."""
         left: dict[str, int] = {}
-        for heard_ms, held in self._lately:
-            until_ms = heard_ms + (held.end.delay_ms if held.end else 0)
+        for confirmed_ms, held in self._lately:
+            until_ms = confirmed_ms + (held.end.delay_ms if held.end else 0)
             if held.partition == partition and until_ms > now_ms:
                 left[held.host] = max(left.get(held.host, 0), until_ms - now_ms)
         return left

@@ -61,7 +61,7 @@ def order_of(priority: int, seq: int) -> int:
     return -priority * (1 << _ORDER_BITS) + seq % (1 << _ORDER_BITS)
 
 
-def lowered(priority: int) -> int:
+def priority_after_failure(priority: int) -> int:
     """Return the priority after a failed try: behind all untried URLs, and behind those with fewer tries."""
     return _clamped(min(priority, 0) - 1)
 

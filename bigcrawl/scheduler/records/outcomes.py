@@ -98,7 +98,7 @@ class Outcome(NamedTuple):
 
 
 def pack_outcome(key: int, counter: str, detail: int = 0) -> bytes:
-    """Return one outcome as sent. Cost: 0.3 us."""
+    """Return one outcome as a row of bytes for the inbox. Cost: 0.3 us."""
     return _ROW.pack(key, _CODE_OF.get(counter, _OTHER), detail)
 
 
@@ -122,7 +122,7 @@ def pack_wildcard(pld: int, *, found: bool) -> bytes:
 
 
 def pack_outcomes(ends: Iterable[tuple[int, str, int]]) -> bytes:
-    """Return outcomes, each (key, counter, detail), as sent."""
+    """Return outcomes, each (key, counter, detail), as rows of bytes for the inbox."""
     return b"".join([pack_outcome(*end) for end in ends])
 
 
@@ -162,7 +162,7 @@ def last_of_each(keys: KeyArray, values: npt.NDArray[Any]) -> tuple[KeyArray, np
 
 
 def pack_keys(keys: Sequence[int]) -> bytes:
-    """Return keys to forget, as sent."""
+    """Return keys to forget, as bytes for the inbox."""
     return np.array(keys, dtype=KEY_TYPE).tobytes()
 
 

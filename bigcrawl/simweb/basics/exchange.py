@@ -58,7 +58,7 @@ class Exchange:
 
     @property
     def wait_ms(self) -> int:
-        """How long after `end_ms` the host wants no requests; 0 if it did not say so, or could not be heard."""
+        """How long after `end_ms` the host wants no requests; 0 if it said nothing, or its answer was not received."""
         refused = self.status in (_TOO_MANY_REQUESTS, _UNAVAILABLE)
         return self.retry_after_ms if refused and not self.is_faulty else 0
 

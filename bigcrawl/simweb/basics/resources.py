@@ -23,7 +23,7 @@ class Kind(StrEnum):
     PAGE = "page"  # 200, HTML with links
     PRIVATE = "private"  # the same, where most hosts' robots.txt keeps crawlers out
     HIDDEN = "hidden"  # the same, linked to from private and hidden pages only
-    TEXT = "text"  # 200, plain text; what looks like a link in it is none
+    TEXT = "text"  # 200, plain text; it has strings that look like links but are not
     ASSET = "asset"  # 200, a style sheet; pages name it, but not as a link to follow
     MISSING = "missing"  # 404
     FAILING = "failing"  # 500 or 503, always

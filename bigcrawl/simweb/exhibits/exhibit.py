@@ -64,10 +64,10 @@ class Exhibit:
     Attributes:
         slug: names the exhibit in paths: letters, digits and "-", not ending in a digit.
         answer: what the host answers; a pure function.
-        lesson: what a right crawler does.
+        lesson: what a correct crawler does.
         statuses: what it may see.
         leads: whether it leads anywhere: to the next of its `chain`, or to its proof.
-        is_certain: whether every right crawler finds what it leads to.
+        is_certain: whether every correct crawler finds what it leads to.
         is_whole: whether the answer can be received whole.
         is_retriable: whether it may be requested again.
         nofollow: whether its link must not be followed.

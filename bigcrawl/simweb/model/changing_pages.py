@@ -19,7 +19,7 @@ _PERIODS_S: Final = (5, 20, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)
 
 
 def period_ms_of(number: int) -> int:
-    """Return the mean time between two changes of news `number`."""
+    """Return the mean time between two changes of the news page `number`."""
     return _PERIODS_S[number % len(_PERIODS_S)] * 1000
 
 

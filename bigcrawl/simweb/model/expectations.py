@@ -1,4 +1,4 @@
-"""What a right crawler may see at each resource, and what it certainly finds there."""
+"""What a correct crawler may see at each resource, and what it certainly finds there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Expectation(NamedTuple):
-    """What may be seen at a resource, and whether all right crawlers find what it leads to."""
+    """What may be seen at a resource, and whether all correct crawlers find what it leads to."""
 
     expected: Expected
     is_certain: bool
@@ -29,7 +29,7 @@ class Expectation(NamedTuple):
 class Expectations:
     """Computes the expectation for every resource of a web, from the resource and its host.
 
-    `may_differ` says whether two right crawlers may find different things in this web.
+    `may_differ` says whether two correct crawlers may find different things in this web.
     """
 
     def __init__(self, features: frozenset[Feature], robots: RobotsFiles, names: Names) -> None:

@@ -36,7 +36,7 @@ def explain(web: Web, url: str, port: int, at_ms: int) -> Iterator[str]:
     yield f"expected   {_expected_words(web.expectation(url))}"
     if resource is not None and resource.kind is Kind.EXHIBIT:
         row = row_of(resource)
-        yield f"lesson     {row.feature}: a right crawler {row.lesson}"
+        yield f"lesson     {row.feature}: a correct crawler {row.lesson}"
 
 
 def _host_words(web: Web, host: str) -> str:
@@ -51,7 +51,7 @@ def _host_words(web: Web, host: str) -> str:
     outage = web.expectations.outage(found.host)
     robots = web.expectations.robots(found.host)
     words = f"{at}, robots.txt: {robots.name}"
-    return f"{words}, outage: {outage.name}; a right crawler {outage.lesson}" if outage else words
+    return f"{words}, outage: {outage.name}; a correct crawler {outage.lesson}" if outage else words
 
 
 def _resource_words(resource: Resource | None, target: str) -> str:

@@ -91,7 +91,7 @@ class Graph:
         return _KIND_NUMBERS[resource.kind] << 40 | resource.number
 
     def count(self, kind: Kind, host: int) -> int:
-        """Return how many resources of a kind the host has; not for exhibits and what belongs to them."""
+        """Return how many resources of a kind the host has. Do not use it for exhibits and their resources."""
         pages = self._population.pages_of(host)
         return pages if kind is Kind.PAGE else self._count(kind, host, pages)
 
@@ -158,7 +158,7 @@ class Graph:
         return [Resource(host, Kind.PAGE, 0)] if kind in (Kind.PROOF, Kind.MAPPED) else []
 
     def _spine(self, source: Resource) -> list[Resource]:
-        """Return the links that every page has, so that all of a host can be reached and every kind occurs on it."""
+        """Return the links that make every page of a host reachable, and every kind of resource occur on it."""
         host, kind, number = source
         if kind is not Kind.PAGE:
             ahead = [Resource(host, Kind.HIDDEN, number), Resource(host, Kind.PRIVATE, number + 1)]
@@ -181,7 +181,7 @@ class Graph:
         return spine + exhibits_of(host, self._features)
 
     def _picked(self, source: Resource, draws: tuple[int, ...]) -> list[Resource]:
-        """Return one target for each draw."""
+        """Return one link target for each random number in `draws`."""
         host, local_counts, choices = source.host, self._counts_of(source.host), self._choices
         from_private = source.kind is not Kind.PAGE
         targets: list[Resource] = []

@@ -193,7 +193,7 @@ class Names:
         return f"{spell_number(mix(self._seed ^ farm) % 10**6)}{FARM_MARK}{farm}.{suffix}"
 
     def _farm_host(self, name: str) -> int | None:
-        """Return the host of any subdomain of a farm, whoever made it up: its DNS has a wildcard."""
+        """Return the host of any subdomain of a farm, even an invented one, because its DNS has a wildcard."""
         found = _FARM.fullmatch(name)
         if found is None:
             return None

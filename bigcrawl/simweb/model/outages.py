@@ -25,9 +25,9 @@ class Outage:
         every_ms: the host is away for `away_ms` in every such period; if both are equal, it is never there.
         status: what the log shows for a request while the host is away.
         retry_after: "" for none, else "seconds" or "date".
-        robots_too: whether robots.txt is away as well. Then the whole host is closed to a right crawler, RFC 9309
+        robots_too: whether robots.txt is away as well. Then the whole host is closed to a correct crawler, RFC 9309
             §2.3.1.4, until it finds robots.txt again.
-        lesson: what a right crawler does.
+        lesson: what a correct crawler does.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Outage:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the host is never there."""
+        """Whether the host is unreachable for the whole crawl."""
         return self.away_ms == self.every_ms
 
     def left_ms(self, host: int, at_ms: int) -> int:

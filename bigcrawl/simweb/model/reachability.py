@@ -1,4 +1,4 @@
-"""Which resources a crawl can reach, and which of them every right crawler reaches."""
+"""Which resources a crawl can reach, and which of them every correct crawler reaches."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Reachability:
     def expected(self, starts: list[Resource]) -> dict[Resource, Expected]:
         """Return what may be seen at everything that can be reached.
 
-        Required is only what can be reached through pages whose links all right crawlers find. Cost: visits everything
-        once, and twice if anything is uncertain.
+        Only what can be reached through pages whose links all correct crawlers find is required. Cost: visits
+        everything once, and twice if anything is uncertain.
         """
         found = self._reached(starts, certain_only=False)
         certain = self._reached(starts, certain_only=True) if self._expectations.may_differ else found

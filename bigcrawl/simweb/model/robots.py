@@ -33,7 +33,7 @@ class RobotsFile:
         elsewhere: whether the first redirect leads to another host; the rules still apply to this one.
         circles: whether the redirects never end.
         delay_ms, fault: of every answer.
-        is_sure: whether all right crawlers agree on what is closed; if not, the host need not be fetched.
+        is_sure: whether all correct crawlers agree on what is closed; if not, the host need not be fetched.
         names_sitemap: whether the web may add its sitemap line to the text.
     """
 

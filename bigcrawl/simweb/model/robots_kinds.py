@@ -24,7 +24,7 @@ _RETRY_AFTER: Final = ("Retry-After", "2")
 
 
 def _huge() -> str:
-    """Return a file with one rule at the start and one just below the limit; beyond it, none closes what exists."""
+    """Return a file with a rule at its start and one just below the size limit. A later one closes no existing page."""
     line = "# this file grew over the years, and nobody dares to remove anything from it\n"
     text = "User-agent: *\nDisallow: /private/\n"
     text += line * ((_LIMIT_BYTES - len(text) - 100) // len(line)) + "Disallow: /archive/\n"
@@ -145,7 +145,7 @@ class RobotsFiles:
         return [f"/robots/kind-{row}-{left}.txt" for left in range(self.rows[row].hops)]
 
     def step_of(self, target: str) -> tuple[int, int] | None:
-        """Return row and remaining hops of a redirect target of robots.txt, or None."""
+        """Return the row in `rows` and the remaining hops of a redirect target of robots.txt; None for others."""
         row, _, left = target.removeprefix("/robots/kind-").removesuffix(".txt").partition("-")
         if not (row.isdecimal() and left.isdecimal() and len(row) < 4 and len(left) < 4):
             return None

@@ -58,7 +58,10 @@ def relative_path(base: str, target: str) -> str:
 
 
 def spell(draw: int, authority: str, path: str, base: Base) -> str:
-    """Return a link to a host's path for a page with this base URL, for a draw of 12 bits; not escaped for HTML."""
+    """Return one spelling of a link from a page with this base URL to a path of a host, not escaped for HTML.
+
+    `draw`, a random number of 12 bits, chooses the spelling.
+    """
     table = _NEAR if authority == base.authority else _FAR
     form, raw_letters, lead, tail = table[draw & _MASK]
     if form == _RELATIVE:

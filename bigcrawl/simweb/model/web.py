@@ -177,7 +177,7 @@ class Web:
         return [self._answers.url(target, port) for target in followed.leads_to(resource)]
 
     def expectation(self, url: str) -> Expected:
-        """Return what a right crawler may see at a URL; outside of the web, a 404 that is not required."""
+        """Return what a correct crawler may see at a URL; outside of the web, a 404 that is not required."""
         resource = self.resource_at(url)
         if resource is None:
             return Expected(frozenset({404}), required=False)
@@ -206,7 +206,7 @@ class Web:
         obey_nofollow: bool = True,
         read_sitemaps: bool = False,
     ) -> dict[str, Expected]:
-        """Return what a right crawler may see at every URL that it may fetch, starting from the seeds.
+        """Return what a correct crawler may see at every URL that it may fetch, starting from the seeds.
 
         The links are those of the generator, not parsed from HTML. Redirect targets of robots.txt are included, not
         required, and only here, not in `reachable`. Not included are robots.txt itself, infinite spaces, and hosts

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Served(Protocol):
-    """A web: what its hosts answer, and where they are."""
+    """A web that can be served: the answers of its hosts, and their addresses."""
 
     def answer(
         self, host: str, target: str, port: int, *, at_ms: int = ..., conditions: Mapping[str, str] = ...

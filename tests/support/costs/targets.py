@@ -15,7 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from bigcrawl.clock import SystemClock
 from bigcrawl.config import read_config
-from bigcrawl.downloads.reception import Reception
+from bigcrawl.downloads.response_builder import ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.exceptions import RequestNotStorableError
 from bigcrawl.links import Links
@@ -24,7 +24,7 @@ from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.page_directives import PageDirectives
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
 from bigcrawl.politeness.backoff_policy import retry_after_ms
-from bigcrawl.politeness.robots_policy import Rules, decide, kept_ms
+from bigcrawl.politeness.robots_policy import RobotsRules, decide, kept_ms
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.node.link_graph import LinkGraph
 from bigcrawl.scheduler.node.outbox import Outbox
@@ -115,7 +115,7 @@ def robots(desk: Desk, data: bytes) -> None:
     """The path of a URL, a line end, and a robots.txt."""
     path, _, body = data.partition(b"\n")
     verdict = decide(200, body, "bigcrawl")
-    rules = Rules.from_bytes(verdict.rules.to_bytes())
+    rules = RobotsRules.from_bytes(verdict.rules.to_bytes())
     for written in (path.decode("latin-1"), "a", "a" * 8_000):
         with suppress(UrlError):
             rules.forbidding_line(canonicalize(f"http://a.example/{written}"))
@@ -126,14 +126,14 @@ def robots(desk: Desk, data: bytes) -> None:
 def head(desk: Desk, data: bytes) -> None:
     """The head of an answer, line by line, and all that looks into headers."""
     request = Request(PAGE)
-    reception = Reception(request, desk.signalling, desk.spider, 1 << 24, 0, desk.config.limits)
+    builder = ResponseBuilder(request, desk.signalling, desk.spider, 1 << 24, 0, desk.config.limits)
     for line in (b"HTTP/1.1 200 OK", *data.split(b"\n"), b""):
-        if reception.header(line + b"\r\n") is not None:
+        if builder.header(line + b"\r\n") is not None:
             break
-    if reception.error is not None:
+    if builder.error is not None:
         return
-    reception.body(b"<html>")
-    response = reception.response("127.0.0.1", None).replace(request=request)
+    builder.body(b"<html>")
+    response = builder.response("127.0.0.1", None).replace(request=request)
     directives = PageDirectives("bigcrawl", response)
     directives.fields()
     desk.cookies.process_response(request, response)

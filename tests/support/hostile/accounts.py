@@ -66,7 +66,7 @@ class Truth:
 
     @property
     def leading(self) -> dict[str, list[str]]:
-        """By URL, the pages that were read and of which every right crawler follows the link to it."""
+        """By URL, the pages that were read and of which every correct crawler follows the link to it."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for url in self._read:
             if self._is_followed(url):

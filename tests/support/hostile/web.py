@@ -85,7 +85,7 @@ class HostileWeb:
 
     @cached_property
     def expected(self) -> dict[str, Expected]:
-        """What a right crawler may see at every URL that it may fetch, spaces without end apart."""
+        """What a correct crawler may see at every URL that it may fetch, spaces without end apart."""
         return expected_of(self.served)
 
     @cached_property

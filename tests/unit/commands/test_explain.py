@@ -11,7 +11,7 @@ from scrapy import Request, Spider
 
 from bigcrawl.commands.explain import _explain, explain, explanation_text
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.politeness.dns_cache import Answer
+from bigcrawl.politeness.dns_cache import DnsAnswer
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.adapter.request_codec import encode_request
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
@@ -220,7 +220,7 @@ def test_blacklisted_address_is_named(tmp_path: Path, crawl_name: str, redis_url
             await w.joined()
             assert (await asked(w))["blacklisted"] is None
             answers = SharedAnswers(w.client, CrawlKeys(crawl_name), w.config.dns.shared_answers)
-            answers.put("a.example", Answer(("198.51.100.1", "203.0.113.9"), 60_000))
+            answers.put("a.example", DnsAnswer(("198.51.100.1", "203.0.113.9"), 60_000))
             await answers.get("a.example")  # one round trip tells and asks
             found = await asked(w)
             assert (found["blacklisted"], found["blacklisted_address"]) == ("203.0.113.0/24", "203.0.113.9")

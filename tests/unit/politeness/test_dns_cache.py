@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from bigcrawl.clock import ManualClock
-from bigcrawl.politeness.dns_cache import FAILURE_FIRST_MS, FAILURE_LONGEST_MS, Answer, DnsCache, DnsError
+from bigcrawl.politeness.dns_cache import FAILURE_FIRST_MS, FAILURE_LONGEST_MS, DnsAnswer, DnsCache, DnsError
 
 
 class Zone:
@@ -93,7 +93,7 @@ def test_that_a_name_is_not_there_is_kept_for_its_time() -> None:
 
     async def main() -> None:
         zone, clock = Zone(), ManualClock()
-        zone.names["gone.example"] = Answer((), 5_000)  # type: ignore[assignment]
+        zone.names["gone.example"] = DnsAnswer((), 5_000)  # type: ignore[assignment]
         cache = make_cache(zone, clock)
         assert (await failure(cache, "gone.example")).retry_after_ms == 5_000
         clock.advance(4_999)
@@ -145,13 +145,13 @@ class Store:
     """What other nodes have found out."""
 
     def __init__(self) -> None:
-        self.known: dict[str, Answer] = {}
-        self.told: dict[str, Answer] = {}
+        self.known: dict[str, DnsAnswer] = {}
+        self.told: dict[str, DnsAnswer] = {}
 
-    async def get(self, host: str) -> Answer | None:
+    async def get(self, host: str) -> DnsAnswer | None:
         return self.known.get(host)
 
-    def put(self, host: str, answer: Answer) -> None:
+    def put(self, host: str, answer: DnsAnswer) -> None:
         self.told[host] = answer
 
 
@@ -160,7 +160,7 @@ def test_answers_are_shared() -> None:
 
     async def main() -> None:
         zone, clock, store = Zone({"mute.example": TimeoutError(), "gone.example": []}), ManualClock(), Store()
-        store.known = {"a.example": Answer(("192.0.2.7",), 3_000), "none.example": Answer((), 2_000)}
+        store.known = {"a.example": DnsAnswer(("192.0.2.7",), 3_000), "none.example": DnsAnswer((), 2_000)}
         cache = make_cache(zone, clock)
         cache.use_store(store)
         assert await cache.lookup("a.example") == ["192.0.2.7"]

@@ -12,7 +12,7 @@ import pytest
 from bigcrawl.clock import ManualClock
 from bigcrawl.config import DnsConfig
 from bigcrawl.politeness import dns_resolver
-from bigcrawl.politeness.dns_cache import Answer, DnsCache, DnsError
+from bigcrawl.politeness.dns_cache import DnsAnswer, DnsCache, DnsError
 from bigcrawl.politeness.dns_resolver import DnsResolver
 from bigcrawl.simweb.basics.name_fault import NameFault
 from bigcrawl.simweb.basics.name_record import NameRecord
@@ -37,8 +37,8 @@ async def asking(zone: Zone, ttl_s: int = 300, **config: Any) -> AsyncIterator[D
             await resolver.close()
 
 
-def ask(zone: Zone, host: str, ttl_s: int = 300, **config: Any) -> Answer:
-    async def scenario() -> Answer:
+def ask(zone: Zone, host: str, ttl_s: int = 300, **config: Any) -> DnsAnswer:
+    async def scenario() -> DnsAnswer:
         async with asking(zone, ttl_s, **config) as resolve:
             return await resolve(host)
 
@@ -191,7 +191,7 @@ def test_channel_is_renewed_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many names are wanted, a server has to answer few at a time; the time of the others does not run."""
     monkeypatch.setattr(dns_resolver, "QUESTIONS_AT_A_TIME", 5)
-    tasks: list[asyncio.Task[Answer]] = []
+    tasks: list[asyncio.Task[DnsAnswer]] = []
     at_a_time: list[int] = []
 
     class Watched(Zone):

@@ -10,7 +10,7 @@ from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.politeness.robots_policy import (
     BODY_BYTES_MAX,
     KEPT_MS,
-    Rules,
+    RobotsRules,
     agent_token,
     decide,
     robots_url,
@@ -22,9 +22,9 @@ HOUR_MS = 3_600_000
 
 def allows(robots: str | bytes, path: str, agent: str = "bigcrawl") -> bool:
     """Tell whether a robots.txt lets us fetch a path, also after a trip through the host record."""
-    rules = Rules.parse(robots.encode() if isinstance(robots, str) else robots, agent)
+    rules = RobotsRules.parse(robots.encode() if isinstance(robots, str) else robots, agent)
     answer = rules.is_allowed(SITE + path)
-    assert Rules.from_bytes(rules.to_bytes()).is_allowed(SITE + path) == answer
+    assert RobotsRules.from_bytes(rules.to_bytes()).is_allowed(SITE + path) == answer
     return answer
 
 
@@ -210,7 +210,7 @@ def test_patterns_in_another_encoding_match_byte_by_byte() -> None:
 def test_an_html_page_is_no_rules() -> None:
     """What servers send for a missing file, with status 200, forbids nothing."""
     html = b"<html><head><title>User agent: none</title></head><body>Disallow all: see terms</body></html>"
-    assert Rules.parse(html, "bigcrawl") == Rules.allow_all()
+    assert RobotsRules.parse(html, "bigcrawl") == RobotsRules.allow_all()
 
 
 def test_only_the_first_500_kib_count_up_to_the_last_whole_line() -> None:
@@ -241,23 +241,23 @@ def test_only_the_first_500_kib_count_up_to_the_last_whole_line() -> None:
 def test_crawl_delay_is_that_of_our_group(records: str, delay_ms: int | None) -> None:
     """In milliseconds; the longest of several; nonsense is none; a day at most."""
     robots = f"User-agent: *\nCrawl-delay: 99\nDisallow: /b\n\nUser-agent: bigcrawl\n{records}\n"
-    rules = Rules.parse(robots.encode(), "BigCrawl")
+    rules = RobotsRules.parse(robots.encode(), "BigCrawl")
     assert rules.crawl_delay_ms == delay_ms
-    assert Rules.from_bytes(rules.to_bytes()) == rules
+    assert RobotsRules.from_bytes(rules.to_bytes()) == rules
 
 
 def test_only_the_group_for_us_is_kept() -> None:
     """A file with rules for a hundred robots is as small in the host record as ours among them."""
     others = "".join(f"User-agent: robot{n}\nDisallow: /{n}/{'x' * n}\n\n" for n in range(100))
-    rules = Rules.parse((others + "User-agent: bigcrawl\nDisallow: /a\nDisallow: /a\n").encode(), "bigcrawl")
-    assert repr(rules) == "Rules(1 lines, crawl_delay_ms=None)"
+    rules = RobotsRules.parse((others + "User-agent: bigcrawl\nDisallow: /a\nDisallow: /a\n").encode(), "bigcrawl")
+    assert repr(rules) == "RobotsRules(1 lines, crawl_delay_ms=None)"
     assert len(rules.to_bytes()) < 40
 
 
 def test_allow_all_and_forbid_all_are_what_they_say() -> None:
     """Both survive the host record; robots.txt can be asked for under both."""
-    for rules, allowed in ((Rules.allow_all(), True), (Rules.forbid_all(), False)):
-        assert Rules.from_bytes(rules.to_bytes()) == rules
+    for rules, allowed in ((RobotsRules.allow_all(), True), (RobotsRules.forbid_all(), False)):
+        assert RobotsRules.from_bytes(rules.to_bytes()) == rules
         assert rules.is_allowed(SITE + "/") is allowed
         assert rules.is_allowed(SITE + "/a?b") is allowed
         assert rules.is_allowed(SITE + "/robots.txt")
@@ -276,8 +276,8 @@ RECORDS = st.one_of(
 @given(st.lists(RECORDS, max_size=12), st.sampled_from(["/", "/a", "/ab?c", "/%C3%A9"]))
 def test_any_file_can_be_parsed_stored_and_asked(records: list[bytes], path: str) -> None:
     """Parsing never raises, and what comes back from the host record is the same rules."""
-    rules = Rules.parse(b"User-agent: *\n" + b"\n".join(records), "bigcrawl")
-    again = Rules.from_bytes(rules.to_bytes())
+    rules = RobotsRules.parse(b"User-agent: *\n" + b"\n".join(records), "bigcrawl")
+    again = RobotsRules.from_bytes(rules.to_bytes())
     assert again == rules
     assert hash(again) == hash(rules)
     assert again.is_allowed(SITE + path) == rules.is_allowed(SITE + path)
@@ -300,7 +300,7 @@ def test_any_file_can_be_parsed_stored_and_asked(records: list[bytes], path: str
 def test_damaged_rules_are_an_error_not_other_rules(packed: bytes) -> None:
     """Another format version, a cut, a bomb: never silently "everything is allowed"."""
     with pytest.raises(CorruptionError):
-        Rules.from_bytes(packed)
+        RobotsRules.from_bytes(packed)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from bigcrawl.politeness.robots_match import Matcher, spelled
-from bigcrawl.politeness.robots_policy import Rules
+from bigcrawl.politeness.robots_policy import RobotsRules
 
 PATTERNS = st.text(alphabet="ab/*$", max_size=6).map("/{}".format)
 LINES = st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), PATTERNS).map(": ".join), max_size=6)
@@ -34,7 +34,7 @@ PATHS = st.text(alphabet="ab/", max_size=8).map("/{}".format)
 )
 def test_longest_line_that_matches_decides(lines: list[str], path: str, line: str) -> None:
     """As in the RFC; with wildcards, to the end, and with a query."""
-    rules = Rules(tuple(lines))
+    rules = RobotsRules(tuple(lines))
     assert rules.forbidding_line(f"https://a.example:8443{path}") == line
     assert rules.lines == tuple(lines)
 
@@ -42,12 +42,12 @@ def test_longest_line_that_matches_decides(lines: list[str], path: str, line: st
 @given(lines=LINES, path=PATHS)
 def test_line_that_is_named_forbids_the_url_alone(lines: list[str], path: str) -> None:
     """Each forbidden URL has such a line, and no allowed one has."""
-    rules, url = Rules(tuple(lines)), f"http://a.example{path}"
+    rules, url = RobotsRules(tuple(lines)), f"http://a.example{path}"
     line = rules.forbidding_line(url)
     assert bool(line) is not rules.is_allowed(url)
     if line:
         assert line in lines
-        assert not Rules((line,)).is_allowed(url)
+        assert not RobotsRules((line,)).is_allowed(url)
 
 
 def octets_of(line: str) -> int:

@@ -35,7 +35,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("exchange_urls", "ended"): [Ended(1, 2, b"3:url", "status:200", 4, answers(5))],
     ("reconcile_partition", "held"): [(1, "host", 2, b"1:url")],
     ("reconcile_partition", "earlier"): [(3,)],
-    ("reconcile_partition", "told"): [(4,)],
+    ("reconcile_partition", "sent_ends"): [(4,)],
     ("reconcile_partition", "ended"): [(2, "host", 3)],
     ("reconcile_partition", "places"): [("host", 3)],
     ("reconcile_partition", "rests"): {"host": 4},

@@ -62,7 +62,7 @@ def test_old_binary_is_passed_over(path: Path) -> None:
     ("prints", "reason"),
     [
         ("Redis server v=6.2.14 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64", "is version 6.2.14"),
-        ("something else", "does not tell its version"),
+        ("something else", "does not print its version"),
     ],
 )
 def test_only_unusable_binaries_is_a_clear_error(path: Path, prints: str, reason: str) -> None:

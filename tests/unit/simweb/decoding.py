@@ -1,4 +1,4 @@
-"""Reads answers as a right crawler does: content codings, and charsets as the WHATWG standard has them."""
+"""Reads answers as a correct crawler does: content codings, and charsets as the WHATWG standard has them."""
 
 from __future__ import annotations
 

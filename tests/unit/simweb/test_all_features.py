@@ -38,7 +38,7 @@ def split(url: str) -> tuple[str, str]:
 
 
 class Reader:
-    """Follows what right crawlers follow, asking as often as it takes; of HTTP it has the answers alone."""
+    """Follows what correct crawlers follow, asking as often as it takes; of HTTP it has the answers alone."""
 
     def __init__(self, web: Web, obey_nofollow: bool) -> None:
         self._web = web

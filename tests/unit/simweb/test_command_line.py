@@ -229,7 +229,7 @@ def test_web_of_all_features_is_kept_and_served(start: Start, tmp_path: Path, ca
         ("http://127.16.0.2:81/private/item-0.html", ("resource   private 0", "forbids it")),
         ("http://127.16.0.1/calendar/2026/11/", ("in a space without end", "not required")),
         ("http://127.16.0.4/", ("outage: down", "answer     503", "not to be received whole (reset)")),
-        ("http://127.16.0.1/fair/gone-0.html", ("exhibit of gone", "statuses: a right crawler never asks again")),
+        ("http://127.16.0.1/fair/gone-0.html", ("exhibit of gone", "statuses: a correct crawler never asks again")),
         ("http://127.16.0.1/phantom", ("resource   nothing", "expected   404")),
         ("http://10.0.0.1/", ("is not in this web", "answer     421")),
     ],

@@ -6,7 +6,7 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.url.canonical import (
     URL_MAX_BYTES,
     Joiner,
-    Room,
+    LinkRoom,
     UrlError,
     authority_of,
     canonicalize,
@@ -165,6 +165,6 @@ def test_host_and_authority_leave_out_user_password_and_default_port(url: str, h
 def test_a_host_that_is_none_is_asked_for_once() -> None:
     """Not again together with the base, which may be long."""
     joiner = Joiner("http://site.example/" + "x" * 8_000 + "/")
-    room = Room(parser_bytes_left=0)
+    room = LinkRoom(parser_bytes_left=0)
     assert joiner.join_all(["//1.2.3.400/x", "//a:b", "http://1.2.3.401"], str, room) == []
     assert not room.is_used_up

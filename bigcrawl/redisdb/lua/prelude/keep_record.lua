@@ -1,5 +1,5 @@
--- keep_record: let a host's record live for some time longer, or as long as it would anyway.
--- key: of the record    ms: from now.
+-- keep_record: make a host's record live for at least this long from now.
+-- key: of the record    ms: the time to live; a longer one stays.
 local function keep_record(key, ms)
   if redis.call('PTTL', key) < ms then
     redis.call('PEXPIRE', key, ms)

@@ -1,5 +1,5 @@
 -- now_ms: the time of the crawls, ms since the epoch.
--- given: as the caller was told it; 0 asks this server's clock.
+-- given: the time that the caller passed; 0 means this server's clock.
 local function now_ms(given)
   local now = tonumber(given)
   if now == 0 then

@@ -1,4 +1,4 @@
--- read_taken: what the record of a taken URL says.
+-- read_taken: the fields of a taken URL's record.
 -- record: host \n taken-at ms \n order \n member.
 -- Returns: these four, as strings.
 local function read_taken(record)

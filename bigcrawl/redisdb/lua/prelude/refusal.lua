@@ -1,6 +1,6 @@
--- refusal: why a call may not change a partition, or nil when it may.
--- key: of the hash owner    node, epoch, generation: the caller's; without a generation, any passes.
--- Returns: -1 when another node owns the partition, -3 when both sides were compared since the call was made.
+-- refusal: the reason why a call may not change a partition; nil if it may.
+-- key: of the hash owner    node, epoch, generation: the caller's; without a generation, any one is accepted.
+-- Returns: -1 if another node owns the partition, -3 if it was reconciled since the call was made.
 local function refusal(key, node, epoch, generation)
   local owner = redis.call('HMGET', key, 'node', 'epoch', 'generation')
   if owner[1] ~= node or owner[2] ~= epoch then

@@ -1,4 +1,4 @@
-"""The beat: the node lives, and keeps what it owns."""
+"""The beat: shows that the node is alive, so that it keeps what it owns."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Beat(Loop):
         self._outbox = parts.outbox
         self._ownership = parts.ownership
         self._workload = parts.workload
-        # A look at each partition costs as much as several pages: with enough to fetch there is no haste.
+        # A look at each partition costs as much as several pages, and a node with enough to fetch need not hurry.
         self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.config.frontier.lease_ms / 8000))
 
     async def turn(self) -> float:
         """One round."""
         if not self._handout.has_lease:
-            self._handout.break_off()  # the lease is renewed only when nothing of the time before it can go on
+            self._handout.break_off()  # before the lease is renewed, nothing from the time before may go on
         if self._troubles.is_restarted or self._ownership.file_work.look():
             return RETRY_S
         await self._say_alive()
@@ -50,7 +50,7 @@ class Beat(Loop):
         return BEAT_S if self._workload.is_starved else self._fed_s
 
     async def go_on_during(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do what may take longer than a lease while no loop runs: opening many partitions on a slow disk."""
+        """Keep the leases during work that may take longer than one, such as opening many partitions on a slow disk."""
         beating = asyncio.create_task(self._keep_saying_alive())
         try:
             await work
@@ -62,7 +62,7 @@ class Beat(Loop):
         while True:
             await asyncio.sleep(BEAT_S)
             if not self._ownership.file_work.look():
-                with suppress(BigcrawlError):  # the work meets the same error, and says so
+                with suppress(BigcrawlError):  # the work meets the same error, and raises it
                     await self._say_alive()
 
     async def _say_alive(self) -> None:

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
     from bigcrawl.scheduler.node.assembly import Parts
 
-FOLD_S = 0.1  # between two looks for partitions whose step is due
+FOLD_S = 0.1  # between two looks for due steps
 FOLD_STARVED_S = 0.02
 
 
 class Fold(Loop):
-    """Steps partitions, and makes them durable.
+    """Runs the steps of partitions, and makes them durable.
 
     Args:
-        wake_pump: called when a step has brought URLs that may be taken.
+        wake_pump: called when there are URLs to take after a step.
     """
 
     name = "fold"
@@ -34,7 +34,7 @@ class Fold(Loop):
         self._wake_pump = wake_pump
 
     async def turn(self) -> float:
-        """One round, unless Redis and this node have to be brought in line: the pump does that first."""
+        """Do one round, unless the pump must first bring Redis and this node in line."""
         if self._troubles.is_restarted or self._client.in_doubt:
             return FOLD_S
         starved = self._workload.is_starved
@@ -51,8 +51,8 @@ class Fold(Loop):
             self._wake_pump()
 
     def note_inboxes(self) -> None:
-        """Batches that this node has just sent to its own partitions need no look to be known."""
+        """Note the batches that this node has just sent to its own partitions; no look at Redis is needed."""
         for partition in self._outbox.take_flushed_partitions():
-            mine = self._ownership.owned.get(partition)
-            if mine is not None:
-                mine.note_inbox_moved()
+            owned = self._ownership.owned.get(partition)
+            if owned is not None:
+                owned.note_inbox_moved()

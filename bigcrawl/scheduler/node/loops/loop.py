@@ -1,4 +1,4 @@
-"""What the loops of a node have in common, and what runs them."""
+"""The base class of a node's loops, and what runs them."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ class Loop:
     """One of a node's loops.
 
     Attributes:
-        name: as the docstring of `node.node` has it.
+        name: as in the docstring of `node.node`.
     """
 
     name: ClassVar[str]
 
     async def turn(self) -> float:
-        """Do one round; return how many seconds to rest after it."""
+        """Do one round. Return how many seconds to rest after it."""
         raise NotImplementedError
 
     async def rest(self, rest_s: float) -> None:
-        """Rest so long; a loop that is waited for may begin its next round earlier."""
+        """Rest for `rest_s`. A loop that others wait for may begin its next round earlier."""
         await asyncio.sleep(rest_s)
 
     async def after_failure(self) -> None:
-        """Redis was away in this round, or a partition was lost: do what may help before the next one."""
+        """Redis was away in this round, or a partition was lost. Do what may help before the next round."""
 
 
 class LoopRunner:
-    """Runs loops until they are stopped, or one of them meets what waiting will not mend.
+    """Runs loops until they are stopped, or one of them meets an error that waiting does not solve.
 
     Args:
-        set_apart_by: sets the partition apart whose file an error names; False where it is none's.
-        on_fatal: told of an error that ends the crawl.
+        set_apart_by: sets apart the partition with the file that an error names; returns False if there is none.
+        on_fatal: called with an error that ends the crawl.
     """
 
     def __init__(
@@ -77,24 +77,24 @@ class LoopRunner:
         self._tasks = [create_task(self.run(loop), name=f"bigcrawl-{loop.name}") for loop in self.loops]
 
     async def stop(self) -> None:
-        """Cut all loops off, wherever they are."""
+        """Cancel all loops, wherever they are."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def run(self, loop: Loop) -> None:
-        """Run a loop for ever; returns only where the node cannot go on."""
+        """Run a loop. Returns only if the node cannot go on."""
         while (rest_s := await self._turn(loop)) is not None:
             await loop.rest(rest_s)
 
     async def _turn(self, loop: Loop) -> float | None:
-        """Do one round; how long to rest after it, or None if the node cannot go on."""
+        """Do one round. Return how long to rest after it, or None if the node cannot go on."""
         try:
             rest_s = await loop.turn()
         except RewoundError:
             self._troubles.note_restart()
             return AFTER_RESTART_S
-        except RedisRefusedError as error:  # nothing was done: there is nothing to bring in line
+        except RedisRefusedError as error:  # nothing was done, so there is nothing to repair
             self._troubles.note_failure(loop.name, error)
             return RETRY_S
         except (TransientStoreError, OwnershipLostError) as error:
@@ -115,7 +115,7 @@ class LoopRunner:
 
 
 async def refusal_of(work: Awaitable[None]) -> RedisRefusedError | None:
-    """Do the work; the error if Redis refuses a part of it, so that other work can be done before it is raised."""
+    """Do the work. Return the error if Redis refuses a part of it, so that it can be raised after other work."""
     try:
         await work
     except RedisRefusedError as error:

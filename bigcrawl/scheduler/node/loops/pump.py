@@ -1,4 +1,4 @@
-"""The pump: what leaves the node and what comes in, in as few round trips as it can be (steps 3, 9, 12 to 14)."""
+"""The pump: sends and takes URLs in as few round trips as possible (steps 3, 9 and 12 to 14)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bigcrawl.scheduler.node.loops.loop import Loop, refusal_of
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
     from bigcrawl.scheduler.node.loops.recovery import Recovery
-    from bigcrawl.scheduler.node.loops.room import Room
+    from bigcrawl.scheduler.node.loops.room import TakeRoom
 
 logger = logging.getLogger(__name__)
 
 PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
 PUMP_URLS = 32  # ended URLs that are worth a round trip
-PUMP_PATIENCE_MS = 100  # fewer wait that long at most; not at all when the engine has nothing to do
+PUMP_PATIENCE_MS = 100  # the longest wait of fewer; they do not wait if the engine has nothing to do
 PUMP_IDLE_S = 0.25
-TAKES_MAX = 64  # a pump, while what is taken leaves room and more may be due
+TAKES_MAX = 64  # in one round, while there is room and more may be due
 
 
 class Pump(Loop):
@@ -28,7 +28,7 @@ class Pump(Loop):
 
     name = "pump"
 
-    def __init__(self, parts: Parts, room: Room, recovery: Recovery) -> None:
+    def __init__(self, parts: Parts, room: TakeRoom, recovery: Recovery) -> None:
         self._client = parts.client
         self._clock = parts.clock
         self._engine = parts.engine
@@ -52,12 +52,12 @@ class Pump(Loop):
         return f"<Pump hungry={self._is_hungry}>"
 
     def wake(self) -> None:
-        """There is something to send or room for more: go without waiting for a batch."""
+        """There is something to send, or room for more: run without waiting for a batch."""
         self._is_hungry = True
         self._wake.set()
 
     async def turn(self) -> float:
-        """One round, with a round trip if that is worth it."""
+        """Do one round, with a round trip if that is worth it."""
         self._engine.poll_ended()
         if self._troubles.is_restarted:
             await self._recovery.run()
@@ -70,7 +70,7 @@ class Pump(Loop):
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
         refused = await refusal_of(self.flush())
-        # What ends frees room, which may be what Redis lacks.
+        # Ends free memory, which may be what Redis lacks.
         moved = await self.end_and_take() if refused is None else await self.end()
         if refused is not None:
             raise refused
@@ -78,8 +78,8 @@ class Pump(Loop):
         return PUMP_BUSY_S if busy else PUMP_IDLE_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest so long, or until somebody wakes the pump."""
-        await asyncio.sleep(PUMP_BUSY_S)  # an engine that asks again and again is answered in batches
+        """Rest for `rest_s`, or until somebody wakes the pump."""
+        await asyncio.sleep(PUMP_BUSY_S)  # so that an engine that asks often is answered in batches
         if rest_s > PUMP_BUSY_S:
             alarm = asyncio.get_running_loop().call_later(rest_s - PUMP_BUSY_S, self._wake.set)
             await self._wake.wait()
@@ -87,7 +87,7 @@ class Pump(Loop):
         self._wake.clear()
 
     async def after_failure(self) -> None:
-        """Start the embedded server again if it died; an outside one is its operator's."""
+        """Start the embedded server again if it died. Any other server is its operator's."""
         revive = self._engine.revive_server
         if revive is None:
             return
@@ -97,7 +97,7 @@ class Pump(Loop):
             logger.warning("the embedded server does not start: %(error)s", {"error": error})
 
     def _pays(self) -> bool:
-        """Whether a round trip is worth its CPU now: a page's share of it shrinks with the batch."""
+        """Whether a round trip is worth its CPU now. The larger the batch, the less it costs a page."""
         if self._is_hungry or self._held.has_safe(PUMP_URLS):
             return True
         if self._handout.is_idle and self._held.has_safe(1):
@@ -105,22 +105,22 @@ class Pump(Loop):
         return self._clock.monotonic_ms() - self._pumped_ms >= PUMP_PATIENCE_MS
 
     async def flush(self) -> None:
-        """Send the outbox; that the crawl goes on is told first, or a restart would believe that it is finished."""
+        """Send the outbox. If the crawl goes on after all, say so first, or a restart would find it finished."""
         await self._progress.take_back_end()
         await self._outbox.flush(self._client)
         if await self._aside.flush():
-            self.wake()  # the hosts' next URLs go the same way
+            self.wake()  # the next URLs of these hosts are set aside as well
         await self._shared_hosts.tell()
 
     async def end(self) -> bool:
-        """Acknowledge what is safe, and take nothing; True when anything moved."""
+        """Acknowledge what is safe, and take nothing. True if there was anything to do."""
         return await self._exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=0)
 
     async def end_and_take(self) -> bool:
-        """Acknowledge what is safe and take what there is room for; True when anything moved.
+        """Acknowledge what is safe, and take what there is room for. True if there was anything to do.
 
-        Room that was kept for partitions which then had less to give goes to the next ones at once, while the engine
-        has nothing to do.
+        If partitions had fewer URLs than there was room for, the next ones are asked at once, while the engine has
+        nothing to do.
         """
         exchange, room = self._exchange, self._room
         moved = await exchange.run(acknowledge=self._engine.may_acknowledge(), urls_max=room.urls())

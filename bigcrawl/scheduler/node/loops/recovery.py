@@ -1,4 +1,4 @@
-"""A Redis that was restarted may have forgotten its last second: it and this node are brought in line."""
+"""Brings Redis and this node in line after a restart of Redis, which may have forgotten its last second."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Done before anything else is sent; begun anew where it was cut off."""
+    """Runs before anything else is sent, and from the start again if it was interrupted."""
 
     def __init__(self, parts: Parts, beat: Beat) -> None:
         self._client = parts.client
@@ -33,18 +33,18 @@ class Recovery:
         self._beat = beat
 
     async def run(self) -> None:
-        """Claim again what is owned, and tell again what Redis may have forgotten.
+        """Claim all owned partitions again, and send again what Redis may have forgotten.
 
         Raises:
-            ConfigError: Redis holds this crawl no more.
-            TransientStoreError: Redis is away again; all of this is to be done anew.
+            ConfigError: Redis no longer has this crawl.
+            TransientStoreError: Redis is away again; all of this must be repeated.
         """
         async with self._folding:
             await self._client.accept_restart()
             try:
                 await self._crawl.check()
                 await self._beat.go_on_during(self._ownership.reclaim_all())
-                await self._tell_again()
+                await self._send_again()
             except RedisRestartedError:
                 raise
             except TransientStoreError:
@@ -53,10 +53,10 @@ class Recovery:
             self._troubles.note_recovery()
         logger.info("Redis was restarted; partitions were claimed again and brought in line")
 
-    async def _tell_again(self) -> None:
-        self._outbox.tell_again()
-        self._exchange.tell_again()
-        self._trials.tell_again()
+    async def _send_again(self) -> None:
+        self._outbox.send_again()
+        self._exchange.send_again()
+        self._trials.send_again()
         self._reputation.publish_again()
         self._shared_hosts.note_restart()
         await self._starts.end_again()

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
 
 
-class Room:
-    """Asked before each take."""
+class TakeRoom:
+    """The pump asks this before each take."""
 
     def __init__(self, parts: Parts) -> None:
         self._clock = parts.clock
@@ -30,13 +30,13 @@ class Room:
         self._pages_max = parts.config.crawl.pages_max
 
     def urls(self) -> int:
-        """URLs that may be taken now; 0 when the node stops, or cannot keep what their pages would bring."""
+        """How many URLs may be taken now; 0 if the node stops, or has no room for what their pages bring."""
         if self._workload.is_stopping or not self._shared_hosts.may_take:
             return 0
         if not self._may_take() or self._clock.monotonic_ms() >= self._handout.lease_ends_ms:
             return 0
         if self._workload.is_crowded or self._troubles.is_failing(Fold.name):
-            return 0  # what cannot be folded, on a full disk for instance, must not pile up in Redis
+            return 0  # if folding fails, on a full disk for instance, links must not pile up in Redis
         if self._file_work.stands_still:
             return 0
         room = self._in_process_max - len(self._handout.held)
@@ -47,6 +47,6 @@ class Room:
         return max(0, room)
 
     def _busy_others(self) -> int:
-        """Other nodes that hold URLs: they share what is left of BIGCRAWL_MAX_PAGES."""
+        """How many other nodes hold URLs, and share what BIGCRAWL_MAX_PAGES leaves."""
         reports = self._membership.reports.items()
         return int(sum(report.get("held", 0) > 0 for name, report in reports if name != self._node_id))

@@ -1,4 +1,4 @@
-"""Steering: what was said to the running crawl, the speed it may have, fetches at a time."""
+"""Steering: orders to the running crawl, its speed, concurrent fetches."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 
-STEER_S = 0.2  # between two looks for what may have to be asked
+STEER_S = 0.2  # between two rounds
 STEER_SLOWED_S = 0.04
 
 
 class Steer(Loop):
-    """Hears what operators say, and asks for the node's share of the crawl's speed.
+    """Reads the operators' orders, and asks for the node's share of the crawl's speed.
 
     Args:
-        wake_pump: called when something was said that may let URLs be taken.
+        wake_pump: called after an order that may let URLs be taken.
     """
 
     name = "steer"
@@ -42,7 +42,7 @@ class Steer(Loop):
             self._wake_engine()
         if self._troubles.is_restarted:
             return RETRY_S
-        if await self._control.hear_due():
+        if await self._control.read_if_due():
             look_at_snoozed(self._ownership.owned.values())
             self._wake_pump()
         if speed.wants(handout.buffered):
@@ -50,7 +50,7 @@ class Steer(Loop):
         return STEER_SLOWED_S if speed.limits else STEER_S
 
 
-def look_at_snoozed(owned: Iterable[OwnedPartition]) -> None:
-    """The blacklist is another one: so may be what hosts are waited for."""
-    for mine in owned:
-        mine.away.look_again()
+def look_at_snoozed(partitions: Iterable[OwnedPartition]) -> None:
+    """The blacklist has changed, and with it perhaps the hosts that partitions wait for."""
+    for owned in partitions:
+        owned.away.look_again()

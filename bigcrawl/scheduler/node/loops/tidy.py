@@ -1,4 +1,4 @@
-"""Tidying: memory that is free goes back to the system."""
+"""Tidying: free memory goes back to the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a node's loops from their work, and may pass by itself."""
+"""Troubles that keep a node's loops from their work and may pass by themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Troubles:
     """Which loops failed in their last round, and whether Redis was restarted.
 
     Attributes:
-        is_restarted: whether Redis was restarted, and has not been brought in line yet.
+        is_restarted: whether Redis was restarted, and recovery has not finished.
     """
 
     def __init__(self, client: RedisClient) -> None:
@@ -32,17 +32,17 @@ class Troubles:
         self.is_restarted = True
 
     def note_recovery(self) -> None:
-        """Redis and this node agree again."""
+        """Redis and this node are in line again."""
         self.is_restarted = False
 
     def note_failure(self, loop: str, error: BigcrawlError) -> None:
-        """A round has failed. Say once that the node waits, whatever else fails until all loops are well again."""
+        """A round has failed. Log once that the node waits, and nothing more until all loops succeed again."""
         if not self._failing:
             logger.warning("waiting: %(error)s", {"error": error})
         self._failing.add(loop)
 
     def note_success(self, loop: str) -> None:
-        """A round went well, which counts only while Redis and this node agree."""
+        """A round has succeeded, which counts only while Redis and this node are in line."""
         if loop in self._failing and not (self.is_restarted or self._client.in_doubt):
             self._failing.discard(loop)
             if not self._failing:

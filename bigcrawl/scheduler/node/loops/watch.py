@@ -1,4 +1,4 @@
-"""The watch: who should own what, hosts that are snoozed, budgets, and the end of the crawl."""
+"""The watch: which node should own what, snoozed hosts, budgets, and the end of the crawl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
-from bigcrawl.scheduler.owner.crawl_budgets import REFRESH_MS
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
 if TYPE_CHECKING:
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
-STUCK_LOOKS = 50  # in ten seconds: another node may be reading a damaged partition that was mended
+STUCK_LOOKS = 50  # in ten seconds; another node may be reading a damaged partition that was repaired
 
 
 class Watch(Loop):
-    """Looks after what changes slowly."""
+    """Takes care of what changes slowly."""
 
     name = "watch"
 
@@ -57,7 +56,7 @@ class Watch(Loop):
         return WATCH_IDLE_S if self._is_idle() else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest so long, or until nothing is left to do here."""
+        """Rest for `rest_s`, or until nothing is left to do here."""
         while rest_s > 0:
             await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
             rest_s = 0 if self._is_idle() else rest_s - WATCH_IDLE_S
@@ -66,7 +65,7 @@ class Watch(Loop):
         return self._workload.is_idle(self._ownership.owned.values())
 
     def _is_quiet(self) -> bool:
-        """Whether nothing is on its way from this node to an inbox, and no start requests are under way here."""
+        """Whether neither links nor start requests are under way on this node."""
         return not self._outbox.waiting and not self._starts.are_under_way
 
     async def _look_after_partitions(self) -> None:
@@ -77,33 +76,33 @@ class Watch(Loop):
         await self._last_hosts.look(is_quiet=self._is_quiet())
 
     async def refresh_budgets(self) -> None:
-        """Let the partitions have the budgets that follow from what all of them count, if it is time to.
+        """Give the partitions the budgets that follow from what all of them count, if it is time to.
 
         Raises:
             TransientStoreError: Redis is away; budgets stay as they are.
         """
         now_ms = self._clock.monotonic_ms()
-        if now_ms >= self._reputation.stale_ms:
-            self._reputation.stale_ms = now_ms + REFRESH_MS  # unless somebody says otherwise meanwhile
+        if self._reputation.is_stale(now_ms):
+            self._reputation.note_look(now_ms)
             try:
                 await self._ownership.refresh_budgets()
             except RedisRefusedError:
-                self._reputation.stale_ms = now_ms  # it has no haste, and what comes after it has
+                self._reputation.look_again()  # budgets can wait; what this loop does next cannot
             except BigcrawlError:
-                self._reputation.stale_ms = now_ms
+                self._reputation.look_again()
                 raise
 
     async def _look_for_end(self) -> None:
         offered = self._outbox.offered
-        # What was blacklisted may be wanted again by now: a crawl is not finished before it was asked.
-        if self._is_idle() and await self._control.hear():
+        # Orders may free blacklisted URLs: a crawl is not finished before they were read.
+        if self._is_idle() and await self._control.read():
             look_at_snoozed(self._ownership.owned.values())
         elif self._is_idle() and await self._finish.look():
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 
     def _end_held_up(self) -> None:
-        """End a crawl that would go on for ever: all that is left is what nobody can read."""
+        """End a crawl that would never finish: nobody can read what is left."""
         is_stuck = self._finish.stuck_looks >= STUCK_LOOKS and not self._ownership.damaged.is_looking
         if is_stuck and self._is_idle() and self._closes_when_empty:
             self._on_fatal(ConfigError(self._finish.holdup))

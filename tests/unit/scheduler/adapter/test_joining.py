@@ -47,7 +47,7 @@ def test_node_waits_for_a_redis_that_refuses_writes(tmp_path: Path, crawl_name: 
             joining._rest = mend  # type: ignore[method-assign]
             server.client.config_set(name, value)
             await joining.join(ENGINE)
-            assert joining._has_said
+            assert joining._has_warned
 
     with PrivateRedis() as server:
         asyncio.run(scenario(server))

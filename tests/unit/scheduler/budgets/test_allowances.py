@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, Allowances, Budgets, make_budgets
+from bigcrawl.scheduler.budgets.allowances import COUNTED, WITHHELD, Allowances, EffectiveBudgets, make_budgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.records.queued_url import UNCHECKED, QueuedUrl
 from bigcrawl.scheduler.rules.budget_rules import BUDGET_LARGEST, merge_rules, parse_rules
@@ -41,7 +41,7 @@ class Totals:
 
 
 class Ruled(NamedTuple):
-    budgets: Budgets
+    budgets: EffectiveBudgets
     totals: Totals
 
 

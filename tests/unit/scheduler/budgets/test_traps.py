@@ -10,10 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcrawl.config import read_config
-from bigcrawl.scheduler.budgets.allowances import Budgets
+from bigcrawl.scheduler.budgets.allowances import EffectiveBudgets
 from bigcrawl.scheduler.budgets.in_degrees import EMPTY_COUNTS
 from bigcrawl.scheduler.budgets.policies import Fixed
-from bigcrawl.scheduler.budgets.traps import WINDOW, Standing, TrapRules, divided, standing_text, trap_change_text
+from bigcrawl.scheduler.budgets.traps import (
+    WINDOW,
+    TrapRules,
+    TrapVerdict,
+    divided,
+    trap_change_text,
+    trap_verdict_text,
+)
 from bigcrawl.scheduler.partition.budgeting import Budgeting, BudgetSource
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits, Step
 from bigcrawl.scheduler.partition.reader import read_partition
@@ -162,7 +169,9 @@ def test_budget_set_by_hand_is_not_lowered(directory: Path) -> None:
     """The operator knows the site; a rule for a host counts apart, and is not lowered either."""
     rules = parse_rules({"hand.example": {"budget": BUDGET}, "www.trap.example": {"budget": 7}})
     budget = read_config({"BIGCRAWL_BUDGET": BUDGET, "BIGCRAWL_BUDGET_POLICY": "fixed"}).budget
-    budgets = Budgets(Fixed(budget, EMPTY_COUNTS), RuleBook(rules, pld_of, pld_key), lambda body: (body.decode(), 0))
+    budgets = EffectiveBudgets(
+        Fixed(budget, EMPTY_COUNTS), RuleBook(rules, pld_of, pld_key), lambda body: (body.decode(), 0)
+    )
     partition = Partition.open(directory, 1, LIMITS, budgets=budgets, pld_of=pld_of, pld_key=pld_key)
     world = PartitionWorld()
     for at, host in enumerate(HOSTS):
@@ -195,7 +204,7 @@ def test_same_content_lowers_a_budget_too(directory: Path) -> None:
     assert found is not None
     assert found.trap is not None
     assert found.end is None, "it is no URL's end"
-    assert standing_text(found.trap) == "about 60 of its last 64 pages had the content of others"
+    assert trap_verdict_text(found.trap) == "about 60 of its last 64 pages had the content of others"
     fold(world, again, plain(range(WINDOW), "copies.example"))
     assert divisor(again, "copies.example") == 5, "ordinary URLs do not take it back"
     say(again, 0)
@@ -212,7 +221,7 @@ def test_wildcard_in_dns_and_shapes_catch_apart(directory: Path) -> None:
         world.offer([])
         partition.step([world.inbox[-1]._replace(outcomes=pack_wildcard(key, found=found))], 0, {})
 
-    def standing() -> Standing:
+    def verdict() -> TrapVerdict:
         found = read_partition(directory, 1, key)
         assert found is not None
         assert found.trap is not None
@@ -222,12 +231,12 @@ def test_wildcard_in_dns_and_shapes_catch_apart(directory: Path) -> None:
     assert not len(partition._state.tables.traps), "a PLD that is none has no record"
     say(found=True)
     assert divisor(partition, "farm.example") == 5
-    assert standing_text(standing()) == "DNS has an address for any name of it"
+    assert trap_verdict_text(verdict()) == "DNS has an address for any name of it"
     fold(world, partition, marked(range(WINDOW), "farm.example"))
     assert divisor(partition, "farm.example") == 5
     say(found=False)
     assert divisor(partition, "farm.example") == 5, "its URLs look like a trap's still"
-    assert not standing().is_wildcard
+    assert not verdict().is_wildcard
     say(found=True)
     fold(world, partition, plain(range(WINDOW, 2 * WINDOW), "farm.example"))
     assert divisor(partition, "farm.example") == 5, "and the wildcard is still there"

@@ -103,7 +103,7 @@ def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: 
             await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
             assert not await check.look(), "something came and went between the two looks"
             assert await check.look()
-            assert await check.is_said(await survey(client, crawl_name, 1))
+            assert await check.is_announced(await survey(client, crawl_name, 1))
             assert await FinishCheck(client, crawl_name, 1).look(), "another node believes it"
 
     asyncio.run(scenario())

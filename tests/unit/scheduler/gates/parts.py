@@ -58,6 +58,7 @@ class Gates:
         self.paces = paces
         self.aside = Aside(client, urls, nothing_owned, 1, clock)
         self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
+        urls.tell_left_hosts_to(self.shared_hosts.note_end)
         self.addresses = AddressCheck(
             config.politeness,
             dns or DnsCache(resolve, clock),

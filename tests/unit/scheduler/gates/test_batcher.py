@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.scheduler.gates.batcher import TOGETHER_MAX, Gathered
+from bigcrawl.scheduler.gates.batcher import TOGETHER_MAX, Batcher
 from tests.support.turns import loop_turns
 
 
@@ -32,7 +32,7 @@ def test_who_asks_at_the_same_time_goes_together() -> None:
 
     async def scenario() -> None:
         oracle = Oracle()
-        asker = Gathered(oracle.answer)
+        asker = Batcher(oracle.answer)
         first = [asyncio.create_task(asker.ask(number)) for number in (1, 2, 3)]
         await loop_turns()
         later = [asyncio.create_task(asker.ask(number)) for number in range(10, 10 + TOGETHER_MAX + 1)]
@@ -53,7 +53,7 @@ def test_error_of_one_is_raised_to_who_asked_it_and_error_of_all_to_all() -> Non
     async def scenario() -> None:
         oracle = Oracle()
         oracle.may_answer.set()
-        asker = Gathered(oracle.answer)
+        asker = Batcher(oracle.answer)
         good, bad = await asyncio.gather(asker.ask(4), asker.ask(0), return_exceptions=True)
         assert good == 8
         assert isinstance(bad, ValueError)
@@ -71,7 +71,7 @@ def test_who_gives_up_is_not_waited_for() -> None:
 
     async def scenario() -> None:
         oracle = Oracle()
-        asker = Gathered(oracle.answer)
+        asker = Batcher(oracle.answer)
         under_way, other = asyncio.create_task(asker.ask(1)), asyncio.create_task(asker.ask(2))
         await loop_turns()
         waiting, last = asyncio.create_task(asker.ask(3)), asyncio.create_task(asker.ask(4))
@@ -89,12 +89,12 @@ def test_nobody_waits_for_ever_when_the_asker_is_cancelled() -> None:
     """As when the loop ends."""
 
     async def scenario() -> None:
-        asker = Gathered(Oracle().answer)
+        asker = Batcher(Oracle().answer)
         asks = [asyncio.create_task(asker.ask(number)) for number in (1, 2)]
         await loop_turns()
         asks.append(asyncio.create_task(asker.ask(3)))
         await loop_turns()
-        [runner] = [task for task in asyncio.all_tasks() if task.get_name() == "bigcrawl-gathered"]
+        [runner] = [task for task in asyncio.all_tasks() if task.get_name() == "bigcrawl-batcher"]
         runner.cancel()
         for ask in asks:
             with pytest.raises(asyncio.CancelledError):

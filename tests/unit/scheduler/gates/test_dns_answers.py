@@ -10,7 +10,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.exceptions import TransientStoreError
-from bigcrawl.politeness.dns_cache import Answer, DnsCache, DnsError
+from bigcrawl.politeness.dns_cache import DnsAnswer, DnsCache, DnsError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.gates import dns_answers as shared_answers
 from bigcrawl.scheduler.gates.dns_answers import SharedAnswers
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
 
-BOTH = Answer(("192.0.2.1", "2001:db8::1"), 60_000)
+BOTH = DnsAnswer(("192.0.2.1", "2001:db8::1"), 60_000)
 
 
 @asynccontextmanager
@@ -47,8 +47,8 @@ def test_what_one_node_was_told_another_one_knows(redis_url: str, crawl_name: st
     async def scenario() -> None:
         async with store(redis_url, crawl_name) as (one, _), store(redis_url, crawl_name) as (other, _):
             one.put("a.example", BOTH)
-            one.put("gone.example", Answer((), 5_000))
-            one.put("at-once.example", Answer(("192.0.2.1",), 0))
+            one.put("gone.example", DnsAnswer((), 5_000))
+            one.put("at-once.example", DnsAnswer(("192.0.2.1",), 0))
             await told(one)
             found = await other.get("a.example")
             assert found is not None
@@ -85,7 +85,7 @@ def test_number_of_answers_is_bounded(redis_url: str, crawl_name: str) -> None:
     async def scenario() -> None:
         async with store(redis_url, crawl_name, cells=4) as (answers, client):
             for number in range(40):
-                answers.put(f"{number}.example", Answer((f"192.0.2.{number}",), 60_000))
+                answers.put(f"{number}.example", DnsAnswer((f"192.0.2.{number}",), 60_000))
             await told(answers)
             assert len(await client.command("KEYS", f"bigcrawl:{{{crawl_name}}}:answer:*")) == 4
             found = {number: await answers.get(f"{number}.example") for number in range(40)}
@@ -144,15 +144,15 @@ def test_names_are_resolved_without_redis_too(redis_url: str, crawl_name: str, m
     asyncio.run(scenario())
 
 
-def test_words_that_wait_are_bounded(redis_url: str, crawl_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Redis hangs, what it is not told of is not kept for it."""
-    monkeypatch.setattr(shared_answers, "TOLD_MAX", 3)
+def test_answers_that_wait_are_bounded(redis_url: str, crawl_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Redis hangs, no more answers are kept for it than that."""
+    monkeypatch.setattr(shared_answers, "UNSENT_MAX", 3)
 
     async def scenario() -> None:
         async with store(redis_url, crawl_name) as (answers, _):
             for number in range(10):
                 answers.put(f"{number}.example", BOTH)
-            assert "told=3" in repr(answers)
+            assert "unsent=3" in repr(answers)
 
     asyncio.run(scenario())
 

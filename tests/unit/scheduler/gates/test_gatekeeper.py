@@ -152,7 +152,7 @@ def test_host_without_address_has_failed(tmp_path: Path, crawl_name: str, redis_
             for _ in range(5):
                 held = url_of("x.slow.example")
                 [(answer, _, wait_ms, _)] = await g.ask(held)
-                assert (answer, held.said) == ("back", "dns")
+                assert (answer, held.host_report) == ("back", "dns")
                 assert wait_ms > 0
                 g.world.clock.advance(3_600_000)
 

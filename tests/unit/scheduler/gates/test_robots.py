@@ -143,13 +143,13 @@ def test_unreachable_robots_fails_its_host_for_as_long_as_it_takes(
                 w.web.answers[FILE] = answer
                 await robots.fetch(url_of(HOST))
                 assert robots.known(f"http://{HOST}") is None, "nothing may be fetched, and nothing ends"
-                assert robots.said_of(f"http://{HOST}") == "robots"
+                assert robots.host_report(f"http://{HOST}") == "robots"
             w.web.answers[FILE] = Fetched(200, RULES)
             await robots.fetch(url_of(HOST))
             known = robots.known(f"http://{HOST}")
             assert known is not None
             assert known.rules.is_allowed(f"http://{HOST}/y")
-            assert robots.said_of(f"http://{HOST}") == ANSWERS
+            assert robots.host_report(f"http://{HOST}") == ANSWERS
 
     asyncio.run(scenario())
 

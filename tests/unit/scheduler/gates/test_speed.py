@@ -122,7 +122,7 @@ async def test_another_speed_at_another_time_of_day(tmp_path: Path, crawl_name: 
         before = node.parts.speed.speed.pages
         node.parts.speed.note_time(made.clock.now_ms())
         minute = made.clock.now_ms() // 60_000 % 1440
-        node.parts.speed.note_said(None)
+        node.parts.speed.adopt_plan(None)
         assert node.parts.speed.speed.pages == minute + 1
         assert before >= 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.fetch_limit import FIRST, HANGING_MS, HOSTS_MIN
-from bigcrawl.scheduler.handout.concurrency import SCRAPYS, Crowd
+from bigcrawl.scheduler.handout.concurrency import UNLIMITED, Crowd
 from tests.support.logs import of_bigcrawl
 from tests.unit.scheduler.handout.desk import Desk
 from tests.unit.scheduler.records.test_held_urls import held_url
@@ -73,7 +73,7 @@ def test_without_adaptation_scrapys_limit_is_the_only_one(tmp_path: Path) -> Non
     """BIGCRAWL_FETCHES_MIN 0: nothing is bounded here, and nothing remembered."""
     desk = Desk(tmp_path, fetches_min=0)
     crowd = desk.handout.crowd
-    assert crowd.fetches_max == SCRAPYS
+    assert crowd.fetches_max == UNLIMITED
     assert started(desk, 30) == 30
     crowd.note("a.example", 5)
     assert not look(desk)

@@ -133,7 +133,7 @@ def test_what_a_door_or_robots_said_goes_with_the_return(desk: Desk) -> None:
     """A URL that goes back unfetched may still tell of its host; of a failure it waits behind the host's others."""
     for seq, said in enumerate(["dns", ANSWERS, ""], 1):
         held = desk.taken(seq)
-        held.said = said
+        held.note_host_report(said)
         desk.handout.give_back(held, 500)
     failed = HostNews("dns", order_of(-1, 1), *BACKOFF)
     assert [end.news for end in desk.ended()] == [failed, answers(), NO_NEWS]

@@ -45,7 +45,7 @@ class Fetches:
     def robots(self, page: int, said: str) -> Ended:
         """The same of a fetch of robots.txt in a page's place."""
         held = self._started(page, 0)
-        held.said = said
+        held.note_host_report(said)
         self.desk.handout.give_back(held, 1_000, "robots")
         assert held.end is not None
         return held.end

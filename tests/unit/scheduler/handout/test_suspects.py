@@ -74,7 +74,7 @@ def test_last_try_is_alone(desk: CarefulDesk) -> None:
         desk.handout.end_fetched(held)
     assert desk.pop_all() == [], "Redis does not know of it yet"
     assert desk.handout.suspects.next_alone() is lone
-    desk.handout.suspects.note_told(lone)
+    desk.handout.suspects.note_announced(lone)
     assert desk.pop_all() == [lone]
     desk.handout.end_fetched(lone)
     assert desk.pop_all() == [few, other]
@@ -115,7 +115,7 @@ def test_suspects_are_overdue_together(desk: CarefulDesk) -> None:
 def test_trial_that_lasts_makes_way_later_the_more_speaks_against_it(desk: CarefulDesk) -> None:
     """Then others are started beside it."""
     lone = desk.admitted(1, TWICE)
-    desk.handout.suspects.note_told(lone)
+    desk.handout.suspects.note_announced(lone)
     assert desk.pop_all() == [lone]
     other = desk.admitted(2)
     desk.clock.advance(59)

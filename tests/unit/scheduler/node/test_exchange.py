@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bigcrawl.exceptions import TransientStoreError
 from bigcrawl.redisdb.scripts import Ended
-from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _told
+from bigcrawl.scheduler.node.exchange import TOGETHER_MS, _end_row
 from bigcrawl.scheduler.owner.due_heap import NEVER_MS
 from bigcrawl.scheduler.owner.owned_partition import TAKE_MAX
 from bigcrawl.url.canonical import host_of
@@ -45,7 +45,7 @@ def test_host_rests_from_the_end_of_its_fetch(
     held = held_url(1)
     held.ended_ms = floor(ended + node)
     held.end = Ended(1, delay_ms, b"", "status:200")
-    end = _told(held, floor(told + node))
+    end = _end_row(held, floor(told + node))
     # In whole ms of the server's clock: when the host is due, and when it was due if it were told at the end.
     next_ms = floor(heard + server) + end.delay_ms - end.waited_ms
     assert next_ms >= floor(ended + server) + delay_ms
@@ -71,7 +71,7 @@ def test_waited_time_is_taken_off_the_delay(ended_ms: int, delay_ms: int, now_ms
     held = held_url(1)
     held.ended_ms = ended_ms
     held.end = Ended(7, delay_ms, b"next", "status:200", 5)
-    assert _told(held, now_ms) == held.end._replace(waited_ms=delay_ms - left_ms)
+    assert _end_row(held, now_ms) == held.end._replace(waited_ms=delay_ms - left_ms)
 
 
 def test_delay_told_late_is_told_shorter(tmp_path: Path, crawl_name: str, redis_url: str) -> None:

@@ -97,10 +97,10 @@ def test_recent_batches_are_sent_again_to_a_redis_that_forgot_them(crawl_name: s
                 await outbox.flush(client)
                 clock.advance(2 * KEEP_SENT_MS // 3)
             await client.command("DEL", keys.inbox, keys.sender + "node")
-            outbox.tell_again()
+            outbox.send_again()
             await outbox.flush(client)
             assert await inbox(client, crawl_name, 0) == URLS[1:3], "the first is older than Redis can have lost"
-            outbox.tell_again()
+            outbox.send_again()
             await outbox.flush(client)
             assert await inbox(client, crawl_name, 0) == URLS[1:3], "nothing was forgotten: nothing is doubled"
 
@@ -120,7 +120,7 @@ def test_redis_that_forgot_the_last_batches_gets_just_those(crawl_name: str, red
             entries = await client.command("XRANGE", keys.inbox, "-", "+")
             await client.command("XDEL", keys.inbox, *[entry_id for entry_id, _ in entries[2:]])
             await client.command("SET", keys.sender + "node", "1 2")
-            outbox.tell_again()
+            outbox.send_again()
             outbox.offer(URLS[4], 0)
             await outbox.flush(client)
             assert await inbox(client, crawl_name, 0) == URLS[:5]
@@ -185,7 +185,7 @@ def test_whatever_part_of_a_pipeline_is_refused_all_arrives_once_and_in_order(
             offered: list[list[QueuedUrl]] = [[], []]
             for number in range(60):
                 if number == 30:
-                    outbox.tell_again()
+                    outbox.send_again()
                 offered[number % 2].append(URLS[number % 20])
                 outbox.offer(URLS[number % 20], number % 2)
                 if chance.random() < 0.4:
@@ -212,7 +212,7 @@ def test_nothing_counts_as_sent_before_after_redis_forgot(crawl_name: str, redis
             assert outbox.remember(5)
             links.note("http://a.example/", ["http://b.example/"])
             links.take(0)
-            outbox.tell_again()
+            outbox.send_again()
             assert outbox.remember(5)
             links.note("http://a.example/", ["http://b.example/"])
             assert len(links.take(0)) == 16

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.scheduler.crawl.survey import Survey
-from bigcrawl.scheduler.node.progress import Progress
+from bigcrawl.scheduler.node.progress import CrawlProgress
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Finish:
     def __init__(self) -> None:
         self.taken_back = 0
 
-    async def is_said(self, seen: Survey) -> bool:
+    async def is_announced(self, seen: Survey) -> bool:
         return True
 
     async def take_back(self) -> None:
@@ -33,7 +33,7 @@ def progress_of(tmp_path: Path, pages_max: int = 0) -> tuple[Any, Any, Finish]:
     """The progress of a crawl, and where its node's own pages and the word of its end come from."""
     crawl = make_config(tmp_path, "crawl", max_pages=pages_max).crawl
     exchange, finish, client = SimpleNamespace(pages=0), Finish(), SimpleNamespace()
-    made: Any = Progress
+    made: Any = CrawlProgress
     return made(crawl, client, exchange, finish), exchange, finish
 
 

@@ -292,7 +292,7 @@ def test_redis_that_forgot_its_last_second_is_told_the_latest_outcomes(
             inbox = w.keys(node, "a.example").inbox
             entries = await w.client.command("XRANGE", inbox, "-", "+")
             await w.client.command("XDEL", inbox, *(entry_id for entry_id, fields in entries if b"o" in fields))
-            node.parts.exchange.tell_again()
+            node.parts.exchange.send_again()
             await told(w, node)
             assert name_of(node, URL) == "status:200"
             assert not await node.parts.exchange.run(acknowledge=True, urls_max=0)

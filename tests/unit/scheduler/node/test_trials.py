@@ -67,7 +67,7 @@ def test_url_that_dies_with_its_page_three_times_is_a_dead_letter(
             assert await w.client.command("EXISTS", keys.deaths) == 0
             assert await w.client.command("HMGET", keys.state, "dropped:poison", "dead", "ended") == [b"1"] * 3
             await w.client.command("DEL", keys.dead)
-            node.parts.trials.tell_again()
+            node.parts.trials.send_again()
             await node.pump.turn()
             assert await letters(w, node) == 1
 

@@ -16,7 +16,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
-from bigcrawl.scheduler.owner.crawl_budgets import REFRESH_MS, Reputation
+from bigcrawl.scheduler.owner.crawl_budgets import REFRESH_MS, CrawlBudgets
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.keys import partition_of, pld_key
 from tests.unit.scheduler.world import QUIET, make_config, queued, world
@@ -44,14 +44,14 @@ class Counting:
         self.in_degree_counts = InDegreeCounts.of(np.array(in_degrees, dtype=np.uint32))
 
 
-def reputation(w: World, **settings: Any) -> Reputation:
+def reputation(w: World, **settings: Any) -> CrawlBudgets:
     config = make_config(w.config.crawl.state_dir, w.config.crawl.name, w.config.crawl.redis_url, **settings)
-    made = Reputation(config, w.client, str, pld_key)
+    made = CrawlBudgets(config, w.client, str, pld_key)
     made.begin()
     return made
 
 
-def budget(found: Reputation, in_degree: int, pld: str = "a.example") -> int:
+def budget(found: CrawlBudgets, in_degree: int, pld: str = "a.example") -> int:
     assert found.budgets is not None
     plds = np.array([pld_key(pld)], dtype=np.uint64)
     return int(found.budgets.budgets(plds, np.array([in_degree], dtype=np.uint32))[0])
@@ -128,7 +128,7 @@ def test_without_a_policy_nothing_is_published(tmp_path: Path, crawl_name: str, 
 def test_wrong_settings_are_refused_at_the_start(tmp_path: Path, settings: dict[str, Any]) -> None:
     """With what was meant."""
     with pytest.raises(ConfigError, match="did you mean"):
-        Reputation(make_config(tmp_path, "crawl", **settings), None, str, pld_key)  # type: ignore[arg-type]
+        CrawlBudgets(make_config(tmp_path, "crawl", **settings), None, str, pld_key)  # type: ignore[arg-type]
 
 
 # --- in a node

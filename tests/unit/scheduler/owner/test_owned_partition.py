@@ -249,7 +249,7 @@ def test_redis_that_forgot_more_than_is_kept_goes_on_and_forgotten_urls_are_new_
             await rewound(o)
             again = await o.open()
             assert (await state_of(o, "readmitted"), await state_of(o, "lost")) == (12, 8)
-            assert "gone with it are 8 URLs" in caplog.text
+            assert "and with it 8 URLs" in caplog.text
             assert await o.queued() == 12
             await o.step(again)
             await o.send(*urls_of("h0.example", 4), *urls_of("h2.example", 4))

@@ -20,7 +20,7 @@ from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE
 from bigcrawl.scheduler.owner.file_work import FileWork
 from bigcrawl.scheduler.owner.folding import INBOX_ENTRIES_AT_ONCE, INBOX_ENTRIES_EACH, shares_of
 from bigcrawl.scheduler.owner.hot_share import LATE_MS
-from bigcrawl.scheduler.partition.yielding_files import UnhurriedFiles
+from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def test_long_work_that_gets_on_is_no_standstill() -> None:
     """Each portion that is written is a sign of life; between two of them patience begins anew."""
     clock = ManualClock()
     work = FileWork(clock, 30_000)
-    files = UnhurriedFiles(lambda: False, work.note_sign)
+    files = YieldingFiles(lambda: False, work.note_sign)
     seen = []
 
     def chunks() -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from bigcrawl.redisdb.scripts import Ended
 from bigcrawl.scheduler.records.held import HeldUrl, Stage
-from bigcrawl.scheduler.records.held_urls import HEARD_MAX, KEEP_ENDED_MS, HeldUrls
+from bigcrawl.scheduler.records.held_urls import CONFIRMED_MAX, KEEP_ENDED_MS, HeldUrls
 from bigcrawl.scheduler.records.member import Member
 
 
@@ -142,13 +142,13 @@ def test_what_was_not_forgotten_is_told_again() -> None:
 
 def test_ends_that_were_heard_do_not_pile_up_behind_one_that_was_not() -> None:
     """A partition whose ends Redis refuses keeps its own, and nobody else's."""
-    stuck, *others = [held_url(seq) for seq in range(2 * HEARD_MAX)]
+    stuck, *others = [held_url(seq) for seq in range(2 * CONFIRMED_MAX)]
     table = holding(stuck, *others)
     for url in (stuck, *others):
         table.end(url, Ended(url.seq, 0), 0)
     for url in others:
         table.forget([url], now_ms=0)
-        assert len(table._ended) <= 2 * HEARD_MAX - url.seq + HEARD_MAX
+        assert len(table._ended) <= 2 * CONFIRMED_MAX - url.seq + CONFIRMED_MAX
     assert table.unacknowledged == 1
-    assert len(table._ended) <= HEARD_MAX
+    assert len(table._ended) <= CONFIRMED_MAX
     assert table.acknowledgeable(0) == [stuck]

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.downloads import reuse as reuse_module
-from bigcrawl.downloads.reuse import Reuse
+from bigcrawl.downloads import connection_limits
+from bigcrawl.downloads.connection_limits import ConnectionLimits
 
 if TYPE_CHECKING:
     import pytest
 
 
 class Counted:
-    """A `Reuse` whose clock the test turns, and what limits it met."""
+    """A `ConnectionLimits` whose clock the test turns, and what limits it met."""
 
     def __init__(self, requests_max: int = 3, age_max_s: float = 60) -> None:
         self.met: list[str] = []
         self.now_s = 0.0
-        self.reuse = Reuse(requests_max, age_max_s, self.met.append, lambda: self.now_s)
+        self.limits = ConnectionLimits(requests_max, age_max_s, self.met.append, lambda: self.now_s)
 
     def request(self, netloc: str, *, is_new: bool = False) -> bool:
         """Make a request; whether it was the last of its connection."""
-        is_last = self.reuse.is_last(netloc)
-        self.reuse.note(netloc, is_last=is_last, is_new=is_new)
+        is_last = self.limits.is_last(netloc)
+        self.limits.note(netloc, is_last=is_last, is_new=is_new)
         return is_last
 
 
@@ -61,8 +61,8 @@ def test_old_connection_that_gave_way_is_counted() -> None:
 
 def test_servers_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one asked longest ago first."""
-    monkeypatch.setattr(reuse_module, "SERVERS_MAX", 2)
+    monkeypatch.setattr(connection_limits, "SERVERS_MAX", 2)
     counted = Counted(requests_max=2)
     for netloc in ("a.example", "b.example", "c.example"):
         counted.request(netloc, is_new=True)
-    assert [counted.reuse.is_last(name) for name in ("a.example", "b.example", "c.example")] == [False, True, True]
+    assert [counted.limits.is_last(name) for name in ("a.example", "b.example", "c.example")] == [False, True, True]

@@ -56,7 +56,7 @@ def claim_place(crawler: Crawler, part: str, instead: str) -> None:
     Args:
         crawler: the part's crawler.
         part: its name, as users know it.
-        instead: what does its work when the frontier is active.
+        instead: the component that does its work when the frontier is active.
 
     Raises:
         NotConfigured: the frontier is active, or a part of the same kind is registered.
@@ -108,7 +108,7 @@ def canonical_of(url: str) -> str | None:
 
 
 def host_of_url(url: str) -> str | None:
-    """Return the host of a URL; None if it has none to be polite to."""
+    """Return the host of a URL, which delays apply to; None if it has none."""
     try:
         canonical = canonical_of(url)
     except UrlError:

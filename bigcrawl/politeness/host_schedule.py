@@ -35,7 +35,7 @@ class _Host:
     ended_ms: int | None = None
 
 
-class HostRests:
+class HostSchedule:
     """The hosts of one process. All times are milliseconds of one monotonic clock.
 
     Guarantees:
@@ -59,7 +59,7 @@ class HostRests:
         self._hosts: OrderedDict[str, _Host] = OrderedDict()  # least recently used first
 
     def __repr__(self) -> str:
-        return f"HostRests({len(self._hosts)} hosts)"
+        return f"HostSchedule({len(self._hosts)} hosts)"
 
     def __len__(self) -> int:
         return len(self._hosts)

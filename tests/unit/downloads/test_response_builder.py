@@ -12,7 +12,7 @@ from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
 from bigcrawl.config import read_config
-from bigcrawl.downloads.reception import BREAK_OFF, Reception
+from bigcrawl.downloads.response_builder import BREAK_OFF, ResponseBuilder
 from bigcrawl.downloads.signalling import Signalling
 from bigcrawl.scheduler.adapter.fetch_errors import error_outcome
 from tests.support.logs import of_bigcrawl
@@ -33,24 +33,24 @@ def receiving(
     maxsize: int = 0,
     warnsize: int = 0,
     truncates: bool = False,
-) -> Reception:
-    """A reception that was given these lines of a head."""
+) -> ResponseBuilder:
+    """A builder that was given these lines of a head."""
     crawler = crawler or _QUIET
     limits = read_config(crawler.settings).limits
-    reception = Reception(
+    builder = ResponseBuilder(
         Request(url), Signalling(crawler), crawler.spider, maxsize, warnsize, limits, truncates=truncates
     )
     for line in lines:
-        reception.header(line + b"\r\n")
-    return reception
+        builder.header(line + b"\r\n")
+    return builder
 
 
 def received(*lines: bytes, body: bytes = b"", **options: Any) -> Response:
-    reception = receiving(*lines, b"", **options)
+    builder = receiving(*lines, b"", **options)
     if body:
-        reception.body(body)
-    assert reception.error is None
-    return reception.response("192.0.2.1", None)
+        builder.body(body)
+    assert builder.error is None
+    return builder.response("192.0.2.1", None)
 
 
 def shown(response: Response) -> dict[bytes, list[bytes]]:
@@ -74,11 +74,11 @@ def test_interim_head_is_not_told_of(status: bytes) -> None:
     crawler = new_crawler()
     heard: list[Any] = []
     crawler.signals.connect(_noting(heard), signals.headers_received, weak=False)
-    reception = receiving(b"HTTP/1.1 " + status, b"Content-Length: 5", b"", crawler=crawler)
-    assert (heard, reception.is_head_whole, "download_latency" in reception.request.meta) == ([], False, False)
-    reception.header(b"HTTP/1.1 404 Not Found\r\n")
-    reception.header(b"\r\n")
-    assert (len(heard), reception.is_head_whole, reception.request.meta["download_latency"] >= 0) == (1, True, True)
+    builder = receiving(b"HTTP/1.1 " + status, b"Content-Length: 5", b"", crawler=crawler)
+    assert (heard, builder.is_head_whole, "download_latency" in builder.request.meta) == ([], False, False)
+    builder.header(b"HTTP/1.1 404 Not Found\r\n")
+    builder.header(b"\r\n")
+    assert (len(heard), builder.is_head_whole, builder.request.meta["download_latency"] >= 0) == (1, True, True)
 
 
 def test_switching_protocols_is_a_whole_head() -> None:
@@ -88,10 +88,10 @@ def test_switching_protocols_is_a_whole_head() -> None:
 
 def test_trailers_are_no_headers() -> None:
     """Lines after the head are a chunked body's; they change nothing and end nothing."""
-    reception = receiving(b"HTTP/1.1 200 OK", b"Transfer-Encoding: chunked", b"X-One: head", b"")
-    reception.body(b"page")
-    assert [reception.header(line) for line in (b"X-One: trailer\r\n", b"HTTP/1.1 500 No\r\n", b"\r\n")] == [None] * 3
-    response = reception.response("192.0.2.1", None)
+    builder = receiving(b"HTTP/1.1 200 OK", b"Transfer-Encoding: chunked", b"X-One: head", b"")
+    builder.body(b"page")
+    assert [builder.header(line) for line in (b"X-One: trailer\r\n", b"HTTP/1.1 500 No\r\n", b"\r\n")] == [None] * 3
+    response = builder.response("192.0.2.1", None)
     assert (response.status, shown(response)) == (200, {b"X-One": [b"head"]})
 
 
@@ -134,9 +134,9 @@ def test_length_is_one_or_none() -> None:
 @pytest.mark.parametrize("line", [b"HTTP/1.1 2x0 OK", b"HTTP/1.1 ", b"HTTP/1.1", b"HTTP/"])
 def test_head_that_cannot_be_read_breaks_off_and_raises_nothing(line: bytes) -> None:
     """libcurl's callbacks must not raise: the error waits for who can."""
-    reception = receiving()
-    assert reception.header(line + b"\r\n") == BREAK_OFF
-    assert isinstance(reception.error, DownloadFailedError)
+    builder = receiving()
+    assert builder.header(line + b"\r\n") == BREAK_OFF
+    assert isinstance(builder.error, DownloadFailedError)
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,9 @@ def test_class_of_a_response_is_scrapys_choice(kind: bytes | None, coding: bytes
 
 def test_address_of_a_link_is_read_without_its_zone() -> None:
     """libcurl may name the interface of a link-local address."""
-    reception = receiving(b"HTTP/1.1 200 OK", b"")
-    assert str(reception.response("fe80::1%eth0", None).ip_address) == "fe80::1"
-    assert reception.response("", None).ip_address is None
+    builder = receiving(b"HTTP/1.1 200 OK", b"")
+    assert str(builder.response("fe80::1%eth0", None).ip_address) == "fe80::1"
+    assert builder.response("", None).ip_address is None
 
 
 # --- sizes
@@ -190,9 +190,9 @@ def test_address_of_a_link_is_read_without_its_zone() -> None:
 
 def test_length_that_is_too_large_breaks_off_before_the_body(caplog: pytest.LogCaptureFixture) -> None:
     """DOWNLOAD_MAXSIZE by Content-Length: nothing of the body is waited for."""
-    reception = receiving(b"HTTP/1.1 200 OK", b"Content-Length: 101", maxsize=100)
-    assert reception.header(b"\r\n") == BREAK_OFF
-    assert isinstance(reception.error, DownloadCancelledError)
+    builder = receiving(b"HTTP/1.1 200 OK", b"Content-Length: 101", maxsize=100)
+    assert builder.header(b"\r\n") == BREAK_OFF
+    assert isinstance(builder.error, DownloadCancelledError)
     assert "101 bytes which is larger than download max size (100)" in caplog.text
 
 
@@ -202,26 +202,26 @@ def test_length_beside_chunks_is_nobodys_length() -> None:
     heard: list[Any] = []
     crawler.signals.connect(_noting(heard), signals.headers_received, weak=False)
     lines = (b"HTTP/1.1 200 OK", b"Content-Length: 500", b"Transfer-Encoding: chunked", b"")
-    reception = receiving(*lines, crawler=crawler, maxsize=100)
-    assert reception.error is None
+    builder = receiving(*lines, crawler=crawler, maxsize=100)
+    assert builder.error is None
     assert heard[0]["body_length"] is None
 
 
 def test_body_that_grows_too_large_breaks_off_and_is_forgotten() -> None:
     """DOWNLOAD_MAXSIZE by bytes: at the limit nothing happens, with the byte beyond it the transfer ends."""
-    reception = receiving(b"HTTP/1.1 200 OK", b"", maxsize=100)
-    assert reception.body(b"x" * 100) is None
-    assert reception.body(b"x") == BREAK_OFF
-    assert isinstance(reception.error, DownloadCancelledError)
-    assert not reception._chunks
+    builder = receiving(b"HTTP/1.1 200 OK", b"", maxsize=100)
+    assert builder.body(b"x" * 100) is None
+    assert builder.body(b"x") == BREAK_OFF
+    assert isinstance(builder.error, DownloadCancelledError)
+    assert not builder._chunks
 
 
 @pytest.mark.parametrize("head", [(b"Content-Length: 300",), ()])
 def test_large_body_is_warned_of_once(head: tuple[bytes, ...], caplog: pytest.LogCaptureFixture) -> None:
     """DOWNLOAD_WARNSIZE: one line a body, whether its length was said or found."""
-    reception = receiving(b"HTTP/1.1 200 OK", *head, b"", warnsize=99)
+    builder = receiving(b"HTTP/1.1 200 OK", *head, b"", warnsize=99)
     with caplog.at_level(logging.WARNING):
-        assert [reception.body(b"x" * 60) for _ in range(5)] == [None] * 5
+        assert [builder.body(b"x" * 60) for _ in range(5)] == [None] * 5
     assert caplog.text.count("larger than download warn size (99)") == 1
 
 
@@ -236,13 +236,13 @@ def test_no_limit_means_none(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("pieces", [(b"x" * 300,), (b"x" * 100, b"y"), (b"x" * 60, b"x" * 60)])
 def test_body_that_grows_too_large_may_be_cut(head: tuple[bytes, ...], pieces: tuple[bytes, ...]) -> None:
     """To the byte, however it comes, and whatever its length was said to be; the flags say so and nothing else."""
-    reception = receiving(b"HTTP/1.1 200 OK", *head, b"", maxsize=100, truncates=True)
-    assert reception.error is None
-    *earlier, last = [reception.body(piece) for piece in pieces]
+    builder = receiving(b"HTTP/1.1 200 OK", *head, b"", maxsize=100, truncates=True)
+    assert builder.error is None
+    *earlier, last = [builder.body(piece) for piece in pieces]
     assert (earlier, last) == ([None] * len(earlier), BREAK_OFF)
-    response = reception.response("192.0.2.1", None)
+    response = builder.response("192.0.2.1", None)
     assert (response.body, response.flags) == (b"x" * 100, ["truncated"])
-    assert reception.limit == "size"
+    assert builder.limit == "size"
 
 
 def test_body_of_just_the_size_is_whole() -> None:
@@ -268,11 +268,11 @@ def _padded(count: int, size: int = 0) -> list[bytes]:
 )
 def test_headers_without_end_break_off(lines: list[bytes], limit: str) -> None:
     """However they come: in one head, in many of interim answers, or behind the body."""
-    reception = receiving(*lines)
-    assert reception.header(b"X-More: 1\r\n") == BREAK_OFF
-    assert isinstance(reception.error, DownloadCancelledError)
-    assert reception.limit == limit
-    assert limit.upper().replace("-", "_") + "_MAX" in str(reception.error)
+    builder = receiving(*lines)
+    assert builder.header(b"X-More: 1\r\n") == BREAK_OFF
+    assert isinstance(builder.error, DownloadCancelledError)
+    assert builder.limit == limit
+    assert limit.upper().replace("-", "_") + "_MAX" in str(builder.error)
 
 
 def test_headers_as_sites_send_them_pass() -> None:
@@ -299,11 +299,11 @@ def test_headers_are_told_before_their_size_is_judged() -> None:
     heard: list[Any] = []
     crawler.signals.connect(_noting(heard), signals.headers_received, weak=False)
     lines = (b"HTTP/1.1 200 OK", b"Connection: close", b"Content-Length: 500", b"")
-    reception = receiving(*lines, crawler=crawler, maxsize=100)
-    assert isinstance(reception.error, DownloadCancelledError)
+    builder = receiving(*lines, crawler=crawler, maxsize=100)
+    assert isinstance(builder.error, DownloadCancelledError)
     [fields] = heard
     assert (dict(fields["headers"]), fields["body_length"]) == ({b"Content-Length": [b"500"]}, 500)
-    assert (fields["request"], fields["spider"]) == (reception.request, crawler.spider)
+    assert (fields["request"], fields["spider"]) == (builder.request, crawler.spider)
 
 
 @pytest.mark.parametrize("fail", [True, False])
@@ -312,21 +312,21 @@ def test_receiver_stops_a_download(signal: object, fail: bool) -> None:
     """What has come until then is the response: handed over, or with the error when it counts as failed."""
     crawler = new_crawler()
     crawler.signals.connect(_noting([], StopDownload(fail=fail)), signal, weak=False)
-    reception = receiving(b"HTTP/1.1 200 OK", crawler=crawler)
+    builder = receiving(b"HTTP/1.1 200 OK", crawler=crawler)
     expected = b""
     if signal is signals.headers_received:
-        assert reception.header(b"\r\n") == BREAK_OFF
+        assert builder.header(b"\r\n") == BREAK_OFF
     else:
-        reception.header(b"\r\n")
-        assert reception.body(b"first") == BREAK_OFF
+        builder.header(b"\r\n")
+        assert builder.body(b"first") == BREAK_OFF
         expected = b"first"
-    assert reception.error is None
+    assert builder.error is None
     if fail:
         with pytest.raises(StopDownload) as caught:
-            reception.response("192.0.2.1", None)
+            builder.response("192.0.2.1", None)
         response = caught.value.response
     else:
-        response = reception.response("192.0.2.1", None)
+        response = builder.response("192.0.2.1", None)
     assert response is not None
     assert (response.body, response.flags) == (expected, ["download_stopped"])
 
@@ -349,18 +349,18 @@ def test_receiver_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.parametrize("status", ["1000 X", "20 OK", "099 X", "abc", "", "-20 X", "2e2"])
 def test_a_status_that_is_none_is_no_answer(status: str) -> None:
     """Three digits are a status; the first three of more are another server's mistake, and no page."""
-    reception = receiving()
-    assert reception.header(f"HTTP/1.1 {status}\r\n".encode()) == BREAK_OFF
-    assert isinstance(reception.error, DownloadFailedError)
+    builder = receiving()
+    assert builder.header(f"HTTP/1.1 {status}\r\n".encode()) == BREAK_OFF
+    assert isinstance(builder.error, DownloadFailedError)
 
 
 def test_a_head_beyond_its_limit_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """What refuses it counts as too large, and Scrapy logs no traceback of it."""
-    reception = receiving()
-    while reception.header(b"X: y\r\n") is None:
+    builder = receiving()
+    while builder.header(b"X: y\r\n") is None:
         pass
-    assert isinstance(reception.error, IgnoreRequest)
-    assert error_outcome(reception.error) == "error:too-large"
+    assert isinstance(builder.error, IgnoreRequest)
+    assert error_outcome(builder.error) == "error:too-large"
     said = of_bigcrawl(caplog)
     assert [record.getMessage() for record in said if record.levelname == "WARNING"] == [
         f"{URL} has more lines of headers than BIGCRAWL_HEADERS_MAX"

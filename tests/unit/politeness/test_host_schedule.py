@@ -7,13 +7,13 @@ import random
 import pytest
 
 from bigcrawl.politeness.backoff_policy import BackoffPolicy
-from bigcrawl.politeness.host_rests import HostRests
+from bigcrawl.politeness.host_schedule import HostSchedule
 from bigcrawl.politeness.throttle_policy import DelayPolicy
 
 POLICY = DelayPolicy(minimum_ms=1_000, crawl_delay_cap_ms=60_000)
 
 
-def fetch(rests: HostRests, host: str, now_ms: int, *, took_ms: int = 0) -> int:
+def fetch(rests: HostSchedule, host: str, now_ms: int, *, took_ms: int = 0) -> int:
     """Fetch once; return when the host is due again."""
     rests.start(host, now_ms)
     rests.end(host, now_ms + took_ms, took_ms)
@@ -25,7 +25,7 @@ def fetch(rests: HostRests, host: str, now_ms: int, *, took_ms: int = 0) -> int:
 
 def test_host_is_busy_then_rests_from_the_end() -> None:
     """Unknown it is due at once; while it is fetched from nobody may; its delay counts from the end."""
-    rests = HostRests(POLICY)
+    rests = HostSchedule(POLICY)
     assert rests.due_ms("a") == 0
     rests.start("a", 5_000)
     assert rests.due_ms("a") is None
@@ -36,14 +36,14 @@ def test_host_is_busy_then_rests_from_the_end() -> None:
 
 def test_slow_download_lengthens_the_rest() -> None:
     """The operator's factor is applied to what the fetch took."""
-    rests = HostRests(DelayPolicy(1_000, 60_000, download_factor=10.0))
+    rests = HostSchedule(DelayPolicy(1_000, 60_000, download_factor=10.0))
     assert fetch(rests, "a", 0, took_ms=300) == 300 + 3_000
     assert fetch(rests, "a", 10_000, took_ms=1) == 10_001 + 1_000
 
 
 def test_crawl_delay_holds_from_the_last_end_and_is_capped() -> None:
     """Told after the robots.txt was fetched, it counts from that fetch; a day is not obeyed."""
-    rests = HostRests(POLICY)
+    rests = HostSchedule(POLICY)
     fetch(rests, "a", 0)
     rests.ask_delay("a", 7_000)
     assert rests.due_ms("a") == 7_000
@@ -56,7 +56,7 @@ def test_crawl_delay_holds_from_the_last_end_and_is_capped() -> None:
 
 def test_delay_of_an_unknown_host_is_kept_for_its_first_fetch() -> None:
     """Rules may be known before the host was asked by this middleware; nothing asked leaves no trace."""
-    rests = HostRests(POLICY)
+    rests = HostSchedule(POLICY)
     rests.ask_delay("a", None)
     assert len(rests) == 0
     rests.ask_delay("a", 5_000)
@@ -65,7 +65,7 @@ def test_delay_of_an_unknown_host_is_kept_for_its_first_fetch() -> None:
 
 def test_connections_share_a_host_with_the_delay_between_starts() -> None:
     """With two connections the next start is a delay behind the last one, and a third must wait for an end."""
-    rests = HostRests(POLICY, connections=2)
+    rests = HostSchedule(POLICY, connections=2)
     rests.start("a", 0)
     assert rests.due_ms("a") == 1_000
     rests.start("a", 1_000)
@@ -76,7 +76,7 @@ def test_connections_share_a_host_with_the_delay_between_starts() -> None:
 
 def test_back_off_doubles_and_an_answer_ends_it() -> None:
     """Ten seconds, twenty, forty; after an answer the next failure is a first one; the rest itself stays."""
-    rests = HostRests(POLICY)
+    rests = HostSchedule(POLICY)
     waits = [rests.fail("a", 0, jitter=0.0) for _ in range(3)]
     assert waits == [10_000, 20_000, 40_000]
     rests.answer("a")
@@ -86,7 +86,7 @@ def test_back_off_doubles_and_an_answer_ends_it() -> None:
 
 def test_server_that_says_how_long_is_believed() -> None:
     """Back-off begins with Retry-After, also where it is shorter, and doubles from there; no rest is shortened."""
-    rests = HostRests(POLICY)
+    rests = HostSchedule(POLICY)
     assert rests.fail("a", 0, 0.0, retry_after_ms=3_000) == 3_000
     assert rests.fail("a", 3_000, 0.0, retry_after_ms=3_000) == 6_000
     assert rests.fail("a", 4_000, 0.0, retry_after_ms=500) == 5_000
@@ -95,14 +95,14 @@ def test_server_that_says_how_long_is_believed() -> None:
 
 def test_failures_in_a_row_retire_a_host() -> None:
     """So many as are set, no fewer; an answer that comes after all brings it back; 0 retires none."""
-    rests = HostRests(POLICY, backoff=BackoffPolicy(failures_max=3))
+    rests = HostSchedule(POLICY, backoff=BackoffPolicy(failures_max=3))
     for expected in (False, False, True):
         rests.fail("a", 0, 0.0)
         assert rests.is_retired("a") is expected
     assert not rests.is_retired("b")
     rests.answer("a")
     assert not rests.is_retired("a")
-    forgiving = HostRests(POLICY, backoff=BackoffPolicy(failures_max=0))
+    forgiving = HostSchedule(POLICY, backoff=BackoffPolicy(failures_max=0))
     for _ in range(100):
         forgiving.fail("a", 0, 0.0)
     assert not forgiving.is_retired("a")
@@ -110,7 +110,7 @@ def test_failures_in_a_row_retire_a_host() -> None:
 
 def test_hosts_are_forgotten_but_never_one_that_rests_or_is_busy() -> None:
     """A million hosts leave as many as are set, and a forgotten one was due anyway."""
-    rests = HostRests(POLICY, hosts_kept=100)
+    rests = HostSchedule(POLICY, hosts_kept=100)
     rests.rest_until("asleep", 10**9)
     rests.start("busy", 0)
     for number in range(5_000):
@@ -125,7 +125,7 @@ def test_hosts_are_forgotten_but_never_one_that_rests_or_is_busy() -> None:
 def test_no_start_is_early_whatever_happens(seed: int, connections: int) -> None:
     """Random fetches, failures and forgetting: fetches of a host keep its delay and the number of its connections."""
     dice = random.Random(seed)
-    rests = HostRests(POLICY, connections=connections, hosts_kept=4)
+    rests = HostSchedule(POLICY, connections=connections, hosts_kept=4)
     now_ms, running, last_ms = 0, dict.fromkeys("abcdefgh", 0), dict.fromkeys("abcdefgh", -1_000)
     for _ in range(2_000):
         now_ms += dice.randrange(400)

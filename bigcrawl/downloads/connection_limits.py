@@ -17,7 +17,7 @@ SERVERS_MAX: Final = 4_096
 """As many as connections kept open. A server that is dropped starts a new count."""
 
 
-class Reuse:
+class ConnectionLimits:
     """Counts the requests of each server's connection, and reports which limit ended it.
 
     Cost: 0.5 us per request.
@@ -37,7 +37,7 @@ class Reuse:
         self._used: OrderedDict[str, tuple[int, float]] = OrderedDict()  # server -> requests, time of opening
 
     def __repr__(self) -> str:
-        return f"<Reuse servers={len(self._used)}>"
+        return f"<ConnectionLimits servers={len(self._used)}>"
 
     def is_last(self, netloc: str) -> bool:
         """Whether the next request to the server must be the last on its connection."""

@@ -48,8 +48,8 @@ class HeadRefusedError(DownloadCancelledError, IgnoreRequest):
     """An answer's headers exceed a limit. Logged in one line, where Scrapy would log a traceback."""
 
 
-class Reception:
-    """An answer being received."""
+class ResponseBuilder:
+    """Receives the head and the body of one answer, and builds the response from them."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Reception:
         """Parse the status of a status line: three digits."""
         written = rest.lstrip(b" ").partition(b" ")[0]
         if len(written) != 3 or not written.isdigit() or written < b"100":
-            raise DownloadFailedError(f"{self.request.url} answers with a status that is none: {written[:20]!r}")
+            raise DownloadFailedError(f"{self.request.url} answers with an invalid status: {written[:20]!r}")
         return int(written)
 
     def _look_at_head(self) -> int | None:
@@ -224,7 +224,7 @@ class Reception:
         expected = int(length) if length.isdigit() else None
         if self._signalling.is_heard(signals.headers_received):
             headers = self._shown_headers()
-            if self._is_stopped(signals.headers_received, headers=headers, body_length=expected):
+            if self._ask_receivers(signals.headers_received, headers=headers, body_length=expected):
                 return BREAK_OFF
         if expected:
             self._check_size("Expected to receive", expected)
@@ -235,7 +235,7 @@ class Reception:
             return self._take_last(chunk)
         self._chunks.append(chunk)
         self._size += len(chunk)
-        if self._is_heard and self._is_stopped(signals.bytes_received, data=chunk):
+        if self._is_heard and self._ask_receivers(signals.bytes_received, data=chunk):
             return BREAK_OFF
         if self._size > self._maxsize > 0 or self._size > self._warnsize > 0:
             self._check_size("Received", self._size)
@@ -249,7 +249,7 @@ class Reception:
         self._meet_limit("size")
         self.flags.append(TRUNCATED)
         if chunk and self._is_heard:
-            self._is_stopped(signals.bytes_received, data=chunk)
+            self._ask_receivers(signals.bytes_received, data=chunk)
         return BREAK_OFF
 
     def _check_size(self, verb: str, size: int) -> None:
@@ -264,7 +264,7 @@ class Reception:
             logger.warning("%(message)s", {"message": message})
             self._warnsize = 0
 
-    def _is_stopped(self, signal: object, **fields: Any) -> bool:
+    def _ask_receivers(self, signal: object, **fields: Any) -> bool:
         """Send a signal; return whether a receiver stops the download."""
         for _, result in self._signalling.send(signal, request=self.request, spider=self._spider, **fields):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
