@@ -116,6 +116,9 @@ class Membership:
             os.close(self._lock_fd)
             self._lock_fd = None
         if self._slot_fd is not None:
+            if left:
+                with contextlib.suppress(OSError):
+                    (self._directory / f"{self._name}.slot").unlink()
             os.close(self._slot_fd)
             self._slot_fd = None
 
