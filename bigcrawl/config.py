@@ -32,10 +32,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class CrawlConfig:
-    """The crawl and where its state lives."""
+    """The crawl and where its state lives.
+
+    Attributes:
+        node: what this process is called in files and status.
+        machine: what stays the same when the process is started again: BIGCRAWL_NODE, or the name of the host.
+    """
 
     name: str
     node: str
+    machine: str
+    capacity: float
     redis_url: str | None
     state_dir: Path
     warc_dir: Path | None
@@ -249,7 +256,9 @@ def read_dns(settings: Mapping[str, Any]) -> DnsConfig:
 def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
     return CrawlConfig(
         name=_checked_name("BIGCRAWL_CRAWL", value["BIGCRAWL_CRAWL"]),
-        node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or _node_name()),
+        node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or f"{_host_name()}-{os.getpid()}"),
+        machine=value["BIGCRAWL_NODE"] or _host_name(),
+        capacity=value["BIGCRAWL_CAPACITY"],
         redis_url=value["BIGCRAWL_REDIS_URL"] or None,
         state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
@@ -440,9 +449,8 @@ def _contact(own: str | None, agent: str) -> str:
     return own or find_contact(agent)
 
 
-def _node_name() -> str:
-    host = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).lstrip(".-") or "node"
-    return f"{host[:60]}-{os.getpid()}"
+def _host_name() -> str:
+    return (re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).lstrip(".-") or "node")[:60]
 
 
 def _checked_name(setting: str, name: str) -> str:

@@ -80,7 +80,22 @@ TABLE: tuple[Setting | str, ...] = (
         low=0,
         high=60,
     ),
-    Setting("BIGCRAWL_NODE", None, str, "Name of this node in files and status. Unset: host name and process id."),
+    Setting(
+        "BIGCRAWL_NODE",
+        None,
+        str,
+        "Name of this node in files and status. A node that is started again under its name gets its partitions "
+        "back. Unset: host name and process id in files and status, the host name for partitions.",
+    ),
+    Setting(
+        "BIGCRAWL_CAPACITY",
+        1.0,
+        float,
+        "Share of the partitions that this node owns, relative to the other nodes. A node with 2 owns twice as many "
+        "as one with 1.",
+        low=0.01,
+        high=1_000,
+    ),
     Setting(
         "BIGCRAWL_PARTITIONS",
         256,

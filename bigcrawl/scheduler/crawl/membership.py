@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import time
@@ -23,7 +24,7 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, difference, joined_before, refusal
-from bigcrawl.scheduler.crawl.assignment import assign
+from bigcrawl.scheduler.crawl.assignment import Member, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ class Membership:
         self._in_process_max = config.frontier.in_process_max
         self._directory = config.crawl.crawl_dir / "nodes"
         self._lock_fd: int | None = None
+        self._slot_fd: int | None = None
+        self._machine = config.crawl.machine
+        self._name = node
+        self._capacity = config.crawl.capacity
+        self._assigned: list[str] = []
+        self._assigned_by: tuple[tuple[str, Member], ...] = ()
         self._in_process = in_process
         self.node = node
         self.token = f"{_boot_id()}:{node}"
@@ -77,8 +84,22 @@ class Membership:
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self._in_process is not None:
                 self._in_process.open(self._lock_fd)
+            self._take_slot()
         except OSError as error:
             raise ConfigError(f"cannot write the state directory: {error}; check BIGCRAWL_STATE_DIR") from error
+
+    def _take_slot(self) -> None:
+        """Take the machine's first name that no live process has. So a node that is started again gets its old name."""
+        for slot in itertools.count():
+            path = self._directory / f"{self._machine}-{slot}.slot"
+            fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                continue
+            self._slot_fd, self._name = fd, f"{self._machine}-{slot}"
+            return
 
     def unlock(self, *, left: bool = True) -> None:
         """Release the lock file, because the node ends.
@@ -94,9 +115,15 @@ class Membership:
             fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # closing is not enough: a map of the file has its own descriptor
             os.close(self._lock_fd)
             self._lock_fd = None
+        if self._slot_fd is not None:
+            if left:
+                with contextlib.suppress(OSError):
+                    (self._directory / f"{self._name}.slot").unlink()
+            os.close(self._slot_fd)
+            self._slot_fd = None
 
-    async def beat(self, client: RedisClient, report: dict[str, Any]) -> None:
-        """Send a heartbeat, and learn which other nodes are alive, except those that are provably dead.
+    async def beat(self, client: RedisClient, report: dict[str, Any], owned: Collection[int] = ()) -> None:
+        """Say that this node lives and what it owns, and learn which others do, but for those that are provably dead.
 
         Raises:
             ConfigError: a node that joined earlier has different settings.
@@ -104,7 +131,7 @@ class Membership:
         """
         self._beats += 1
         self._since_ms = self._since_ms or client.now_ms()
-        self._report = {**report, FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
+        self._report = {**report, **self._place(owned), FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
         self.reports = await self._living(client, json.dumps(self._report))
         self._note_heard(client.now_ms())
         for node, different in self._different(self.reports).items():
@@ -188,12 +215,17 @@ class Membership:
         """Tell the other nodes that this one is leaving."""
         await client.run([scripts.beat_node(self._keys, self.node, "", self._lease_ms, leave=True)])
 
-    def wanted(self) -> set[int]:
-        """Return the partitions that this node should own, given the nodes alive."""
-        capacities = {node: float(report.get("capacity", 1.0)) for node, report in self.reports.items()}
-        capacities.setdefault(self.node, 1.0)
-        owners = assign(self._partitions, capacities)
-        return {partition for partition, owner in enumerate(owners) if owner == self.node}
+    def _place(self, owned: Collection[int]) -> dict[str, Any]:
+        """Return the fields of this node's report by which partitions are assigned."""
+        return {"name": self._name, "capacity": self._capacity, "owned": write_ranges(owned)}
+
+    def wanted(self, owned: Collection[int]) -> set[int]:
+        """Return the partitions that this node should own, given those it owns and the reports of the nodes alive."""
+        reports = {**self.reports, self.node: self._place(owned)}
+        members = tuple((node, _member_of(node, report)) for node, report in sorted(reports.items()))
+        if members != self._assigned_by:
+            self._assigned, self._assigned_by = assign(self._partitions, dict(members)), members
+        return {partition for partition, owner in enumerate(self._assigned) if owner == self.node}
 
     def is_dead(self, token: str) -> bool:
         """Whether the node of this token is provably dead: same boot, same directory, its lock free."""
@@ -218,6 +250,12 @@ class Membership:
 
     def _path(self, node: str) -> Path:
         return self._directory / f"{node}.lock"
+
+
+def _member_of(node: str, report: dict[str, Any]) -> Member:
+    """How the assignment sees a node. One that has reported nothing yet owns nothing."""
+    name, capacity = report.get("name", node), report.get("capacity", 1.0)
+    return Member(name, capacity, read_ranges(report.get("owned", "")))
 
 
 class LastOwner(NamedTuple):

@@ -58,7 +58,6 @@ class Heartbeat:
         """
         report = {
             "token": self._membership.token,
-            "capacity": 1.0,
             "held": len(self._handout.held),
             "fetches_max": self._handout.crowd.limit,
             "outbox": self._outbox.waiting,
@@ -67,7 +66,7 @@ class Heartbeat:
             "partitions": len(self._ownership.owned),
             "only_failing": self._last_hosts.is_all,
         }
-        await self._membership.beat(self._client, report)
+        await self._membership.beat(self._client, report, self._ownership.owned.keys())
         await self._shared_hosts.meet()
 
     def _rate(self) -> float:

@@ -130,7 +130,7 @@ class Ownership:
         When Redis was away for long, the leases of all nodes have run out, and the first node that is back seems to be
         alone. It claims nothing until the others are back too.
         """
-        wanted = self._membership.wanted()
+        wanted = self._membership.wanted(self.owned.keys())
         for partition, owned in self.owned.items():
             owned.note_wanted(partition in wanted)
         await self.release(owned for owned in list(self.owned.values()) if owned.draining)

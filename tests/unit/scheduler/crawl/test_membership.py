@@ -80,7 +80,7 @@ def test_lock_files_of_dead_nodes_are_removed_when_nothing_names_them(members: l
     dead.unlock(left=False)
     named.unlock(left=False)
     lives.remove_locks({"node-1"})
-    assert sorted(path.name for path in directory.iterdir()) == ["new.lock", "node-1.lock", "node-2.lock"]
+    assert sorted(path.name for path in directory.glob("*.lock")) == ["new.lock", "node-1.lock", "node-2.lock"]
 
 
 def test_state_directory_that_cannot_be_written_is_told(tmp_path: Path, crawl_name: str) -> None:
@@ -101,11 +101,11 @@ def test_dead_nodes_lose_their_share_at_once(members: list[Membership], crawl_na
                 await member.beat(client, {"token": member.token})
             await first.beat(client, {"token": first.token})
             assert sorted(first.reports) == [first.node, second.node, third.node]
-            shares = [member.wanted() for member in members[:1]]
+            before = first.wanted(())
             third.unlock(left=False)
-            await first.beat(client, {"token": first.token})
+            await first.beat(client, {"token": first.token}, before)
             assert sorted(first.reports) == [first.node, second.node]
-            assert shares[0] < first.wanted()
+            assert len(before) <= len(first.wanted(before)) == 2
             assert await client.command("HEXISTS", CrawlKeys(crawl_name).nodes, third.node) == 0
 
     asyncio.run(scenario())
@@ -122,11 +122,51 @@ def test_live_nodes_share_all_partitions_without_overlap(
                 for member in members:
                     member.lock() if member._lock_fd is None else None
                     await member.beat(client, {"token": member.token})
-            wanted = [member.wanted() for member in members]
+            wanted = [member.wanted(()) for member in members]
             assert sorted(p for share in wanted for p in share) == list(range(4))
             await members[0].leave(client)
             await members[1].beat(client, {"token": members[1].token})
             assert members[0].node not in members[1].reports
+
+    asyncio.run(scenario())
+
+
+def test_a_node_keeps_what_it_owns(members: list[Membership], crawl_name: str, redis_url: str) -> None:
+    """Nodes that come later get what it has beyond its share, and want nothing else."""
+
+    async def scenario() -> None:
+        first, second, _ = members
+        async with connected(redis_url) as client:
+            for member in (first, second):
+                member.lock()
+                await member.beat(client, {"token": member.token})
+            await first.beat(client, {"token": first.token}, range(4))
+            await second.beat(client, {"token": second.token})
+            kept = first.wanted(range(4))
+            assert len(kept) == 2
+            assert second.wanted(()) == set(range(4)) - kept
+            await first.beat(client, {"token": first.token}, kept)
+            assert first.wanted(kept) == kept
+
+    asyncio.run(scenario())
+
+
+def test_a_machines_names_are_used_again(members: list[Membership], crawl_name: str, redis_url: str) -> None:
+    """The next process of a machine gets the name of one that has ended, whatever its id."""
+
+    async def scenario() -> None:
+        first, second, third = members
+        async with connected(redis_url) as client:
+            names = []
+            for member in (first, second):
+                member.lock()
+                await member.beat(client, {"token": member.token})
+                names.append(member.reports[member.node]["name"])
+            first.unlock()
+            third.lock()
+            await third.beat(client, {"token": third.token})
+            assert len(set(names)) == 2
+            assert third.reports[third.node]["name"] == names[0]
 
     asyncio.run(scenario())
 

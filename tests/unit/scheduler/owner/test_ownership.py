@@ -71,6 +71,7 @@ def test_live_owner_is_never_fenced(tmp_path: Path, crawl_name: str, redis_url: 
             assert len(first.ownership.owned) == 4
             assert not second.ownership.owned
             await first.beat.turn()
+            await second.beat.turn()  # hears what the first one owns
             await first.watch.turn()
             await second.watch.turn()
             assert len(first.ownership.owned) + len(second.ownership.owned) == 4
