@@ -83,6 +83,8 @@ class Exchange:
         if not partitions:
             return False
         calls = [self._call(mine, ends.get(mine, ()), shares.get(mine, 0), now_ms) for mine in partitions]
+        for mine in partitions:
+            mine.note_asked()
         try:
             results = await self._client.run_each(calls)
         finally:
@@ -190,7 +192,7 @@ class Exchange:
             return  # lost while the reply was under way; its new owner has them
         server_ms, next_due_ms, _, urls = reply
         # In the past where a host waits: the partition whose host has waited longest is asked first.
-        mine.note_due(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
+        mine.note_answer(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
             mine.note_take(share, len(urls), is_more_due=mine.due_ms <= now_ms + HORIZON_MS)
         for url in urls:
