@@ -164,7 +164,7 @@ def test_redis_that_forgot_who_holds_a_host_is_told_again(
     tmp_path: Path, own_server: PrivateRedis, crawl_name: str
 ) -> None:
     """After a restart, with the next sign of life: of a fetch under way, and of one that has just ended."""
-    fetched, ended = "a.example", "b.example"
+    fetched, ended = "fetched.example", "ended.example"
 
     async def is_free(node: Node, host: str) -> bool:
         try:
