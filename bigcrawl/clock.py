@@ -1,9 +1,15 @@
-"""Time as integer milliseconds, from an object that tests can replace."""
+"""Time as integer milliseconds, from an object that tests can replace; and patience, which no standstill ends."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+PATIENCE_TICKS: Final = 8
 
 
 class Clock(Protocol):
@@ -42,3 +48,41 @@ class ManualClock:
     def advance(self, ms: int) -> None:
         self._now_ms += ms
         self._monotonic_ms += ms
+
+
+class Patience:
+    """An `asyncio.timeout` for answers of others, which counts by its event loop's ticks.
+
+    While a process or its machine stands still, answers come that nobody reads. Afterwards `asyncio.timeout` finds its
+    time over and throws them away. Here each eighth of the time counts once, however late it ends. So a standstill
+    costs an eighth of the patience, and the loop has the others to read what has come.
+
+    Raises:
+        TimeoutError: at the end of the block, if that was cut off.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._tick_s = seconds / PATIENCE_TICKS
+        self._left = PATIENCE_TICKS
+        self._timeout = asyncio.timeout(None)
+
+    def __repr__(self) -> str:
+        return f"<Patience left={self._left * self._tick_s:g} s>"
+
+    async def __aenter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._timeout.__aenter__()
+        self._timer = self._loop.call_later(self._tick_s, self._end_tick)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        await self._timeout.__aexit__(kind, error, traceback)
+
+    def _end_tick(self) -> None:
+        self._left -= 1
+        if self._left:
+            self._timer = self._loop.call_later(self._tick_s, self._end_tick)
+        else:
+            self._timeout.reschedule(self._loop.time())

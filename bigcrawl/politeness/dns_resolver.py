@@ -16,6 +16,7 @@ from aiodns import DNSResolver
 from aiodns.error import DNSError
 from pycares import errno
 
+from bigcrawl.clock import Patience
 from bigcrawl.politeness.dns_cache import DnsAnswer
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class DnsResolver:
             OSError: as `socket.getaddrinfo`: EAI_AGAIN if the name servers fail, otherwise EAI_FAIL.
         """
         self._enter_loop()
-        async with self._free, asyncio.timeout(self._config.timeout_ms / 1_000):
+        async with self._free, Patience(self._config.timeout_ms / 1_000):
             for family in self._families:
                 answer = await self._ask(host, family)
                 # Some servers, dnsmasq too, answer "no such name" to an IPv6 question about a name with IPv4 addresses.

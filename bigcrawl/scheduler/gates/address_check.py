@@ -6,10 +6,10 @@ a crawl that says whose it is asks public addresses.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from bigcrawl.bounded import BoundedDict
+from bigcrawl.clock import Patience
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness import addresses
 from bigcrawl.politeness.addresses import AddressGuard
@@ -124,7 +124,7 @@ class AddressCheck:
         if (self._dns.asking_ms(host) or 0) >= WAIT_MS_MAX:
             raise Closed(retry_ms=LOOKUP_RETRY_MS)
         try:
-            async with asyncio.timeout(WAIT_MS_MAX / 1000):
+            async with Patience(WAIT_MS_MAX / 1000):
                 return await self._dns.lookup(host)
         except TimeoutError:
             raise Closed(retry_ms=LOOKUP_RETRY_MS) from None

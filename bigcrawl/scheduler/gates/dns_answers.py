@@ -14,6 +14,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.clock import Patience
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.politeness.dns_cache import DnsAnswer
 
@@ -53,7 +54,7 @@ class SharedAnswers:
             asked = self._asked[host] = asyncio.get_running_loop().create_future()
             self._begin()
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with Patience(PATIENCE_S):
                 return await asyncio.shield(asked)
         return None
 

@@ -9,6 +9,7 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING
 
+from bigcrawl.clock import Patience
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
@@ -115,7 +116,7 @@ class RobotsRedirects:
         rest_ms = self._policy.host_delay_ms
         is_held = False
         try:
-            async with asyncio.timeout(BORROW_GATES_MS_MAX / 1000):
+            async with Patience(BORROW_GATES_MS_MAX / 1000):
                 if self._shared_hosts.are_kept:
                     await self._shared_hosts.hold_host(host)
                     is_held = True

@@ -86,6 +86,8 @@ class UrlExchange:
         if not partitions:
             return False
         calls = [self._call(owned, ends.get(owned, ()), shares.get(owned, 0), now_ms) for owned in partitions]
+        for owned in partitions:
+            owned.note_asked()
         try:
             results = await self._client.run_each(calls)
         finally:
@@ -195,7 +197,7 @@ class UrlExchange:
             return  # lost while the reply was under way: its new owner has the URLs
         server_ms, next_due_ms, _, urls = reply
         # This may be in the past: the partition whose host has waited longest is asked first.
-        owned.note_due(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
+        owned.note_answer(now_ms + next_due_ms - server_ms if next_due_ms >= 0 else NEVER_MS)
         if share:
             owned.note_take(share, len(urls), is_more_due=owned.due_ms <= now_ms + HORIZON_MS)
         for url in urls:

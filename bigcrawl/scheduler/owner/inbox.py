@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import PartitionView, Value
 
 _ONE_FIELD = 2  # its name and its value
+_NO_ORDER = id_order(NO_INBOX_ID)
 _new_tuple = tuple.__new__  # the class's own constructor is Python
 
 
@@ -45,17 +46,23 @@ class InboxReader:
         self._miscounted = 0  # URLs that seem to wait when none does: they were rejected, or Redis has forgotten them
         self._asked = 0  # how many entries the current step has asked for
         self._read_upto = NO_INBOX_ID  # the last entry that it got
+        self._heard_nothing()
 
     def __repr__(self) -> str:
         return f"<InboxReader has_urls={self.has_urls} has_others={self.has_others} unfolded={self.unfolded_urls}>"
 
+    def _heard_nothing(self) -> None:
+        """The current step asks now; what is heard from here on may be of entries that it does not get."""
+        self._were_urls_noted = self._were_others_noted = False
+        self._seen_upto = self._seen_urls_upto = _NO_ORDER  # the last entry at a look; at one that saw URLs
+
     def note_urls(self) -> None:
         """Record that URLs were sent to the inbox, or may have been."""
-        self.has_urls = True
+        self.has_urls = self._were_urls_noted = True
 
     def note_others(self) -> None:
         """Record that entries without URLs, such as outcomes, were sent to the inbox."""
-        self.has_others = True
+        self.has_others = self._were_others_noted = True
 
     def note_view(self, view: PartitionView, folded: str) -> None:
         """Find out from a look at Redis whether entries wait after the last folded one, and whether they have URLs."""
@@ -67,11 +74,15 @@ class InboxReader:
         self.unfolded_urls = unfolded - self._miscounted
         if inbox_id > id_order(folded):
             self.has_others = True
-            self.has_urls = self.has_urls or unfolded != self._miscounted
+            self._seen_upto = inbox_id
+            if unfolded != self._miscounted:
+                self.has_urls = True
+                self._seen_urls_upto = inbox_id
 
     def command(self, folded: str, entries_max: int) -> tuple[Value, ...]:
         """Return the command that reads the entries after the last folded one, oldest first."""
         self._asked = entries_max
+        self._heard_nothing()
         return ("XRANGE", self._key, "(" + folded, "+", "COUNT", entries_max)
 
     def parse(self, reply: Any) -> list[InboxEntry]:
@@ -85,8 +96,11 @@ class InboxReader:
         self.unfolded_urls = 0
         if self._asked:
             # A step stops before an entry that forgets.
-            is_cut = id_order(self._read_upto) > id_order(folded)
-            self.has_urls = self.has_others = self.has_more = is_cut or entries >= self._asked
+            folded_upto = id_order(folded)
+            is_cut = id_order(self._read_upto) > folded_upto
+            self.has_more = is_cut or entries >= self._asked
+            self.has_urls = self.has_more or self._were_urls_noted or self._seen_urls_upto > folded_upto
+            self.has_others = self.has_more or self._were_others_noted or self._seen_upto > folded_upto
         self._asked = 0
 
 

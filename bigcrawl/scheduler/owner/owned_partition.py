@@ -101,6 +101,7 @@ class OwnedPartition:
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
         self.due_ms = NEVER_MS
+        self._due_by_ms = NEVER_MS  # the earliest time that was noted since Redis was asked last
         self.take_share = TAKE_FIRST
         self.draining = False
         self.is_damaged = False
@@ -152,8 +153,17 @@ class OwnedPartition:
             if due_ms < NEVER_MS:
                 self._due_heap.note(self)
 
+    def note_asked(self) -> None:
+        """Redis is asked for what is due. Its answer knows of nothing that is noted from here on."""
+        self._due_by_ms = NEVER_MS
+
+    def note_answer(self, due_ms: int) -> None:
+        """By the answer, the next host is due then; `NEVER_MS` if no URL waits."""
+        self.note_due(min(due_ms, self._due_by_ms))
+
     def note_due_by(self, due_ms: int) -> None:
         """Record that a host is due by this time at the latest."""
+        self._due_by_ms = min(self._due_by_ms, due_ms)
         if due_ms < self.due_ms:
             self.due_ms = due_ms
             self._due_heap.note(self)

@@ -58,7 +58,7 @@ class StepSchedule:
         runs_low = runs_low and (self._stalled_at is None or hot < self._stalled_at)
         if not (inbox.has_urls or runs_low):
             return False
-        if starved and hot < hot_max // 8:
+        if starved and hot < max(1, hot_max // 8):
             step_ms = min(step_ms, STARVED_STEP_MS)
         elif hot <= hot_max // 2 or inbox.unfolded_urls >= UNFOLDED_URLS_MAX:
             step_ms = min(step_ms, LOW_STEP_MS)

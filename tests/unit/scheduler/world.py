@@ -14,7 +14,8 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys
+from bigcrawl.redisdb.crawl_clock import CrawlClock
+from bigcrawl.redisdb.keys import CRAWLS, PartitionKeys, gate_prefix
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.scheduler.node.assembly import Parts
@@ -43,8 +44,8 @@ QUIET = {
 
 
 def make_config(tmp_path: Path, crawl: str, redis_url: str | None = None, **settings: Any) -> Config:
-    """A configuration of a small, impatient crawl; `settings` without their BIGCRAWL_."""
-    chosen = {f"BIGCRAWL_{name.upper()}": value for name, value in settings.items()}
+    """A configuration of a small, impatient crawl; `settings` without their BIGCRAWL_, or Scrapy's in capitals."""
+    chosen = {name if name.isupper() else f"BIGCRAWL_{name.upper()}": value for name, value in settings.items()}
     state = {"BIGCRAWL_CRAWL": crawl, "BIGCRAWL_STATE_DIR": str(tmp_path), "BIGCRAWL_REDIS_URL": redis_url}
     return read_config({**QUIET, **state, **chosen})
 
@@ -56,6 +57,8 @@ def queued(*urls: str) -> list[QueuedUrl]:
 
 
 _open_worlds: list[World] = []
+
+ADDRESS = "192.0.2.1"
 
 
 class Web:
@@ -84,7 +87,15 @@ async def resolve(host: str) -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, f"no address for {host}")
     if host.endswith("slow.example"):
         raise TimeoutError(host)
-    return ["192.0.2.1"]
+    return [ADDRESS]
+
+
+class OneClock(CrawlClock):
+    """The time of the crawls, told by Redis once: from then on it is the test's clock that goes on."""
+
+    @property
+    def is_due(self) -> bool:
+        return False
 
 
 @asynccontextmanager
@@ -100,9 +111,12 @@ async def connected(redis_url: str) -> AsyncIterator[RedisClient]:
 class World:
     """Nodes of one crawl, and what the test wants to know of it."""
 
-    def __init__(self, tmp_path: Path, crawl: str, redis_url: str, settings: dict[str, Any]) -> None:
+    def __init__(
+        self, tmp_path: Path, crawl: str, redis_url: str, settings: dict[str, Any], clock: ManualClock | None = None
+    ) -> None:
         self.config = make_config(tmp_path, crawl, redis_url, **settings)
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
+        self._is_one_clock = clock is not None
         self.web = Web()
         self.fatal: list[BigcrawlError] = []
         self.clients: list[RedisClient] = []
@@ -112,8 +126,11 @@ class World:
 
     def new_client(self) -> RedisClient:
         assert self.config.crawl.redis_url is not None
-        self.clients.append(RedisClient(self.config.crawl.redis_url))
-        return self.clients[-1]
+        client = RedisClient(self.config.crawl.redis_url)
+        if self._is_one_clock:
+            client._crawl_clock = OneClock(self.clock)
+        self.clients.append(client)
+        return client
 
     def new_node(
         self,
@@ -182,10 +199,25 @@ class World:
 
 @asynccontextmanager
 async def world(tmp_path: Path, crawl: str, redis_url: str, **settings: Any) -> AsyncIterator[World]:
-    made = World(tmp_path, crawl, redis_url, settings)
-    if not _open_worlds:  # nor for nodes of tests that ended otherwise
+    async with _opened(World(tmp_path, crawl, redis_url, settings)) as made:
+        yield made
+
+
+@asynccontextmanager
+async def world_of_one_clock(
+    clock: ManualClock, tmp_path: Path, crawl: str, redis_url: str, **settings: Any
+) -> AsyncIterator[World]:
+    """A world in which Redis goes by the test's clock too, as far as it is told the time."""
+    async with _opened(World(tmp_path, crawl, redis_url, settings, clock)) as made:
+        yield made
+
+
+@asynccontextmanager
+async def _opened(made: World) -> AsyncIterator[World]:
+    if not _open_worlds:  # nor for nodes of tests that ended otherwise; nor do starts of other tests keep a gate closed
         with suppress(BigcrawlError):
             await made.client.command("DEL", CRAWLS)
+            await made.client.command("DEL", gate_prefix(ADDRESS) + ADDRESS)
     _open_worlds.append(made)
     try:
         yield made

@@ -11,10 +11,11 @@ from bigcrawl.clock import ManualClock
 from bigcrawl.politeness.dns_cache import DnsCache, DnsError
 from bigcrawl.scheduler.gates import address_check
 from bigcrawl.scheduler.gates.address_check import UNIDENTIFIED
-from bigcrawl.scheduler.gates.closed import Closed
+from bigcrawl.scheduler.gates.closed import WAIT_MS_MAX, Closed
+from tests.support.stepped_time import SteppedLoop, run_stepped
 from tests.support.turns import loop_turns
 from tests.unit.scheduler.gates.parts import Gates
-from tests.unit.scheduler.world import connected, make_config, resolve
+from tests.unit.scheduler.world import ADDRESS, connected, make_config, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -242,3 +243,19 @@ def test_names_that_a_proxy_resolves_have_no_address(tmp_path: Path, redis_url: 
     closed = {"server_delay": 5, "allow_private_addresses": False, "allow_addresses": "192.0.2.0/24"}
     run(tmp_path, redis_url, story, resolves_here=IS_NEAR, contact="tests@bigcrawl.org", **closed)
     run(tmp_path, redis_url, nameless, resolves_here=IS_NEAR, **closed)
+
+
+def test_answer_that_came_during_a_standstill_is_no_silence(tmp_path: Path, redis_url: str) -> None:
+    """Wherever the process stood still for longer than a name is waited for: its URL need not come back for it."""
+    clock = ManualClock()
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SteppedLoop)
+        async with connected(redis_url) as client:
+            check = Check(tmp_path, client)
+            for turns in range(1, 12):
+                loop.stand_still(turns, 2 * WAIT_MS_MAX)
+                assert await check.addresses.find(f"h{turns}.example") == ADDRESS
+
+    run_stepped(clock, scenario())

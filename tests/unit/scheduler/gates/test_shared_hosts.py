@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from bigcrawl.clock import SystemClock
+from bigcrawl.redisdb.keys import host_prefix
+from bigcrawl.scheduler.gates.closed import Closed
 from bigcrawl.scheduler.gates.fetched import Fetched
 from bigcrawl.url.canonical import host_of
 from tests.support.redis_server import PrivateRedis
@@ -154,6 +156,46 @@ def test_newcomer_takes_nothing_before_the_nodes_of_others_hold_their_hosts(
             assert await two.take(second) == []
             await first.beat.turn()
             assert len(await two.take(second)) == 1
+
+    asyncio.run(work())
+
+
+def test_redis_that_forgot_who_holds_a_host_is_told_again(
+    tmp_path: Path, own_server: PrivateRedis, crawl_name: str
+) -> None:
+    """After a restart, with the next sign of life: of a fetch under way, and of one that has just ended."""
+    fetched, ended = "fetched.example", "ended.example"
+
+    async def is_free(node: Node, host: str) -> bool:
+        try:
+            await node.parts.shared_hosts.hold_host(host)
+        except Closed:
+            return False
+        return True
+
+    async def work() -> None:
+        async with (
+            world(tmp_path / "one", f"{crawl_name}a", own_server.url, host_delay=60) as one,
+            world(tmp_path / "two", f"{crawl_name}b", own_server.url, host_delay=60) as two,
+        ):
+            first, second = await one.joined(), await two.joined()
+            for url in queued(f"http://{fetched}/", f"http://{ended}/"):
+                first.offer(url)
+            for held in await one.take(first):
+                if held.host == ended:
+                    one.end(first, held)
+            await one.turn(first)
+            assert [held.host for held in first.handout.held] == [fetched]
+            await second.beat.turn()
+            assert not await is_free(second, fetched)
+            assert not await is_free(second, ended)
+
+            own_server.client.delete(*(host_prefix(host) + host for host in (fetched, ended)))
+            first.parts.troubles.note_restart()
+            await first.pump.turn()
+            await first.beat.turn()
+            assert not await is_free(second, fetched)
+            assert not await is_free(second, ended)
 
     asyncio.run(work())
 

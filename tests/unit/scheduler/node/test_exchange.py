@@ -121,6 +121,11 @@ async def taken_now(node: Node, urls_max: int) -> list[HeldUrl]:
 
 
 async def taking_on(w: World, node: Node, *urls: str) -> None:
+    await admit(w, node, *urls)
+    await node.parts.leases.renew()
+
+
+async def admit(w: World, node: Node, *urls: str) -> None:
     for url in queued(*urls):
         node.offer(url)
     await node.pump.flush()
@@ -128,7 +133,6 @@ async def taking_on(w: World, node: Node, *urls: str) -> None:
     w.clock.advance(1_000)
     while await node.ownership.step_due(starved=True):
         w.clock.advance(1_000)
-    await node.parts.leases.renew()
 
 
 async def take(node: Node, urls_max: int) -> int:
@@ -303,5 +307,31 @@ def test_partition_that_has_nothing_is_not_asked(tmp_path: Path, crawl_name: str
             assert await node.parts.exchange.run(acknowledge=True, urls_max=0)
             due_ms = w.clock.monotonic_ms() + 5_000
             assert mine.due_ms == due_ms
+
+    asyncio.run(scenario())
+
+
+def test_answer_does_not_undo_what_came_after_the_question(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A URL that was admitted after Redis had answered that nothing waits, and before that was heard, is due."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = await taking(w, "http://a.example/")
+            assert await take(node, 10) == 1
+            [held] = node.handout.held
+            held.outcome = "status:200"
+            node.handout.end_fetched(held)
+            run_each = node.parts.client.run_each
+
+            async def slow_to_answer(calls: Any) -> Any:
+                node.parts.client.run_each = run_each  # type: ignore[method-assign]
+                results = await run_each(calls)
+                await admit(w, node, "http://b.example/")
+                return results
+
+            node.parts.client.run_each = slow_to_answer  # type: ignore[method-assign]
+            await node.parts.exchange.run(acknowledge=True, urls_max=0)
+            assert [held.host for held in await taken_now(node, 10)] == ["b.example"]
+            assert only(node).due_ms == NEVER_MS
 
     asyncio.run(scenario())

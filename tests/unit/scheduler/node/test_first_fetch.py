@@ -1,117 +1,173 @@
-"""The first fetch of a crawl comes soon: no rest, poll or back-off of the loops stands before it (steps 1 to 11).
-
-Among the long tests: one time in a hundred and fifty, on a busy machine, it took 5.8 s of the test's clock.
-"""
+"""The first fetch of a crawl comes soon: no rest, poll or back-off of the loops stands before it (steps 1 to 11)."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S
-from tests.unit.scheduler.world import QUIET, queued, world
+from bigcrawl.clock import ManualClock
+from bigcrawl.scheduler.node.loops import beat
+from tests.support.stepped_time import run_stepped
+from tests.unit.scheduler.world import QUIET, queued, world_of_one_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bigcrawl.clock import ManualClock
     from bigcrawl.scheduler.node.node import Node
+    from bigcrawl.scheduler.records.held import HeldUrl
     from tests.unit.scheduler.world import World
 
-pytestmark = pytest.mark.fault
-
 SOON_MS: Final = 1_000
-STEP_MS: Final = 10
+LONG_AFTER_BOOT_MS: Final = 3_600_000
 NEEDED: Final = ("BIGCRAWL_ALLOW_PRIVATE_ADDRESSES", "BIGCRAWL_WARC_DIR")
 DEFAULTS: Final = {name.removeprefix("BIGCRAWL_").lower(): None for name in QUIET if name not in NEEDED}
-_sleep = asyncio.sleep
+LITTLE: Final = [
+    *({"CONCURRENT_REQUESTS": fetches} for fetches in (1, 4, 16)),
+    *({"in_process_max": 1}, {"hot_urls": 1_000}),
+]
+OFFERS: Final = 120
+DELAY_MS: Final = 30  # of a message, at most
+STANDSTILL_MS: Final = 1_200
+TURNS: Final = 100  # of the event loop: more than there are from an offered URL to its fetch
 
 
-class Naps:
-    """Stands for `asyncio.sleep`: whoever sleeps wakes up when the test's clock says so."""
+class Engine:
+    """Asks for requests when it is given one, and when it is woken; nothing else makes it ask."""
 
-    def __init__(self, clock: ManualClock) -> None:
-        self.asleep: dict[asyncio.Task[Any] | None, tuple[float, asyncio.Future[None]]] = {}
-        self._clock = clock
+    def __init__(self, node: Node) -> None:
+        self.started: list[HeldUrl] = []
+        self._node = node
+        node.handout.connect_engine(wake=self.ask)
 
-    async def __call__(self, seconds: float) -> None:
-        if seconds <= 0:
-            await _sleep(0)
-            return
-        task, alarm = asyncio.current_task(), asyncio.get_running_loop().create_future()
-        self.asleep[task] = self._clock.monotonic_ms() + seconds * 1000, alarm
-        try:
-            await alarm
-        finally:
-            del self.asleep[task]
+    def offer(self, url: str) -> None:
+        self._node.offer(queued(url)[0])
+        self.ask()
 
-    async def wake_due(self) -> None:
-        """Wake whose time has come, and let them go on."""
-        for ends_ms, alarm in list(self.asleep.values()):
-            if ends_ms <= self._clock.monotonic_ms() and not alarm.done():
-                alarm.set_result(None)
-        await _sleep(0)
+    def ask(self) -> None:
+        asyncio.get_running_loop().call_soon(self._ask)
 
+    def end_all(self, w: World, *, but: int = 0) -> dict[str, int]:
+        """End what was started, but for the latest; when that was, by URL."""
+        started_ms = {}
+        while len(self.started) > but:
+            held = self.started.pop(0)
+            started_ms[held.url] = held.fetching_since_ms
+            w.end(self._node, held)
+        return started_ms
 
-class Loops:
-    """The loops of a node, each turned when its rest is over by the clock that the test moves."""
-
-    def __init__(self, w: World, node: Node, naps: Naps) -> None:
-        self._clock, self._node, self._naps = w.clock, node, naps
-        self._due_ms = dict.fromkeys((node.pump, node.fold, node.beat, node.watch, node.steer), 0)
-
-    async def run_until(self, is_over: Callable[[], bool], most_ms: int) -> int:
-        """Let them run; return how much time had to pass, at most that much."""
-        for passed_ms in range(0, most_ms, STEP_MS):
-            await self._turn()
-            if is_over():
-                return passed_ms
-            self._clock.advance(STEP_MS)
-        return most_ms
-
-    async def _turn(self) -> None:
-        await self._naps.wake_due()
-        node, now_ms = self._node, self._clock.monotonic_ms()
-        if node.pump._wake.is_set():
-            node.pump._wake.clear()
-            self._due_ms[node.pump] = now_ms
-        for loop, due_ms in self._due_ms.items():
-            if due_ms <= now_ms:
-                self._due_ms[loop] = now_ms + round(1000 * max(PUMP_BUSY_S, await loop.turn()))
-        while deciding := node.parts.gatekeeper._tasks - self._naps.asleep.keys():
-            await asyncio.wait(deciding, timeout=0.01)
+    def _ask(self) -> None:
+        while (held := self._node.handout.pop()) is not None:
+            self.started.append(held)
+        if not self._node.handout.buffered:
+            self._node.wake()
 
 
-def is_handed_out(node: Node) -> bool:
-    """The engine asks for a request, as it does whenever it has nothing to do."""
-    if node.handout.pop() is not None:
-        return True
-    node.wake()
-    return False
+async def wait_until(clock: ManualClock, is_over: Callable[[], bool]) -> int:
+    """Wait for something, but not for ever; how long it took."""
+    before_ms = clock.monotonic_ms()
+    for _ in range(10 * SOON_MS):
+        if is_over():
+            break
+        await asyncio.sleep(0.001)
+    return clock.monotonic_ms() - before_ms
+
+
+def first_fetch_ms(tmp_path: Path, crawl: str, redis_url: str, offered_ms: int, settings: dict[str, Any]) -> int:
+    """How long after a start request, which comes so long after the start, the engine or robots.txt is asked."""
+    clock = ManualClock()
+    clock.advance(LONG_AFTER_BOOT_MS)
+
+    async def scenario() -> int:
+        async with world_of_one_clock(clock, tmp_path, crawl, redis_url, **DEFAULTS | settings) as w:
+            node = w.new_node()
+            await node.start()
+            assert clock.monotonic_ms() == LONG_AFTER_BOOT_MS, "joining rests"
+            engine = Engine(node)
+            await asyncio.sleep(offered_ms / 1000)
+            engine.offer("http://a.example/")
+            passed_ms = await wait_until(clock, lambda: bool(w.web.asked or engine.started))
+            await node.runner.stop()
+            return passed_ms
+
+    return run_stepped(clock, scenario())
 
 
 @pytest.mark.parametrize("offered_ms", [0, 130, 490, 990, 5_000])
 @pytest.mark.parametrize("robots", ["obey", QUIET["BIGCRAWL_ROBOTS"]])
 def test_first_fetch_comes_within_a_second(
-    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, robots: str, offered_ms: int
+    tmp_path: Path, crawl_name: str, redis_url: str, robots: str, offered_ms: int
 ) -> None:
-    """With the settings of a new project, and whenever the start request comes; where robots.txt counts, it is first.
+    """With the settings of a new project, and whenever the start request comes; robots.txt is first where it counts."""
+    assert first_fetch_ms(tmp_path, crawl_name, redis_url, offered_ms, {"robots": robots}) < SOON_MS
 
-    No time passes while the node joins: a sleep there would never end.
+
+@pytest.mark.parametrize("little", LITTLE, ids=str)
+@pytest.mark.parametrize("offered_ms", [130, 990])
+def test_first_fetch_does_not_wait_for_much_to_gather(
+    tmp_path: Path, crawl_name: str, redis_url: str, offered_ms: int, little: dict[str, Any]
+) -> None:
+    """However few URLs a node may fetch at a time, take, or have in Redis."""
+    assert first_fetch_ms(tmp_path, crawl_name, redis_url, offered_ms, little) < SOON_MS
+
+
+def test_standstill_costs_no_more_than_its_time(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """Wherever the process stands still between an offered URL and its fetch, what came meanwhile is not too late.
+
+    Nor is the silence of a process that could not listen taken for that of a name server.
     """
-    settings: dict[str, Any] = {**DEFAULTS, "robots": robots}
+    clock = ManualClock()
 
-    async def scenario() -> int:
-        async with asyncio.timeout(120), world(tmp_path, crawl_name, redis_url, **settings) as w:
-            naps = Naps(w.clock)
-            monkeypatch.setattr(asyncio, "sleep", naps)
-            node = await w.joined()
-            loops = Loops(w, node, naps)
-            await loops.run_until(lambda: False, offered_ms)
-            node.offer(queued("http://a.example/")[0])
-            return await loops.run_until(lambda: bool(w.web.asked) or is_handed_out(node), 10 * SOON_MS)
+    async def scenario() -> dict[int, int]:
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url) as w:
+            node = w.new_node()
+            await node.start()
+            engine = Engine(node)
+            took_ms = {}
+            for turns in range(1, TURNS, 3):
+                asyncio.get_running_loop().stand_still(turns, STANDSTILL_MS)  # type: ignore[attr-defined]
+                engine.offer(f"http://h{turns}.example/")
+                took_ms[turns] = await wait_until(clock, lambda: bool(engine.started))
+                engine.end_all(w)
+            await node.runner.stop()
+            return took_ms
 
-    assert asyncio.run(scenario()) < SOON_MS
+    took_ms = run_stepped(clock, scenario())
+    assert max(took_ms.values()) < STANDSTILL_MS + SOON_MS, took_ms
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_order_of_events_loses_a_wake(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """However long calls of Redis and work on files are under way, and whatever comes meanwhile.
+
+    The beat, which looks at the partitions and would notice in the end, comes too late here.
+    """
+    monkeypatch.setattr(beat, "BEAT_S", 60)
+    clock, dice = ManualClock(), random.Random(seed)
+
+    async def scenario() -> dict[str, int]:
+        async with world_of_one_clock(clock, tmp_path, crawl_name, redis_url, partitions=1) as w:
+            node = w.new_node()
+            await node.start()
+            engine = Engine(node)
+            took_ms: dict[str, int] = {}
+            offered_ms: dict[str, int] = {}
+            for number in range(OFFERS):
+                url = f"http://h{number}.example/"
+                offered_ms[url] = clock.monotonic_ms()
+                engine.offer(url)
+                await asyncio.sleep(dice.randrange(80) / 1000)
+                took_ms |= engine.end_all(w, but=1)
+            await asyncio.sleep(5)
+            took_ms |= engine.end_all(w, but=0)
+            await node.runner.stop()
+            return {url: started_ms - offered_ms[url] for url, started_ms in took_ms.items()}
+
+    took_ms = run_stepped(clock, scenario(), lambda: dice.randrange(DELAY_MS))
+    assert len(took_ms) == OFFERS
+    assert max(took_ms.values()) < SOON_MS, took_ms

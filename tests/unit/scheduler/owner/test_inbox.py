@@ -75,3 +75,45 @@ def test_a_step_that_read_nothing_says_nothing_of_what_waits() -> None:
     inbox.note_others()
     inbox.note_step("0-0", 0)
     assert (inbox.has_urls, inbox.has_others) == (True, True)
+
+
+def under_way() -> InboxReader:
+    """One whose step has read all there was, and is not over."""
+    inbox = at_rest()
+    inbox.command("0-0", 10)
+    inbox.parse(read("1-0"))
+    return inbox
+
+
+def test_what_is_sent_during_a_step_waits_after_it() -> None:
+    """The step has read before: its end says nothing of what was noted meanwhile."""
+    inbox = under_way()
+    inbox.note_urls()
+    inbox.note_step("1-0", 1)
+    assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (True, False, False)
+    inbox = under_way()
+    inbox.note_others()
+    inbox.note_step("1-0", 1)
+    assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (False, True, False)
+
+
+def test_what_a_look_finds_during_a_step_waits_after_it_unless_the_step_folds_it() -> None:
+    """Each entry is known by its id."""
+    for appended, has_urls in ((1, True), (0, False)):
+        for folded, is_left in (("1-0", True), ("2-0", False)):
+            inbox = under_way()
+            inbox.note_view(view("2-0", appended=appended, folded="0-1"), "0-1")
+            inbox.note_step(folded, 1)
+            assert (inbox.has_urls, inbox.has_others) == (has_urls and is_left, is_left)
+
+
+def test_what_was_noted_during_one_step_is_read_by_the_next() -> None:
+    """Nothing of it is left then, also where Redis has forgotten the entry that a look had found."""
+    inbox = under_way()
+    inbox.note_urls()
+    inbox.note_others()
+    inbox.note_view(view("9-0", appended=1), "0-0")
+    inbox.note_step("1-0", 1)
+    inbox.command("1-0", 10)
+    inbox.note_step("1-0", len(inbox.parse([])))
+    assert (inbox.has_urls, inbox.has_others, inbox.has_more) == (False, False, False)

@@ -393,6 +393,8 @@ def test_keys_survive_packing() -> None:
         ({"has_urls": True, "urls": HOT // 8 - 1, "starved": True}, 20),
         ({"has_urls": True, "urls": HOT // 8, "starved": True}, 1_000),
         ({"has_urls": True, "urls": HOT, "starved": True}, 30_000),
+        ({"has_urls": True, "urls": 0, "starved": True, "extra_divisor": 16, "_has_only_extra": True}, 20),
+        ({"has_urls": True, "urls": 1, "starved": True, "extra_divisor": 16, "_has_only_extra": True}, 1_000),
         ({"waiting": 1, "urls": HOT // 2}, 1_000),
         ({"waiting": 1, "urls": 0, "starved": True}, 20),
         ({"waiting": 1, "urls": 5, "_stalled_at": 6}, 1_000),
