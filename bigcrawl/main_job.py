@@ -78,7 +78,7 @@ def _crawl_simweb(arguments: list[str], *, fresh: bool) -> int:
     log = directory / "access.log"
     with _served(directory, log):
         seeds = directory / "seeds.txt"
-        text = _simweb("seeds", "--state", str(directory))
+        text = _seeds_of(directory)
         if not seeds.exists() or seeds.read_text() != text:  # rewriting the file would make it a new set of seeds
             seeds.write_text(text)
         status = _scrapy(str(seeds), SIMWEB_NAME, SIMWEB_SETTINGS, arguments, fresh=fresh)
@@ -114,6 +114,8 @@ def _served(directory: Path, log: Path) -> Iterator[None]:
 
 def _check(directory: Path, log: Path) -> int:
     """Compare the access log with the known answer; a crawl that was stopped may only miss pages."""
+    from bigcrawl.simweb.__main__ import main as simweb
+
     is_finished, may_repeat = asyncio.run(_asked(SIMWEB_NAME))
     arguments = ["--state", str(directory), "--log", str(log), "--delay", str(SIMWEB_DELAY_S)]
     arguments += ["--repeats", str(may_repeat)]
@@ -121,7 +123,7 @@ def _check(directory: Path, log: Path) -> int:
         arguments.append("--unfinished")
     killed = f"; nodes were killed, with {may_repeat} URLs in process at most" if may_repeat else ""
     print(f"checking the server's own log against the known answer{killed}:")
-    return subprocess.run([sys.executable, "-m", "bigcrawl.simweb", "check", *arguments], check=False).returncode
+    return simweb(["check", *arguments])
 
 
 async def _asked(name: str) -> tuple[bool, int]:
@@ -139,9 +141,13 @@ async def _asked(name: str) -> tuple[bool, int]:
         server.leave()
 
 
-def _simweb(*arguments: str) -> str:
-    command = [sys.executable, "-m", "bigcrawl.simweb", *arguments]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+def _seeds_of(directory: Path) -> str:
+    """The first pages of the small web that is served, a line each."""
+    from bigcrawl.simweb.model.state import load
+
+    saved = load(directory)
+    assert saved is not None
+    return "".join(f"{url}\n" for url in saved.web().seeds(saved.port))
 
 
 def _scrapy(seeds: str, name: str, settings: dict[str, str], arguments: list[str], *, fresh: bool) -> int:

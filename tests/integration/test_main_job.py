@@ -1,19 +1,22 @@
-"""`make crawl` as it is run: killed and run again, its verdict on the server's log is the true one."""
+"""`make crawl` as it is run: killed and run again, its verdict on the server's log is the true one.
+
+The job itself starts warm; the scrapy and the web that it starts have interpreters of their own, as a user's.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bigcrawl import main_job
+from tests.support import warm
 from tests.support.crawls import SimulatedWeb
-from tests.support.processes import no_strays_below, spawn, wait_until
+from tests.support.processes import no_strays_below, wait_until
 
 if TYPE_CHECKING:
     import subprocess
@@ -41,11 +44,11 @@ class Job:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *options: str, pages: int = 0) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "bigcrawl.main_job", *options, "--"]
+        command = ["bigcrawl.main_job", *options, "--"]
         settings = {"IN_PROCESS_MAX": IN_PROCESS, "MAX_PAGES": pages, "PARTITIONS": 16}
         command += [word for name, value in settings.items() for word in ("-s", f"BIGCRAWL_{name}={value}")]
         with (self.directory / "said.txt").open("wb") as said:
-            self.process = spawn(command, cwd=self.directory, stdout=said, stderr=said)
+            self.process = warm.start(command, cwd=self.directory, stdout=said, stderr=said)
         return self.process
 
     def run(self, *options: str, pages: int = 0) -> int:
