@@ -41,25 +41,30 @@ class ScriptRunner:
 
     def run(self, call: Call[Any]) -> Any:
         """Run one call; its parsed reply."""
-        return self.run_all([call])[0]
+        [command] = script_texts.commands([call])
+        [reply] = self.client.execute_command(*command.words)
+        return call.parse(reply)
 
     def run_all(self, calls: Sequence[Call[Any]]) -> list[Any]:
         """Run calls in one pipeline; their parsed replies."""
-        pipeline = self._pipeline()
+        pipeline = self.pipeline()
         for call in calls:
             [command] = script_texts.commands([call])
             pipeline.execute_command(*command.words)
         return [call.parse(reply) for call, [reply] in zip(calls, pipeline.execute(), strict=True)]
 
-    def _pipeline(self) -> Any:
+    def pipeline(self) -> Any:
+        """Commands for one round trip."""
         if isinstance(self.client, redis.RedisCluster):
             return self.client.pipeline()
         return self.client.pipeline(transaction=False)
 
     def delete(self, prefix: str) -> None:
         """Delete every key that begins with `prefix`."""
+        pipeline = self.pipeline()
         for key in list(self.client.scan_iter(match=prefix + "*", count=1000)):
-            self.client.delete(key)
+            pipeline.delete(key)
+        pipeline.execute()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,18 +209,25 @@ class ScriptWorld:
     # --- reading
 
     def snapshot(self) -> Snapshot:
-        """Read every key of the partition's queues."""
-        queues = {}
-        for key in self.client.scan_iter(match=self.keys.back + "*", count=1000):
-            host = key.decode().removeprefix(self.keys.back)
-            queues[host] = dict(self.client.zrange(key, 0, -1, withscores=True))
+        """Read every key of the partition's queues; nothing else calls meanwhile."""
+        back = list(self.client.scan_iter(match=self.keys.back + "*", count=1000))
+        pipeline = self.runner.pipeline()
+        for key in back:
+            pipeline.zrange(key, 0, -1, withscores=True)
+        pipeline.zrange(self.keys.ready, 0, -1, withscores=True)
+        pipeline.hgetall(self.keys.taken)
+        pipeline.hgetall(self.keys.busy)
+        pipeline.hget(self.keys.state, "hot")
+        *waiting, due, records, counts, hot = pipeline.execute()
+        hosts = [key.decode().removeprefix(self.keys.back) for key in back]
+        queues = {host: dict(urls) for host, urls in zip(hosts, waiting, strict=True)}
         taken = {}
-        for seq, record in self.client.hgetall(self.keys.taken).items():
+        for seq, record in records.items():
             host, taken_ms, order, member = record.split(b"\n", 3)
             taken[int(seq)] = (host.decode(), int(taken_ms), int(float(order)), member)
-        ready = {host.decode(): score for host, score in self.client.zrange(self.keys.ready, 0, -1, withscores=True)}
-        busy = {host.decode(): int(count) for host, count in self.client.hgetall(self.keys.busy).items()}
-        return Snapshot(queues, taken, ready, busy, int(self.client.hget(self.keys.state, "hot") or 0))
+        ready = {host.decode(): score for host, score in due}
+        busy = {host.decode(): int(count) for host, count in counts.items()}
+        return Snapshot(queues, taken, ready, busy, int(hot or 0))
 
     def host_state(self, host: str) -> str:
         """Ready and in how many ms, busy and with how many URLs, both, or "" for neither."""

@@ -64,7 +64,7 @@ class TimedClient:
 
     async def run_each(self, calls: Sequence[Call[Any]]) -> list[Any]:
         self.calls += len(calls)
-        return self._runner.run_all([call._replace(args=(self.now_ms(), *call.args[1:])) for call in calls])
+        return [self._runner.run(call._replace(args=(self.now_ms(), *call.args[1:]))) for call in calls]
 
 
 @dataclass
