@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-POLL_S = 0.01
+POLL_S, POLL_S_MAX = 0.01, 0.25
 
 # "Parent" means the *thread* that forked: a server started in a worker thread would be killed when that
 # thread ends, in mid-test. So all are started by this one thread, which lives as long as the interpreter.
@@ -87,9 +87,11 @@ def no_strays_below(directory: Path) -> Iterator[None]:
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 120) -> None:
     """Wait for another process to do what no call here can wait for; fail, saying `what`, after the bound.
 
-    Asking takes a quarter of the time at most, though it may be a command: who is waited for needs the CPU.
+    Asking takes a quarter of the time at most, though it may be a command: who is waited for needs the CPU. What has
+    taken long is asked for less often: the end is seen a twentieth later at most.
     """
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
+    deadline = began + timeout_s
     pause = threading.Event()
     while True:
         asked = time.monotonic()
@@ -98,4 +100,4 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 120)
         answered = time.monotonic()
         if answered > deadline:
             raise TimeoutError(f"not within {timeout_s} s: {what}")
-        pause.wait(max(POLL_S, 3 * (answered - asked)))
+        pause.wait(max(POLL_S, 3 * (answered - asked), min(POLL_S_MAX, (answered - began) / 20)))
