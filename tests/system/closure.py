@@ -12,7 +12,9 @@ holds that). lxml's tree, which libxml2 repairs by older rules, misses some.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
+import sys
 from collections import deque
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -133,13 +135,25 @@ def page_links(body: bytes, url: str) -> list[str]:
     The links between the sites are ASCII, so any encoding that extends ASCII finds them; those to the
     outside are not followed.
     """
-    tokens = _LinkTokens()
-    tokens.feed(body.decode("utf-8", "replace"))
-    tokens.close()
-    base = (canonical(tokens.base, url) or url) if tokens.base is not None else url
-    links = dict.fromkeys(canonical(link, base) for link in tokens.links)
+    given_base, values = _tokens_of(body)
+    base = (canonical(given_base, url) or url) if given_base is not None else url
+    links = dict.fromkeys(canonical(value, base) for value in values)
     links.pop("", None)
     return list(links)
+
+
+_tokens: dict[bytes, tuple[str | None, tuple[str, ...]]] = {}
+
+
+def _tokens_of(body: bytes) -> tuple[str | None, tuple[str, ...]]:
+    """The base that a page gives and the values of its links; each page is met as an answer and as a file."""
+    key = hashlib.sha256(body).digest()
+    if key not in _tokens:
+        tokens = _LinkTokens()
+        tokens.feed(body.decode("utf-8", "replace"))
+        tokens.close()
+        _tokens[key] = tokens.base, tuple(dict.fromkeys(map(sys.intern, tokens.links)))
+    return _tokens[key]
 
 
 class _LinkTokens(HTMLParser):
@@ -149,6 +163,10 @@ class _LinkTokens(HTMLParser):
         super().__init__(convert_charrefs=False)
         self.base: str | None = None
         self.links: list[str] = []
+
+    def updatepos(self, i: int, j: int) -> int:
+        """Count no lines: a tenth of the work, and nobody asks for them."""
+        return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         wanted = "href" if tag == "base" else LINK_ATTRIBUTES.get(tag)

@@ -6,6 +6,7 @@ The crawl is asked, URL by URL, what `scrapy frontier explain` says; the web kno
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcrawl.simweb.basics.exchange import ABORTED_STATUS
@@ -64,7 +65,7 @@ class Truth:
         linked = set(self._hostile.followed) | set(self.leading)
         return sorted(url for url in linked - self.asked if not self._is_robots_step(url))
 
-    @property
+    @cached_property
     def leading(self) -> dict[str, list[str]]:
         """By URL, the pages that were read and of which every correct crawler follows the link to it."""
         found: defaultdict[str, list[str]] = defaultdict(list)
