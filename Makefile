@@ -102,10 +102,17 @@ system:
 	@scripts/install_system
 	@scripts/fetch_corpora $(CORPORA)
 
+# Crawls wait most of the time, and Debian's redis-server is tried meanwhile. Each target's output is shown at its end.
+.PHONY: system-redis system-crawls
 check-system: $(STAMP) system
-	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q $(WORKERS) $(PYTEST_ARGS) \
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target system-crawls system-redis
+
+system-redis: $(STAMP)
+	@BIGCRAWL_TEST_REDIS_BINARY=$$(command -v redis-server) $(PY) -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS) \
 	    tests/contract tests/unit/redisdb tests/property/test_frontier_machine.py
-	@$(PY) -m pytest -q -m system -n 2 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
+
+system-crawls: $(STAMP)
+	@$(PY) -m pytest -q -m system -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS) $(TESTS)
 
 test-hostile: $(STAMP)
 	@scripts/install_system

@@ -18,7 +18,7 @@ from benchmarks.spam.timeline import SHARES, Timeline, timeline_of
 from benchmarks.spam.turn_log import read_turns
 from benchmarks.spam.turns import Account, accounts_of
 from bigcrawl.simweb.serve.access_log import read_log
-from tests.support.everything import RESOLVER, NamedCrawl
+from tests.support.everything import NamedCrawl, resolver_address
 from tests.support.processes import no_strays_below
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def run_side(side: Side, plan: Plan, reachable: frozenset[str], directory: Path)
     """
     web_plan = plan.web if side.has_farms else replace(plan.web, farms=0)
     web = web_plan.web()
-    with no_strays_below(directory), Origin(web_plan, directory / "web", RESOLVER, plan.prefix) as origin:
+    with no_strays_below(directory), Origin(web_plan, directory / "web", resolver_address(), plan.prefix) as origin:
         seeds = web_plan.seeds_of(web, origin.port)
         settings = _settings(side, plan, directory)
         with _PrefixedCrawl(directory / "crawl", seeds, settings) as crawl:

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 ENDLESS = frozenset({Feature.TRAPS, Feature.FARMS})
 _SEED = 7
 _HOUR_MS = 3_600_000
-# resolv.conf knows no ports, so the address must be one that nothing else listens at.
-_PID = os.getpid()
-# Of this process: the port is DNS' own, and two runs on one machine must not answer for each other.
-RESOLVER, _DNS_PORT = f"127.201.{_PID // 250 % 250}.{1 + _PID % 250}", 53
+_DNS_PORT = 53
 
 
 def serve(directory: Path, *, hosts: int, pages: int, features: frozenset[Feature], naming: Naming) -> SimulatedWeb:
@@ -118,11 +115,17 @@ def _checked(file: Path, urls: Counter[str]) -> Iterator[str]:
             yield record.rec_type
 
 
+def resolver_address() -> str:
+    """Of this process alone: resolv.conf knows no ports, and nobody may answer for another's crawls."""
+    pid = os.getpid()
+    return f"127.201.{pid // 250 % 250}.{1 + pid % 250}"
+
+
 class NamedCrawl(Crawl):
-    """A crawl that resolves names by the server at `RESOLVER`; takes root: /etc/resolv.conf is its own."""
+    """A crawl that resolves names by the server at `resolver_address()`; takes root: /etc/resolv.conf is its own."""
 
     def command(self) -> list[str]:
-        (self.directory / "resolv.conf").write_text(f"nameserver {RESOLVER}\noptions timeout:1 attempts:1\n")
+        (self.directory / "resolv.conf").write_text(f"nameserver {resolver_address()}\noptions timeout:1 attempts:1\n")
         mounted = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
         shell = ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", mounted, str(self.directory / "resolv.conf")]
         return [*shell, *super().command()]
@@ -130,7 +133,7 @@ class NamedCrawl(Crawl):
 
 @contextlib.contextmanager
 def names_resolved(served: SimulatedWeb) -> Iterator[None]:
-    """Answer DNS for the names of a web, at `RESOLVER`."""
+    """Answer DNS for the names of a web, at `resolver_address()`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="resolver")
     thread.start()
@@ -146,7 +149,7 @@ def names_resolved(served: SimulatedWeb) -> Iterator[None]:
 
 async def _started(served: SimulatedWeb) -> DnsServer:
     resolver = DnsServer(served.web)
-    await resolver.start(RESOLVER, _DNS_PORT)
+    await resolver.start(resolver_address(), _DNS_PORT)
     return resolver
 
 

@@ -14,31 +14,23 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bigcrawl.simweb.check.checker import Rules, check
-from tests.support.crawls import Crawl
 from tests.support.processes import no_strays_below
 from tests.support.verdicts import pause
-from tests.system.corpora import ROBOTS_AGENT
+from tests.system.crawls import DELAY_MS, agent_of, crawl_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Report
+    from tests.support.crawls import Crawl
     from tests.system.closure import Closure
     from tests.system.nginx import LoggedRequest, NginxSites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
 
-DELAY_S = 0.1
 KILLS = int(os.environ.get("BIGCRAWL_TEST_KILLS", "20"))
 CRAWL_DELAYS_MS = {"handbook-de-DE": 1_000}
-# The closure and the crawls share one log; an agent of its own tells each crawl's requests apart.
-
-
-def crawl_of(served: NginxSites, directory: Path, agent: str) -> Crawl:
-    settings = {"BIGCRAWL_HOST_DELAY": DELAY_S, "USER_AGENT": agent}
-    addresses = " ".join(site.address for site in served.sites)
-    return Crawl(directory, served.seeds, settings, arguments={"allowed_domains": addresses})
 
 
 def hold(served: NginxSites, closure: Closure, requests: list[LoggedRequest]) -> Report:
@@ -50,7 +42,7 @@ def hold(served: NginxSites, closure: Closure, requests: list[LoggedRequest]) ->
         Rules(
             expected=closure.statuses,
             port=served.port,
-            host_delay_ms=round(DELAY_S * 1000),
+            host_delay_ms=DELAY_MS,
             host_delays_ms=delays,
             allows=lambda host, target: (host, target) not in forbidden,
         ),
@@ -90,35 +82,34 @@ def pages(urls: Iterable[str]) -> Counter[str]:
     return Counter(url for url in urls if not url.endswith("/robots.txt"))
 
 
-def test_crawl_of_real_pages_is_complete_once_and_polite(tmp_path: Path, served: NginxSites, closure: Closure) -> None:
-    """What is fetched is what an independent closure says is reachable: coverage 1, overlap 0, politely, stored."""
-    agent = f"{ROBOTS_AGENT}/whole (+test)"
-    with no_strays_below(tmp_path), crawl_of(served, tmp_path / "crawl", agent) as crawl:
-        assert crawl.run(900) == 0
-    requests = served.requests(agent)
-    report = hold(served, closure, requests)
-    assert_polite_and_complete(report)
-    assert not report.refetched
-    fetched = Counter(f"http://{request.address}:{served.port}{request.target}" for request in requests)
-    assert pages(stored(tmp_path / "crawl" / "warc").elements()) == pages(fetched.elements())
-
-
-def test_killed_crawl_of_real_pages_loses_nothing(tmp_path: Path, served: NginxSites, closure: Closure) -> None:
+def test_killed_crawl_of_real_pages_loses_nothing(
+    tmp_path: Path, served: NginxSites, begun: Crawl, closure: Closure
+) -> None:
     """kill -9 at random moments: coverage 1; fetched again is at most what was in process; all WARC files are whole."""
-    agent = f"{ROBOTS_AGENT}/killed (+test)"
     moments = random.Random(5)
     in_process: Counter[str] = Counter()
-    with no_strays_below(tmp_path), crawl_of(served, tmp_path / "crawl", agent) as crawl:
+    with no_strays_below(tmp_path), crawl_of(served, tmp_path / "crawl", "killed") as crawl:
         for _ in range(KILLS):
             crawl.start()
             pause(moments.uniform(1.5, 6.0))
             crawl.kill()
             in_process.update(crawl.taken())
         assert crawl.run(900) == 0
-    requests = served.requests(agent)
+    requests = served.requests(agent_of("killed"))
     report = hold(served, closure, requests)
     assert_polite_and_complete(report)
     over = [again for again in report.refetched if again.times - 1 > in_process[again.url]]
     assert not over, over
     assert set(closure.statuses) <= set(stored(tmp_path / "crawl" / "warc"))
     print(f"{KILLS} kills, {in_process.total()} in process, {len(report.refetched)} fetched again")  # noqa: T201
+
+
+def test_crawl_of_real_pages_is_complete_once_and_polite(begun: Crawl, served: NginxSites, closure: Closure) -> None:
+    """What is fetched is what an independent closure says is reachable: coverage 1, overlap 0, politely, stored."""
+    assert begun.wait(900) == 0
+    requests = served.requests(agent_of("whole"))
+    report = hold(served, closure, requests)
+    assert_polite_and_complete(report)
+    assert not report.refetched
+    fetched = Counter(f"http://{request.address}:{served.port}{request.target}" for request in requests)
+    assert pages(stored(begun.directory / "warc").elements()) == pages(fetched.elements())

@@ -1,0 +1,27 @@
+"""Crawls of the corpora. They and the closure share nginx's log, where each one is told by its agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.crawls import Crawl
+from tests.system.corpora import ROBOTS_AGENT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.system.nginx import NginxSites
+
+DELAY_MS = 100
+
+
+def agent_of(name: str) -> str:
+    """What the crawl of that name sends as its User-Agent."""
+    return f"{ROBOTS_AGENT}/{name} (+test)"
+
+
+def crawl_of(served: NginxSites, directory: Path, name: str) -> Crawl:
+    """A crawl of all sites."""
+    settings = {"BIGCRAWL_HOST_DELAY": DELAY_MS / 1000, "USER_AGENT": agent_of(name)}
+    addresses = " ".join(site.address for site in served.sites)
+    return Crawl(directory, served.seeds, settings, arguments={"allowed_domains": addresses})
