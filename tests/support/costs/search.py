@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CPU_S: Final = 0.5
 MEMORY_MB: Final = 200
-LOOKS: Final = 4
+LOOKS: Final = 8
 """How often an input is tried before it is called too dear: on a busy machine one look may cost a multiple."""
 
 KEPT: Final = 24
