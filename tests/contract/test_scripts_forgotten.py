@@ -91,6 +91,18 @@ def test_hosts_rest_when_the_next_owner_dies_soon_too(world: ScriptWorld) -> Non
     assert sorted(world.take_seqs()) == [1, 2]
 
 
+def test_a_long_rest_is_not_shortened_by_the_next_owner(world: ScriptWorld) -> None:
+    """The first owner may still be fetching, whoever has died since."""
+    world.advance(LEASE_MS)
+    world.claim("b", server="another")
+    world.claim("c", "token-b", server="a third")
+    world.admit(HOST)
+    world.advance(DEADLINE_MS + DELAY_MS - 1)
+    assert world.take_seqs() == []
+    world.advance(2)
+    assert world.take_seqs() == [1]
+
+
 def test_hosts_rest_when_redis_has_forgotten_the_last_claim(world: ScriptWorld) -> None:
     """The files know a later epoch than Redis does."""
     world.claim("b", "token-a")

@@ -119,11 +119,14 @@ class PrivateRedis:
 
     def cut_aof(self, seconds: float) -> int:
         """Do as `cut_aof_to`, back by more than `seconds` and at most one second more."""
-        # A second's writes stay only if that whole second was over `seconds` ago.
-        return self.cut_aof_to(int(time.time() - seconds) - 1)
+        self.kill()
+        cut_bytes = self.cut_aof_of_killed(seconds)
+        self.start()
+        return cut_bytes
 
     def cut_aof_of_killed(self, seconds: float) -> int:
         """Do as `cut_aof` with a server that was killed, and leave it so."""
+        # A second's writes stay only if that whole second was over `seconds` ago.
         return cut_aof_to(self.directory / "appendonlydir", int(time.time() - seconds) - 1)
 
     def commands(self) -> list[list[bytes]]:

@@ -31,7 +31,7 @@
 -- Cost: O(taken * log hosts), and O(hosts * log hosts) after a restart.
 -- Uses: prelude/now_ms, prelude/keep_record, prelude/last_entry_id, prelude/read_taken
 local now = now_ms(ARGV[1])
-local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation', 'server')
+local owner = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'lease_ms', 'token', 'generation', 'server', 'rest')
 local known_dead = ARGV[6] ~= '' and owner[4] == ARGV[6]
 local left = tonumber(owner[3] or '0') - now
 if owner[1] and owner[1] ~= ARGV[2] and left > 0 and not known_dead then
@@ -93,7 +93,7 @@ local had_owner = owner[1] or tonumber(owner[2] or '0') < tonumber(ARGV[5])
 if ARGV[12] ~= '' and ARGV[12] ~= owner[6] then
   if had_owner then
     quiet_ms = owner[1] and quiet_ms or tonumber(ARGV[8]) -- an owner that is forgotten claims anew, or is dead
-    redis.call('HSET', KEYS[1], 'rest', now + quiet_ms)
+    redis.call('HSET', KEYS[1], 'rest', math.max(now + quiet_ms, tonumber(owner[7] or '0')))
     for i, host in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
       local delay_ms = tonumber(redis.call('HGET', KEYS[8] .. host, 'delay') or '0')
       local rest_ms = quiet_ms + math.max(delay_ms - tonumber(ARGV[8]), 0)

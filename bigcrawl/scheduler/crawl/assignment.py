@@ -6,8 +6,8 @@ them weighted rendezvous hashing decides by their names. So a node that comes ba
 what it had, and nodes that see the same reports agree. Where they do not, the claim in Redis decides.
 
 Source: UbiCrawler §2 (balanced, locally computable), §4 (contravariance). Differs: the paper places nodes on a ring by
-their names alone; here it counts what they own. So no more partitions move than the shares ask
-for, and a share differs from what the capacity asks for by less than one partition.
+their names alone; here it counts what they own. So no more partitions move than the shares ask for, and a share differs
+from what the capacity asks for by less than one partition.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _present_owners(partitions: int, owned: list[frozenset[int]], scores: Scores
     """The index of each partition's node, -1 for none; of two that report it, which may be for a moment, the better."""
     owner = np.full(partitions, -1)
     best = np.full(partitions, -np.inf)
-    for at, mine in enumerate(owned):
-        named = np.fromiter((partition for partition in mine if partition < partitions), dtype=np.int64)
+    for at, reported in enumerate(owned):
+        named = np.fromiter((partition for partition in reported if partition < partitions), dtype=np.int64)
         better = named[scores[at, named] > best[named]]
         owner[better], best[better] = at, scores[at, better]
     return owner
@@ -94,9 +94,9 @@ def _shares(partitions: int, capacities: list[float], owned: list[int]) -> list[
 
 def _given_away(at: int, owner: Owners, scores: Scores, room: Owners) -> Owners:
     """Return what the node owns beyond its share: first what a node with room would have before it, by the scores."""
-    mine = np.flatnonzero(owner == at)
-    others = scores[room > 0][:, mine].max(axis=0) if (room > 0).any() else np.zeros(len(mine))
-    return mine[np.argsort(scores[at, mine] - others, kind="stable")[: -room[at]]]
+    kept = np.flatnonzero(owner == at)
+    others = scores[room > 0][:, kept].max(axis=0) if (room > 0).any() else np.zeros(len(kept))
+    return kept[np.argsort(scores[at, kept] - others, kind="stable")[: -room[at]]]
 
 
 def _give(owner: Owners, scores: Scores, room: list[int]) -> None:

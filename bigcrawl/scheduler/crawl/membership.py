@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 LOCK_AGE_S = 600
 MAY_REPEAT = "may_repeat"  # in the crawl record: upper bound of URLs in process on nodes, or at their death
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_PLACE = ("name", "capacity", "owned")
 LOOK_S = 0.5  # between two checks of nodes with different settings
 
 
@@ -55,7 +56,7 @@ class Membership:
         self._name = node
         self._capacity = config.crawl.capacity
         self._assigned: list[str] = []
-        self._assigned_by: tuple[tuple[str, Member], ...] = ()
+        self._assigned_by: dict[str, tuple[Any, ...]] = {}  # the fields of `_place`, by node
         self._in_process = in_process
         self.node = node
         self.token = f"{_boot_id()}:{node}"
@@ -222,9 +223,10 @@ class Membership:
     def wanted(self, owned: Collection[int]) -> set[int]:
         """Return the partitions that this node should own, given those it owns and the reports of the nodes alive."""
         reports = {**self.reports, self.node: self._place(owned)}
-        members = tuple((node, _member_of(node, report)) for node, report in sorted(reports.items()))
-        if members != self._assigned_by:
-            self._assigned, self._assigned_by = assign(self._partitions, dict(members)), members
+        places = {node: tuple(map(report.get, _PLACE)) for node, report in reports.items()}
+        if places != self._assigned_by:
+            members = {node: _member_of(node, report) for node, report in reports.items()}
+            self._assigned, self._assigned_by = assign(self._partitions, members), places
         return {partition for partition, owner in enumerate(self._assigned) if owner == self.node}
 
     def is_dead(self, token: str) -> bool:
