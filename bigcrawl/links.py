@@ -318,14 +318,17 @@ class _Found:
         self._read(text, _chosen(tags), links_max)
 
     def _read(self, text: str, chosen: frozenset[str], links_max: int) -> None:
-        references = self.references
+        references, room = self.references, links_max
         for name, href, written in tags_of(text, _LOOKS_A_LINK * links_max):
             if name not in chosen:
                 continue
-            reference = self._reference(name, attributes_of(written)) if href is None else href
+            reference = href
+            if href is None:
+                reference = self._reference(name, attributes_of(written))
+                room = links_max - len(self.nofollow)
             if reference:
                 references.append(reference)
-            if len(references) + len(self.nofollow) >= links_max:
+            if len(references) >= room:
                 self.has_more = True
                 break
 

@@ -86,12 +86,10 @@ def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
     """
     templates, at, end = 0, 0, len(text)
     foreign = _Foreign(text)
+    looks = iter(range(looks_max))
     while at < end:
         begun, at = at, end
-        for found in _next_tags(text, begun):
-            looks_max -= 1
-            if looks_max < 0:
-                break
+        for _, found in zip(looks, _next_tags(text, begun), strict=False):
             if (href := found[1]) is not None:
                 if not templates:
                     yield "a", href, ""
