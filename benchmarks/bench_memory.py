@@ -61,6 +61,7 @@ async def admit(client: RedisClient, keys: PartitionKeys, urls: list[QueuedUrl])
         epoch_min=0,
         dead_token="",
         deadline_ms=1,
+        abort_ms=0,
         delay_ms=1,
         generation=1,
     )

@@ -681,7 +681,7 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_FETCH_DEADLINE",
         300.0,
         float,
-        "Hard time limit of a fetch. A host whose node died rests this long.",
+        "Hard time limit of a fetch. A host rests this long if its node, on the same machine, hangs or is stopped.",
         "s",
         1,
         86_400,

@@ -1,6 +1,6 @@
 """Scrapy's downloader with two promises added and most of its cost removed. Scrapy's setting `DOWNLOADER` installs it.
 
-A fetch ends after BIGCRAWL_FETCH_DEADLINE whatever the server does, because the hosts of a dead node rest that long.
+A fetch ends after BIGCRAWL_FETCH_DEADLINE whatever the server does, because a host never rests longer for a lost node.
 It can also be aborted, because SIGTERM must not wait for a slow server.
 
 A request from the frontier already has its host's turn, so it needs none of Scrapy's slots and queues. It is fetched in

@@ -10,7 +10,7 @@ from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, Identity, Refusal
 from bigcrawl.scheduler.records.suspicion import Suspicion
-from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS
+from tests.support.script_world import ABORT_MS, DEADLINE_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
     from tests.support.script_world import ScriptWorld
@@ -29,6 +29,7 @@ def claim(
         epoch_min=0,
         dead_token=told_of if dead else "",
         deadline_ms=DEADLINE_MS,
+        abort_ms=ABORT_MS,
         delay_ms=DELAY_MS,
         generation=world.generation,
         now_ms=world.now_ms,

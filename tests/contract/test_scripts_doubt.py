@@ -10,7 +10,7 @@ import pytest
 from bigcrawl.exceptions import OwnershipLostError, StaleCallError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, HostNews, answers, fails
-from tests.support.script_world import DEADLINE_MS, DELAY_MS, ScriptRunner, ScriptWorld, seq_of
+from tests.support.script_world import ABORT_MS, DELAY_MS, LEASE_MS, T0, ScriptRunner, ScriptWorld, seq_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -202,17 +202,16 @@ def test_host_whose_owner_died_rests_as_long_as_the_last_time(world: ScriptWorld
     assert world.next_ms(HOST) == world.now_ms + rest_ms, "also when it has nothing waiting for a while"
 
 
-def test_host_whose_owner_may_fetch_still_rests_after_the_deadline(world: ScriptWorld) -> None:
+def test_host_whose_owner_may_fetch_still_rests_when_that_is_over(world: ScriptWorld) -> None:
     """And its own delay beyond it."""
     world.admit(HOST, HOST)
     world.take()
     world.end(Ended(1, 10_000, b"", "status:200", 0, answers()))
     world.advance(10_000)
     assert world.take_seqs() == [2]
-    taken_ms = world.now_ms
-    world.advance(DEADLINE_MS // 2)
+    world.advance(LEASE_MS)
     world.claim("b")
-    assert world.next_ms(HOST) == taken_ms + DEADLINE_MS + 10_000
+    assert world.next_ms(HOST) == T0 + LEASE_MS + ABORT_MS + 10_000
 
 
 def test_longer_delay_is_remembered_while_a_url_is_in_process(world: ScriptWorld) -> None:

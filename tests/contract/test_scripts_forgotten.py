@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
-from tests.support.script_world import DEADLINE_MS, DELAY_MS, LEASE_MS
+from tests.support.script_world import ABORT_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
     from tests.support.script_world import ScriptWorld
@@ -41,12 +41,12 @@ def test_hosts_do_not_rest_when_redis_was_not_restarted(world: ScriptWorld) -> N
     assert world.take_seqs() == [1, 2]
 
 
-def test_hosts_rest_for_the_deadline_of_a_fetch_too_when_the_owner_may_live(world: ScriptWorld) -> None:
-    """It may be fetching still."""
+def test_hosts_rest_for_a_lease_too_when_the_owner_may_live(world: ScriptWorld) -> None:
+    """It may be fetching still, under a lease whose renewal is forgotten."""
     world.admit(HOST)
     world.advance(LEASE_MS)
     world.claim("b", server="another")
-    world.advance(DEADLINE_MS + DELAY_MS - 1)
+    world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
     assert world.take_seqs() == []
     world.advance(2)
     assert world.take_seqs() == [1]
@@ -97,7 +97,7 @@ def test_a_long_rest_is_not_shortened_by_the_next_owner(world: ScriptWorld) -> N
     world.claim("b", server="another")
     world.claim("c", "token-b", server="a third")
     world.admit(HOST)
-    world.advance(DEADLINE_MS + DELAY_MS - 1)
+    world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
     assert world.take_seqs() == []
     world.advance(2)
     assert world.take_seqs() == [1]

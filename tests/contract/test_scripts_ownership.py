@@ -10,6 +10,7 @@ from bigcrawl.exceptions import OwnershipLostError
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.scripts import Claim, Ended, Refusal
 from tests.support.script_world import (
+    ABORT_MS,
     DEADLINE_MS,
     DELAY_MS,
     HORIZON_MS,
@@ -115,14 +116,14 @@ def test_epochs_only_rise(world: ScriptWorld) -> None:
 
 @pytest.mark.parametrize(
     ("dead_token", "wait_ms", "rest_ms"),
-    [("", LEASE_MS - BUSY_MS, DEADLINE_MS + DELAY_MS - LEASE_MS), ("token-a", 0, DELAY_MS)],
+    [("", LEASE_MS - BUSY_MS, ABORT_MS + DELAY_MS), ("token-a", 0, DELAY_MS)],
     ids=["lease-run-out", "known-dead"],
 )
 def test_takeover_returns_urls_and_lets_hosts_rest(
     abandoned: ScriptWorld, dead_token: str, wait_ms: int, rest_ms: int
 ) -> None:
-    """Taken URLs are the first of their queues again. Their hosts wait for the fetch deadline and the delay
-    from when they were taken, because the dead may still be downloading; only the delay when it cannot be.
+    """Taken URLs are the first of their queues again. Their hosts wait for the delay once the owner has given its
+    fetches up, soon after the end of its lease; only for the delay when it is known to be dead.
     """
     world = abandoned
     world.advance(wait_ms)
@@ -135,6 +136,25 @@ def test_takeover_returns_urls_and_lets_hosts_rest(
     world.advance(rest_ms)
     assert world.take_seqs() == [1, 3]
     world.check()
+
+
+def test_hosts_wait_no_longer_than_for_the_deadline_of_their_fetch(abandoned: ScriptWorld) -> None:
+    """A fetch that was begun long before the end of the lease is over sooner than the owner has to give it up."""
+    world = abandoned
+    for _ in range(2):  # the owner renews its lease for longer than a fetch may take
+        world.advance(LEASE_MS - 1)
+        assert look(world).owned
+    world.advance(LEASE_MS)
+    world.claim("b")
+    assert world.host_state("a.example") == f"ready {max(0, DEADLINE_MS + DELAY_MS - BUSY_MS - 3 * LEASE_MS + 2)}"
+
+
+def test_hosts_of_an_owner_that_cannot_give_up_its_fetches_wait_for_the_deadline(abandoned: ScriptWorld) -> None:
+    """Its process is stopped on this machine, as the next owner knows, and says with a long `abort_ms`."""
+    world = abandoned
+    world.advance(LEASE_MS - BUSY_MS)
+    world.claim("b", abort_ms=DEADLINE_MS)
+    assert world.host_state("a.example") == f"ready {DEADLINE_MS + DELAY_MS - LEASE_MS}"
 
 
 def test_owner_that_lost_its_partition_is_refused(abandoned: ScriptWorld) -> None:

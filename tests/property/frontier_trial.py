@@ -165,7 +165,7 @@ class Trial(World):
 
     async def turn_node(self, node: Node) -> None:
         """All loops of the node, once; what it hands out is on the wire from then on."""
-        for work in (node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
+        for work in (node.guard.turn, node.pump.turn, node.fold.turn, node.beat.turn, node.watch.turn):
             await self.turn_loop(node, work)
         await self._decide(node)
         while (held := node.handout.pop()) is not None:

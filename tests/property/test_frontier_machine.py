@@ -28,6 +28,7 @@ from hypothesis.stateful import (
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Claim, Ended, HostNews, answers, fails
 from tests.support.script_world import (
+    ABORT_MS,
     DEADLINE_MS,
     DELAY_MS,
     HORIZON_MS,
@@ -260,7 +261,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(node=st.sampled_from(NODES))
     def another_node_asks(self, node: str) -> None:
-        """It wins only when the lease has run out; the old owner's fetches may go on to their deadline."""
+        """It wins only when the lease has run out; the old owner gives its fetches up soon after that."""
         if node == self.world.who.node:
             return
         old = self.world.who
@@ -280,10 +281,12 @@ class FrontierMachine(RuleBasedStateMachine):
             self._owner_is_gone(0)
 
     def _owner_is_gone(self, deadline_ms: int) -> None:
-        self.lease_ends_ms = self.world.now_ms + LEASE_MS
+        given_up_ms, self.lease_ends_ms = self.lease_ends_ms + ABORT_MS, self.world.now_ms + LEASE_MS
         for fetch in self.model.held.values():
             began = fetch.due_ms <= self.world.now_ms
-            end_ms = fetch.due_ms + deadline_ms if deadline_ms else self.world.now_ms if began else fetch.due_ms
+            end_ms = self.world.now_ms if began else fetch.due_ms
+            if deadline_ms:
+                end_ms = min(fetch.due_ms + deadline_ms, given_up_ms)
             self.model.rest(fetch.host, end_ms + (DELAY_MS if began or deadline_ms else 0))
         self.model.held.clear()
         assert not self.world.check().taken

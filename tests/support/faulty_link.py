@@ -28,6 +28,7 @@ class FaultyLink:
         self._socket_path = socket_path
         self._every_s, self._silent_s, self._late_s = every_s, silent_s, late_s
         self._is_silent = False
+        self._is_cut = False
         self._broken: set[asyncio.StreamWriter] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._held: dict[asyncio.StreamWriter, bytearray] = {}  # by the connection to the server
@@ -49,6 +50,15 @@ class FaultyLink:
         self._thread.join()
         self._loop.close()
 
+    def cut(self) -> None:
+        """From now on nothing passes in either direction, and nobody is told."""
+        self._is_cut = True
+
+    def heal(self) -> None:
+        """End a cut. Connections that lost something are closed."""
+        self._is_cut = False
+        self._loop.call_soon_threadsafe(self._close_broken)
+
     async def _serve(self) -> None:
         server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
         self.url = f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
@@ -57,9 +67,7 @@ class FaultyLink:
             self._is_silent = True
             await self._stopped_within(self._silent_s)
             self._is_silent = False
-            for writer in self._broken:
-                writer.close()
-            self._broken.clear()
+            self._close_broken()
             self._loop.call_later(self._late_s, self._deliver, list(self._held.items()))
             self._held.clear()
         server.close()
@@ -89,7 +97,9 @@ class FaultyLink:
         back = asyncio.ensure_future(self._pass_back(server_reader, writer))
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(BYTES_AT_ONCE):
-                if upstream in self._held or (self._is_silent and self._late_s):
+                if self._is_cut or (writer in self._broken and not self._late_s):
+                    self._break(writer)
+                elif upstream in self._held or (self._is_silent and self._late_s):
                     self._held.setdefault(upstream, bytearray()).extend(data)
                     self._break(writer)
                 else:
@@ -105,10 +115,15 @@ class FaultyLink:
 
     async def _pass_replies(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(BYTES_AT_ONCE):
-            if self._is_silent or writer in self._broken:
+            if self._is_silent or self._is_cut or writer in self._broken:
                 self._break(writer)
             elif not writer.is_closing():
                 writer.write(data)
+
+    def _close_broken(self) -> None:
+        for writer in self._broken:
+            writer.close()
+        self._broken.clear()
 
     def _break(self, writer: asyncio.StreamWriter) -> None:
         if writer not in self._broken:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T0 = 1_700_000_000_000
 DELAY_MS = 1_000
 DEADLINE_MS = 60_000
+ABORT_MS = 3_000
 LEASE_MS = 30_000
 HORIZON_MS = 500
 
@@ -99,7 +100,12 @@ class ScriptWorld:
     # --- calls, with the arguments that tests rarely vary
 
     def claim(
-        self, node: str = "a", dead_token: str = "", epoch_min: int = 0, server: str = "server"
+        self,
+        node: str = "a",
+        dead_token: str = "",
+        epoch_min: int = 0,
+        server: str = "server",
+        abort_ms: int = ABORT_MS,
     ) -> Claim | Refusal:
         """Claim for `node`, whose token is "token-<node>", on a server; a won claim makes it `who`."""
         self.generation += 1
@@ -111,6 +117,7 @@ class ScriptWorld:
             epoch_min=epoch_min,
             dead_token=dead_token,
             deadline_ms=DEADLINE_MS,
+            abort_ms=abort_ms,
             delay_ms=DELAY_MS,
             generation=self.generation,
             now_ms=self.now_ms,

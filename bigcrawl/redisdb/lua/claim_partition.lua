@@ -16,12 +16,14 @@
 -- ARGV[10] token of the owner of which ARGV[11] tells, '' nobody's yet, or '*' whoever it is
 -- ARGV[11] what it had in process: " <seq>f" being fetched or " <seq>a" answered, of each URL; '*' nobody knows
 -- ARGV[12] run id of this server, or '' if this node made all fetches of the last epoch itself
+-- ARGV[13] abort ms: by so long after the end of its lease an owner that may be alive has given up its fetches
 -- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
 --           deaths as fields and values} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
 --          the owner had URLs taken, and ARGV[11] does not tell of it.
 -- Guarantee: a live owner is never fenced; the new epoch is above every earlier one. Every taken URL is back in
 --            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
---            that was longer, and the fetch deadline before that when the owner is not known to be dead. A taken URL
+--            that was longer. When the owner is not known to be dead, that begins when its fetches are over: at the
+--            fetch deadline, or ARGV[13] after the end of its lease if that is sooner. A taken URL
 --            that another node had in process has one death more, as long as that is not known to be none of it, and
 --            is alone at it if try_suspect has said so of this take. Where Redis was restarted in the last owner's
 --            time, and so may have forgotten its last fetches, each host waits as if it was just fetched from.
@@ -42,7 +44,8 @@ if owner[1] == ARGV[2] and tonumber(owner[5] or '0') >= tonumber(ARGV[9]) then
 end
 local taken = redis.call('HGETALL', KEYS[5])
 local has_died = owner[1] and owner[1] ~= ARGV[2]
-if has_died and #taken > 0 and ARGV[10] ~= '*' and ARGV[10] ~= (owner[4] or '') then
+local is_restarted = ARGV[12] ~= '' and ARGV[12] ~= owner[6]
+if has_died and (#taken > 0 or is_restarted) and ARGV[10] ~= '*' and ARGV[10] ~= (owner[4] or '') then
   return {0, math.min(left, 0), owner[1], owner[4] or ''}
 end
 local function suspect(seq, taken_ms)
@@ -61,10 +64,11 @@ end
 local epoch = math.max(tonumber(owner[2] or '0'), tonumber(ARGV[5])) + 1
 local inbox_id = last_entry_id(KEYS[7])
 local state = redis.call('HMGET', KEYS[2], 'admitted', 'committed')
-local quiet_ms = tonumber(ARGV[8])
-if not (known_dead or owner[1] == ARGV[2]) then
-  quiet_ms = quiet_ms + tonumber(ARGV[7])
-end
+local delay_ms = tonumber(ARGV[8])
+-- By then all fetches of an owner that may be alive are over. A Redis that was restarted may have forgotten renewals of
+-- its lease, but none can come after the restart.
+local over_ms = (is_restarted and now + tonumber(ARGV[4]) or tonumber(owner[3] or '0')) + tonumber(ARGV[13])
+local may_fetch = not (known_dead or owner[1] == ARGV[2])
 local hot = 0
 local records = {}
 for i = 1, #taken, 2 do
@@ -77,7 +81,10 @@ for i, record in ipairs(records) do
   -- Taken-at lies ahead when the URL was taken before its host was due.
   local from_ms = known_dead and math.max(now, tonumber(taken_ms)) or tonumber(taken_ms)
   local said = redis.call('HMGET', KEYS[8] .. host, 'next', 'delay')
-  local rest_ms = quiet_ms + math.max(tonumber(said[2] or '0') - tonumber(ARGV[8]), 0)
+  local rest_ms = math.max(tonumber(said[2] or '0'), delay_ms)
+  if may_fetch then
+    from_ms = math.min(from_ms + tonumber(ARGV[7]), over_ms)
+  end
   local next_ms = math.max(now, from_ms + rest_ms, tonumber(said[1] or '0'))
   redis.call('ZADD', KEYS[3], 'GT', next_ms + i / 1024, host)
   redis.call('HSET', KEYS[8] .. host, 'next', next_ms)
@@ -90,14 +97,16 @@ redis.call('HINCRBY', KEYS[2], 'hot', hot)
 redis.call('DEL', KEYS[4], KEYS[5])
 -- An owner's epoch may be forgotten too; its files tell of it.
 local had_owner = owner[1] or tonumber(owner[2] or '0') < tonumber(ARGV[5])
-if ARGV[12] ~= '' and ARGV[12] ~= owner[6] then
+if is_restarted then
   if had_owner then
-    quiet_ms = owner[1] and quiet_ms or tonumber(ARGV[8]) -- an owner that is forgotten claims anew, or is dead
-    redis.call('HSET', KEYS[1], 'rest', math.max(now + quiet_ms, tonumber(owner[7] or '0')))
+    local from_ms = now
+    if may_fetch and owner[1] then -- an owner that is forgotten claims anew, or is dead
+      from_ms = math.min(now + tonumber(ARGV[7]), over_ms)
+    end
+    redis.call('HSET', KEYS[1], 'rest', math.max(from_ms + delay_ms, tonumber(owner[7] or '0')))
     for i, host in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
-      local delay_ms = tonumber(redis.call('HGET', KEYS[8] .. host, 'delay') or '0')
-      local rest_ms = quiet_ms + math.max(delay_ms - tonumber(ARGV[8]), 0)
-      redis.call('ZADD', KEYS[3], 'GT', now + rest_ms + i / 1024, host)
+      local rest_ms = math.max(tonumber(redis.call('HGET', KEYS[8] .. host, 'delay') or '0'), delay_ms)
+      redis.call('ZADD', KEYS[3], 'GT', from_ms + rest_ms + i / 1024, host)
     end
   end
   redis.call('HSET', KEYS[1], 'server', ARGV[12])

@@ -84,6 +84,7 @@ def claim_partition(
     epoch_min: int,
     dead_token: str,
     deadline_ms: int,
+    abort_ms: int,
     delay_ms: int,
     generation: int,
     now_ms: int = 0,
@@ -105,7 +106,7 @@ def claim_partition(
         (keys.owner, keys.state, keys.ready, keys.busy, keys.taken, keys.back, keys.inbox, keys.host, keys.deaths),
         (
             *(now_ms, node, token, lease_ms, epoch_min, dead_token, deadline_ms, delay_ms, generation),
-            *(told_of, in_process, server),
+            *(told_of, in_process, server, abort_ms),
         ),
         parse,
     )

@@ -236,6 +236,14 @@ class Membership:
             return False
         return _is_free(self._path(node))
 
+    def is_here(self, token: str) -> bool:
+        """Whether the node of this token has its lock: same boot, same directory, and its process is there."""
+        boot, _, node = token.partition(":")
+        if not boot or not node or boot != _boot_id():
+            return False
+        path = self._path(node)
+        return path.exists() and not _is_free(path)
+
     def remove_locks(self, named: Collection[str]) -> None:
         """Remove the lock files of dead nodes, except those `named` in Redis, which still prove a death."""
         kept = {self.node, *self.reports, *named}
@@ -266,17 +274,21 @@ class LastOwner(NamedTuple):
     Attributes:
         token: that owner's.
         is_dead: whether its death is certain.
+        is_here: whether its process is there, on this machine. If its lease is over, it hangs or is stopped.
         in_process: by partition, as `claim_partition` wants it; None if unknown.
     """
 
     token: str
     is_dead: bool
+    is_here: bool
     in_process: dict[int, str] | None
 
     @classmethod
     def of(cls, token: str, membership: Membership) -> Self:
         """Return what is known about the owner. The lock is checked first, so that the record read is the final one."""
-        return cls(token, membership.is_dead(token), membership.in_process_of(token))
+        is_dead = membership.is_dead(token)
+        is_here = not is_dead and membership.is_here(token)
+        return cls(token, is_dead, is_here, membership.in_process_of(token))
 
     def in_process_of(self, partition: int) -> str:
         """Return what it had in process of a partition."""

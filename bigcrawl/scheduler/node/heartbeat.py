@@ -128,4 +128,6 @@ class Leases:
             self._note_renewal(sent_ms)
 
     def _note_renewal(self, sent_ms: int) -> None:
+        if not self._handout.has_lease:
+            self._handout.break_off()  # before the lease begins anew, nothing from the time before may go on
         self._handout.note_lease(sent_ms + self._lease_ms - min(LEASE_MARGIN_MS, self._lease_ms // 4))

@@ -3,6 +3,7 @@
     pump   when a batch is worth it: flush the outbox; acknowledge what ended and take what is due, in one call
     fold   ten times a second: steps of the owned partitions that are due, their files in a worker thread
     beat   about once a second: heartbeat, the state of the owned partitions, their leases; waits for no file
+    guard  when a lease may be over: gives up the fetches under way; waits for nothing
     watch  about once a second: which node should own what, snoozed hosts, budgets, is the crawl finished?
     steer  a few times a second: orders to the running crawl, its speed, concurrent fetches
     tidy   once a minute: free memory goes back to the system
@@ -25,6 +26,7 @@ from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.server_needs import look_at_needs
 from bigcrawl.scheduler.node.loops.beat import Beat
 from bigcrawl.scheduler.node.loops.fold import Fold
+from bigcrawl.scheduler.node.loops.guard import Guard
 from bigcrawl.scheduler.node.loops.loop import LoopRunner
 from bigcrawl.scheduler.node.loops.pump import Pump
 from bigcrawl.scheduler.node.loops.recovery import Recovery
@@ -51,7 +53,7 @@ class Node:
         parts: the parts it is made of, besides its loops.
         handout, outbox, workload, progress, starts: the parts that the engine's side uses.
         link_graph, same_content, wildcards: likewise; None if the crawl does not need them.
-        pump, fold, beat, watch, steer, tidy: its loops.
+        pump, fold, beat, guard, watch, steer, tidy: its loops.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -73,10 +75,11 @@ class Node:
         self.room = TakeRoom(parts)
         self.pump = Pump(parts, self.room, self.recovery)
         self.fold = Fold(parts, self.pump.wake)
+        self.guard = Guard(parts)
         self.watch = Watch(parts)
         self.steer = Steer(parts, self.pump.wake)
         self.tidy = Tidy()
-        loops = (self.pump, self.fold, self.beat, self.watch, self.steer, self.tidy)
+        loops = (self.pump, self.fold, self.beat, self.guard, self.watch, self.steer, self.tidy)
         self.runner = LoopRunner(loops, parts.troubles, self.ownership.set_apart_by, parts.engine.on_fatal)
         self._has_left = False
 

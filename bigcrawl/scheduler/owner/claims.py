@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ABORT_MS = 5_000  # a node that runs needs less to give up its fetches when its lease is over (node.loops.guard)
 CLAIMED_AT_ONCE = 32  # partitions; they must be open, and their leases renewed, before long
 
 
@@ -157,7 +158,7 @@ class Claims:
         await self._client.run_each([mark, scripts.release_partition(keys, identity)])
 
     def _call(self, partition: int, epoch_min: int, last: LastOwner | None = None) -> scripts.Call[Claim | Refusal]:
-        before = self._table.by_number.get(partition)
+        before, deadline_ms = self._table.by_number.get(partition), self._config.politeness.fetch_deadline_ms
         has_fetched_all = before is not None and before.identity.epoch == epoch_min
         return scripts.claim_partition(
             partition_keys(self._config.crawl.name, partition),
@@ -166,7 +167,9 @@ class Claims:
             lease_ms=self._config.frontier.lease_ms,
             epoch_min=epoch_min,
             dead_token=last.token if last is not None and last.is_dead else "",
-            deadline_ms=self._config.politeness.fetch_deadline_ms,
+            deadline_ms=deadline_ms,
+            # The kernel goes on receiving for a process that is stopped, and nobody gives its fetches up.
+            abort_ms=deadline_ms if last is not None and last.is_here else ABORT_MS,
             delay_ms=self._config.politeness.host_delay_ms,
             generation=self._next_generation(),
             told_of=last.token if last is not None else "",

@@ -46,6 +46,7 @@ def claim(keys: PartitionKeys, node: str = "a") -> scripts.Call[Any]:
         epoch_min=0,
         dead_token="",
         deadline_ms=1_000,
+        abort_ms=0,
         delay_ms=1_000,
         generation=1,
         now_ms=T0,

@@ -29,7 +29,6 @@ class Beat(Loop):
         self._troubles = parts.troubles
         self._heartbeat = parts.heartbeat
         self._leases = parts.leases
-        self._handout = parts.handout
         self._outbox = parts.outbox
         self._ownership = parts.ownership
         self._workload = parts.workload
@@ -38,8 +37,6 @@ class Beat(Loop):
 
     async def turn(self) -> float:
         """One round."""
-        if not self._handout.has_lease:
-            self._handout.break_off()  # before the lease is renewed, nothing from the time before may go on
         if self._troubles.is_restarted or self._ownership.file_work.look():
             return RETRY_S
         await self._say_alive()

@@ -57,6 +57,21 @@ def test_nothing_is_proved_without_the_file_or_on_another_boot(members: list[Mem
     assert not second.is_dead(first.token)
 
 
+def test_process_is_here_while_it_has_its_lock(members: list[Membership]) -> None:
+    """Not once it is dead or has left, nor on another boot."""
+    first, second, _ = members
+    first.lock()
+    _, _, node = first.token.partition(":")
+    assert second.is_here(first.token)
+    assert not second.is_here(f"another-boot:{node}")
+    assert not second.is_here("")
+    first.unlock(left=False)
+    assert not second.is_here(first.token)
+    first.lock()
+    first.unlock()
+    assert not second.is_here(first.token)
+
+
 def test_asking_does_not_take_the_lock(members: list[Membership]) -> None:
     """Whoever asks for a death certificate leaves the lock to its node."""
     first, second, _ = members

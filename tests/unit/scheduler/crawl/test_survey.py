@@ -33,6 +33,7 @@ async def own(client: RedisClient, crawl: str, partition: int = 0) -> tuple[Part
         generation=1,
         lease_ms=LEASE_MS,
         deadline_ms=0,
+        abort_ms=0,
         delay_ms=0,
     )
     [claim] = await client.run([call])

@@ -646,6 +646,27 @@ def test_limit_is_not_believed_reached_before_redis_says_so(tmp_path: Path, craw
     asyncio.run(scenario())
 
 
+def test_node_without_a_lease_gives_up_its_fetches_whatever_redis_does(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """The guard asks nobody, and looks again no later than at the end of the lease."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url, lease_seconds=10) as w:
+            node = await w.joined()
+            given_up: list[int] = []
+            node.handout.connect_engine(break_off=lambda: given_up.append(w.clock.monotonic_ms()))
+            end_ms = node.handout.lease_ends_ms
+            w.clock.advance(end_ms - w.clock.monotonic_ms() - 300)
+            assert await node.guard.turn() == 0.3
+            assert not given_up
+            w.clock.advance(300)
+            await node.guard.turn()
+            assert given_up == [end_ms]
+
+    asyncio.run(scenario())
+
+
 def test_node_that_slept_gives_up_its_fetches_before_it_renews_its_lease(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:

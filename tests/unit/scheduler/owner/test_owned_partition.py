@@ -54,6 +54,7 @@ class Owner:
             epoch_min=Partition.last_epoch(self.directory),
             dead_token="",
             deadline_ms=0,
+            abort_ms=0,
             delay_ms=0,
             generation=next(_generations),
         )

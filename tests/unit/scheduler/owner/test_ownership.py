@@ -45,6 +45,7 @@ async def steal(w: World, partition: int) -> None:
         epoch_min=0,
         dead_token="",
         deadline_ms=0,
+        abort_ms=0,
         delay_ms=0,
         generation=1,
     )
