@@ -43,6 +43,7 @@ class CrawlConfig:
     node: str
     machine: str
     capacity: float
+    capacity_measured: bool
     redis_url: str | None
     state_dir: Path
     warc_dir: Path | None
@@ -259,6 +260,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or f"{_host_name()}-{os.getpid()}"),
         machine=value["BIGCRAWL_NODE"] or _host_name(),
         capacity=value["BIGCRAWL_CAPACITY"],
+        capacity_measured=value["BIGCRAWL_CAPACITY_MEASURED"],
         redis_url=value["BIGCRAWL_REDIS_URL"] or None,
         state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,

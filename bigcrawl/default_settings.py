@@ -97,6 +97,12 @@ TABLE: tuple[Setting | str, ...] = (
         high=1_000,
     ),
     Setting(
+        "BIGCRAWL_CAPACITY_MEASURED",
+        False,
+        bool,
+        "Whether this node owns fewer partitions while it is behind with its hosts and other nodes are not.",
+    ),
+    Setting(
         "BIGCRAWL_PARTITIONS",
         256,
         int,

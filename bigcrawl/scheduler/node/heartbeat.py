@@ -66,7 +66,7 @@ class Heartbeat:
             "partitions": len(self._ownership.owned),
             "only_failing": self._last_hosts.is_all,
         }
-        await self._membership.beat(self._client, report, self._ownership.owned.keys())
+        await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)
         await self._shared_hosts.meet()
 
     def _rate(self) -> float:
