@@ -48,8 +48,9 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_REDIS_URL",
         None,
         str,
-        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey. Unset: bigcrawl starts an embedded server "
-        "with its data in the state directory.",
+        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey, of any master of a Redis Cluster, or "
+        "redis+sentinel:// URL of its sentinels. Unset: bigcrawl starts an embedded server with its data in the "
+        "state directory.",
     ),
     Setting(
         "BIGCRAWL_STATE_DIR",

@@ -79,13 +79,10 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
             f"crawl {name!r} is running: stop its nodes before deleting it, or wait for "
             f"{config.frontier.lease_ms / 1000:g} s if they are dead: {', '.join(sorted(living))}"
         )
-    deleted, cursor = 0, b"0"
-    while True:
-        cursor, keys = await client.command("SCAN", cursor, "MATCH", all_keys(name), "COUNT", SCAN_COUNT)
-        if keys:
-            deleted += await client.command("UNLINK", *keys)
-        if int(cursor) == 0:
-            return deleted
+    deleted = 0
+    async for keys in client.keys(all_keys(name), SCAN_COUNT):
+        deleted += sum(await client.commands([("UNLINK", key) for key in keys]))
+    return deleted
 
 
 def _id_in(directory: Path) -> str:
