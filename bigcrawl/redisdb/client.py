@@ -18,6 +18,7 @@ import logging
 import re
 import uuid
 from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as aredis
@@ -124,6 +125,7 @@ class RedisClient:
         self._reply_timeout_s = reply_timeout_s
         self.run_id: str | None = None
         self.round_trips = 0
+        self.round_trips_s = 0.0  # how long they took, lost ones included
         self.in_doubt: set[int] = set()
         self._is_cluster = False
         self._loaded_on: str | None = None  # the run id of the server that has all scripts
@@ -325,7 +327,11 @@ class RedisClient:
         for some in _pipelines(rows):
             async with self._watched():
                 self.round_trips += 1
-                replies += await self._round_trip(some)
+                since_s = perf_counter()
+                try:
+                    replies += await self._round_trip(some)
+                finally:
+                    self.round_trips_s += perf_counter() - since_s
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies
