@@ -8,6 +8,7 @@ import re
 import socket
 import socketserver
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -21,7 +22,6 @@ from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 SECRETS = {"redis": "s3cret-redis", "proxy": "s3cret-proxy", "cookie": "s3cret-cookie"}
@@ -122,6 +122,17 @@ class Samples:
         return sum(value for key, value in self.by_key.items() if key[0] == name)
 
 
+def listening() -> set[tuple[str, int]]:
+    """Address, in the kernel's notation, and port of every TCP socket of this machine that listens."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            address, port = line.split()[1].split(":")
+            if line.split()[3] == "0A":
+                found.add((address, int(port, 16)))
+    return found
+
+
 def is_done(port: int) -> bool:
     """Whether nothing is left to fetch, by the metrics themselves."""
     seen = Samples(scrape(port)[1])
@@ -182,7 +193,7 @@ def test_every_metric_of_the_table_is_shown_and_no_other(web: SimulatedWeb, tmp_
 
 
 def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
-    """The passwords of Redis and of a proxy and a cookie are in neither metrics nor log."""
+    """The passwords of Redis and a proxy and a cookie are in neither metrics nor log, and only loopback is served."""
     with PrivateRedis() as server:
         server.client.config_set("requirepass", SECRETS["redis"])
         url = server.url.replace("unix://", f"unix://:{SECRETS['redis']}@")
@@ -194,6 +205,7 @@ def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
             crawl.start()
             port = port_of(crawl)
             wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
+            assert {address for address, its in listening() if its == port} == {"0100007F"}, "127.0.0.1, and no other"
             texts = [scrape(port)[1], scrape(port, "/metrics?debug=1")[1], scrape(port, "/else")[1]]
             crawl.terminate()
             assert crawl.wait(60) == 0

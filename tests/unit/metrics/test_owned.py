@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bigcrawl.metrics.owned import OwnedSums
 from bigcrawl.redisdb.scripts import PartitionView
 
@@ -29,3 +31,11 @@ def test_a_partition_that_left_is_summed_no_more() -> None:
     sums.note([])
     assert not sums.counts["seen"]
     assert not sum(sums.hosts.values())
+
+
+def test_a_field_that_is_no_number_harms_nobody() -> None:
+    """The beat goes on, and the other partitions are summed."""
+    sums = OwnedSums()
+    broken = replace(view(), fields={b"hot": b"x", b"seen": b"9"})
+    sums.note([broken, view(seen=5)])
+    assert sums.counts["seen"] == 5
