@@ -168,7 +168,7 @@ TABLE: tuple[Metric | str, ...] = (
     Metric(
         "bigcrawl_fetch_seconds",
         "histogram",
-        "Time from the start of a fetch to its answer or failure, every try.",
+        "Time from the start of a fetch to its answer or failure, every try but those that were given up.",
         "scheduler/handout/handout.py",
         lambda source: source.parts.handout.fetch_times,
     ),

@@ -214,6 +214,27 @@ def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
     assert "GET /metrics" not in texts[-1], "scrapes are not logged"
 
 
+def test_metrics_are_served_while_redis_is_away(web: SimulatedWeb, tmp_path: Path) -> None:
+    """At once, with the age of what the node last heard; that is young again when Redis is back."""
+
+    def age_s(port: int) -> float:
+        status, text = scrape(port)
+        assert status == 200
+        return Samples(text)("bigcrawl_owned_age_seconds")
+
+    with PrivateRedis() as server, Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:
+        crawl.settings["BIGCRAWL_REDIS_URL"] = server.url
+        crawl.start()
+        port = port_of(crawl)
+        wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
+        seen = Samples(scrape(port)[1])("bigcrawl_owned_seen_urls")
+        server.kill()
+        wait_until(lambda: age_s(port) > 10, "the figures grow old")
+        assert Samples(scrape(port)[1])("bigcrawl_owned_seen_urls") == seen
+        server.restart()
+        wait_until(lambda: age_s(port) < 10, "the figures are young again")
+
+
 def test_a_taken_port_is_one_line_and_tried_again(web: SimulatedWeb, tmp_path: Path) -> None:
     """The crawl goes on meanwhile, and its metrics are served once the port is free."""
     taken = socket.create_server(("127.0.0.1", 0))

@@ -308,8 +308,6 @@ class Handout:
         if self.in_process.end(held) and self.suspects:
             self.suspects.note_done(held)
         held.finish(self._clock.monotonic_ms())
-        if not held.refusal:
-            self.fetch_times.note(held.download_ms)
         slow = self._slow
         if slow.hosts or held.uses_slow_share or held.download_ms > slow.after_ms:
             slow.note_end(held)
@@ -319,6 +317,8 @@ class Handout:
             end = Ended(held.seq, self._rests.after(held), RETURN)
         else:
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
+            if not held.refusal:
+                self.fetch_times.note(held.download_ms)
             news = self.health.news_of_fetch(held)
             is_refused = held.refusal and not is_failure(held.refusal)
             rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
