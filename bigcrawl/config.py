@@ -200,6 +200,18 @@ class PaceConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsConfig:
+    """Where metrics are served, if they are.
+
+    `ports` are the first and the last one that may be used; 0 and 0: any.
+    """
+
+    is_on: bool
+    address: str
+    ports: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
@@ -212,6 +224,7 @@ class Config:
     traps: TrapConfig
     progress_ms: int
     pace: PaceConfig
+    metrics: MetricsConfig
     alike: Mapping[str, str]
     """Settings that must be the same on all nodes, by name, without defaults; long values are cut."""
 
@@ -241,6 +254,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         _traps(value),
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
         _pace(value, frontier.in_process_max if has_no_limit else concurrency),
+        _metrics(value),
         _alike(settings, value),
     )
 
@@ -398,6 +412,26 @@ def _pace(value: Mapping[str, Any], fetches: int) -> PaceConfig:
         fetches_max=fetches,
         delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
+
+
+def _metrics(value: Mapping[str, Any]) -> MetricsConfig:
+    address, ports = value["BIGCRAWL_METRICS_ADDRESS"], value["BIGCRAWL_METRICS_PORT"]
+    return MetricsConfig(
+        is_on=value["BIGCRAWL_METRICS"],
+        address=str(_checked("BIGCRAWL_METRICS_ADDRESS", address, ip_address, "127.0.0.1")),
+        ports=_checked("BIGCRAWL_METRICS_PORT", ports, _ports, "9410, 9410-9429, or 0 for any"),
+    )
+
+
+def _ports(text: str) -> tuple[int, int]:
+    """Read a port, or a range of ports. Return the first and the last."""
+    found = re.fullmatch(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?", text)
+    if found is None:
+        raise ValueError("it is neither a port nor a range")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if not 0 <= first <= last < 65_536 or (first == 0 and last != 0):
+        raise ValueError("ports are from 1 to 65535, the first before the last")
+    return first, last
 
 
 def _alike(settings: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, str]:

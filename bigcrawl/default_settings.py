@@ -844,6 +844,25 @@ TABLE: tuple[Setting | str, ...] = (
         0,
         3_600,
     ),
+    Setting(
+        "BIGCRAWL_METRICS",
+        False,
+        bool,
+        "Whether this node serves its metrics for Prometheus, at /metrics. Needs the extra `metrics`.",
+    ),
+    Setting(
+        "BIGCRAWL_METRICS_ADDRESS",
+        "127.0.0.1",
+        str,
+        "IP address at which metrics are served. Whoever reaches it can read them: there is no password.",
+    ),
+    Setting(
+        "BIGCRAWL_METRICS_PORT",
+        "9410-9429",
+        str,
+        "Port at which metrics are served, or a range such as 9410-9429, of which the first free one is used. 0: any "
+        "free port. The log says which it is.",
+    ),
 )
 
 SETTINGS: tuple[Setting, ...] = tuple(row for row in TABLE if isinstance(row, Setting))

@@ -21,6 +21,7 @@ import logging
 import re
 import uuid
 from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as aredis
@@ -129,6 +130,7 @@ class RedisClient:
         self._reply_timeout_s = reply_timeout_s
         self.run_id: str | None = None
         self.round_trips = 0
+        self.round_trips_s = 0.0  # how long they took, lost ones included
         self.in_doubt: set[int] = set()
         self._masters: Masters | None = None  # of a cluster
         self._loaded_on: set[str] = set()  # the run ids of the servers that have all scripts
@@ -388,7 +390,11 @@ class RedisClient:
         for some in _pipelines(rows):
             async with self._watched():
                 self.round_trips += 1
-                replies += await self._round_trip(some)
+                since_s = perf_counter()
+                try:
+                    replies += await self._round_trip(some)
+                finally:
+                    self.round_trips_s += perf_counter() - since_s
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies

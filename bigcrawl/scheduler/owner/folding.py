@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.scheduler.budgets.traps import trap_change_text
 
@@ -86,6 +87,7 @@ class Folding:
         self._late_ms = late_ms
         self._lateness = lateness
         self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
+        self.step_times = Histogram()  # of the file work of each; the worker thread writes it
         self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
 
     def __repr__(self) -> str:
@@ -151,7 +153,14 @@ class Folding:
         owned.disk.set_host_share(self._hot_share.urls)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
-        return partial(owned.fold, inbox, room, dict(hot.by_host), extra_room)
+        return partial(self._timed, partial(owned.fold, inbox, room, dict(hot.by_host), extra_room))
+
+    def _timed(self, fold: Callable[[], Step]) -> Step:
+        """Run a step, and count its time. Runs in the worker thread."""
+        since_ms = self._clock.monotonic_ms()
+        step = fold()
+        self.step_times.note(self._clock.monotonic_ms() - since_ms)
+        return step
 
     async def _read_inboxes(self, shares: dict[OwnedPartition, int]) -> dict[OwnedPartition, list[InboxEntry]]:
         read = [owned for owned, share in shares.items() if share]

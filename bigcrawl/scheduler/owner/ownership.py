@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
+    from bigcrawl.histogram import Histogram
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
@@ -121,6 +122,11 @@ class Ownership:
 
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
+
+    @property
+    def step_times(self) -> Histogram:
+        """How long the file work of steps took."""
+        return self._folding.step_times
 
     # --- claiming and releasing
 
