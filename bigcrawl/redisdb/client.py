@@ -42,6 +42,7 @@ from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
 from bigcrawl.redisdb.keys import CLOCK
 from bigcrawl.redisdb.masters import Address, Masters
 from bigcrawl.redisdb.pools import close_sentinels, make_pool
+from bigcrawl.redisdb.tls import check_certificates, tls_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -102,6 +103,8 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
         return ConfigError(f"Redis refuses the login: {reply}; set user and password in BIGCRAWL_REDIS_URL")
     if isinstance(reply, errors.NoPermissionError):
         return ConfigError(f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}")
+    if (reason := tls_fault(error)) is not None:
+        return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
     if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
         return TransientStoreError(f"Redis does not answer: {reply}")
     if str(reply).startswith(_PASSING) or isinstance(reply, _PASSING_ERRORS):
@@ -146,7 +149,7 @@ class RedisClient:
                 retry=None,
                 retry_on_error=[],
             )
-            pool.make_connection()  # type: ignore[no-untyped-call]  # finds unknown options now, not at the first call
+            check_certificates(pool.make_connection())  # type: ignore[no-untyped-call]  # finds unknown options too
         except (ValueError, TypeError) as error:
             # The library's message may quote a part of the URL, for instance of a password that contains / or #.
             reason = (
