@@ -62,6 +62,18 @@ class CrawlConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """Where durable points of partitions go; `url` is None if the crawl has no store.
+
+    `begins_anew`: a partition whose files are nowhere left begins anew.
+    """
+
+    url: str | None
+    interval_ms: int
+    begins_anew: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FrontierConfig:
     """Sizes and times of inbox, partitions and hot set; per crawl unless the name says otherwise."""
 
@@ -216,6 +228,7 @@ class Config:
     """All of bigcrawl's settings."""
 
     crawl: CrawlConfig
+    store: StoreConfig
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
@@ -246,6 +259,11 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # in Scrapy, 0 is no limit
     return Config(
         _crawl(value),
+        StoreConfig(
+            value["BIGCRAWL_STORE_URL"] or None,
+            _ms(value["BIGCRAWL_STORE_SECONDS"]),
+            value["BIGCRAWL_LOST_PARTITIONS"] == "refetch",
+        ),
         frontier,
         _budget(value),
         _politeness(settings, value),

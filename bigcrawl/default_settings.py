@@ -56,7 +56,35 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_STATE_DIR",
         "state",
         str,
-        "Directory of seen sets and queues, shared by all nodes of the crawl.",
+        "Directory of seen sets and queues, shared by all nodes of the crawl. With BIGCRAWL_STORE_URL, each node has "
+        "its own.",
+    ),
+    Setting(
+        "BIGCRAWL_STORE_URL",
+        None,
+        str,
+        "s3://, gs:// or file:// URL of a store that all nodes can reach. Durable points of partitions go there, so "
+        "nodes need no shared disk. Needs the extra `store`. Unset: the state directory alone.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_STORE_SECONDS",
+        60.0,
+        float,
+        "Time between two durable points of a partition in the store. Each costs a write request, so 256 partitions "
+        "that change all the time make 370,000 a day.",
+        "s",
+        1,
+        3_600,
+    ),
+    Setting(
+        "BIGCRAWL_LOST_PARTITIONS",
+        "stop",
+        str,
+        "What to do if neither the disk nor the store has the files of a partition that was in use: stop with an "
+        "error, or begin it anew. Then its pages are fetched again as links to them are found, and its waiting URLs "
+        "are lost.",
+        choices=("stop", "refetch"),
     ),
     Setting(
         "BIGCRAWL_WARC_DIR",

@@ -42,8 +42,8 @@ def test_other_commands_bring_the_rest_once(tmp_path: Path, target: str) -> None
 
 
 def test_package_imports_what_a_crawl_installs() -> None:
-    """Every import of the package, the simulated web's too, is of Python or comes with the extras of `make crawl`."""
-    there = needed_by("bigcrawl", {"embedded", "fast"}, set())
+    """Every import of the package is of Python, or comes with the extras of `make crawl` or the one for a store."""
+    there = needed_by("bigcrawl", {"embedded", "fast", "store"}, set())
     brought_by = metadata.packages_distributions()
     roots = {
         root

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-    from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.hot_share import HotShare, Lateness
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.partition import Step
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
@@ -212,12 +212,12 @@ def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
     room = INBOX_ENTRIES_AT_ONCE
     for owned in due:
         share, inbox = 0, owned.inbox
-        if inbox.has_urls:
+        if inbox.has_urls and owned.may_read_inbox:
             share = min(INBOX_ENTRIES_EACH, max(INBOX_ENTRIES_AT_LEAST, inbox.unfolded_urls))
             if share > room:
                 break
             room -= share
-        elif inbox.has_others:
+        elif inbox.has_others and owned.may_read_inbox:
             share = INBOX_ENTRIES_EACH  # outcomes are small
         shares[owned] = share
     return shares
