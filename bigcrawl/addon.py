@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from bigcrawl.config import PolitenessConfig
+    from bigcrawl.config import MetricsConfig, PolitenessConfig
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ DOWNLOAD_MAXSIZE = 16 << 20
 """With Scrapy's default of 1 GiB, 64 endless bodies would exceed the memory of most machines."""
 
 UVLOOP = "uvloop.Loop"
+METRICS = "bigcrawl.extensions.metrics.Metrics"
+"""Loaded only if it is switched on, because it needs a package of its own."""
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
         HttpCompressionMiddleware: CompressionMiddleware,
@@ -116,6 +118,7 @@ class Addon:
             parse_speed(config.pace.speed, config.pace.time_zone)
             if config.crawl.warc_dir is not None:
                 usable_directory(config.crawl.warc_dir)
+            _check_metrics_package(config.metrics)
         except ConfigError as error:
             self._refuse(settings, error)
             return
@@ -141,6 +144,7 @@ class Addon:
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
+        _serve_metrics(settings, config.metrics)
         _speak_of_feeds(settings)
         _keep_log_short(settings, has_summary=bool(config.progress_ms))
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
@@ -177,6 +181,19 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
     except RuntimeError:
         logger.info("the event loop that is installed is kept; %(loop)s is faster", {"loop": UVLOOP})
         settings.set("ASYNCIO_EVENT_LOOP", None, "addon")
+
+
+def _check_metrics_package(metrics: MetricsConfig) -> None:
+    """Raise ConfigError if metrics are wanted, and what they need is not installed."""
+    if metrics.is_on and importlib.util.find_spec("prometheus_client") is None:
+        raise ConfigError(
+            'BIGCRAWL_METRICS needs the package prometheus-client, which is missing: pip install "bigcrawl[metrics]"'
+        )
+
+
+def _serve_metrics(settings: BaseSettings, metrics: MetricsConfig) -> None:
+    if metrics.is_on:
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(METRICS), 500)
 
 
 def _replace_components(settings: BaseSettings) -> None:

@@ -43,6 +43,7 @@ class CrawlConfig:
     node: str
     machine: str
     capacity: float
+    capacity_measured: bool
     redis_url: str | None
     state_dir: Path
     warc_dir: Path | None
@@ -58,6 +59,18 @@ class CrawlConfig:
     def crawl_dir(self) -> Path:
         """The crawl's own directory below the state directory."""
         return self.state_dir / self.name
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """Where durable points of partitions go; `url` is None if the crawl has no store.
+
+    `begins_anew`: a partition whose files are nowhere left begins anew.
+    """
+
+    url: str | None
+    interval_ms: int
+    begins_anew: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +212,23 @@ class PaceConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsConfig:
+    """Where metrics are served, if they are.
+
+    `ports` are the first and the last one that may be used; 0 and 0: any.
+    """
+
+    is_on: bool
+    address: str
+    ports: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
     crawl: CrawlConfig
+    store: StoreConfig
     frontier: FrontierConfig
     budget: BudgetConfig
     politeness: PolitenessConfig
@@ -211,6 +237,7 @@ class Config:
     traps: TrapConfig
     progress_ms: int
     pace: PaceConfig
+    metrics: MetricsConfig
     alike: Mapping[str, str]
     """Settings that must be the same on all nodes, by name, without defaults; long values are cut."""
 
@@ -232,6 +259,11 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     has_no_limit = settings.get("CONCURRENT_REQUESTS") in (0, "0")  # in Scrapy, 0 is no limit
     return Config(
         _crawl(value),
+        StoreConfig(
+            value["BIGCRAWL_STORE_URL"] or None,
+            _ms(value["BIGCRAWL_STORE_SECONDS"]),
+            value["BIGCRAWL_LOST_PARTITIONS"] == "refetch",
+        ),
         frontier,
         _budget(value),
         _politeness(settings, value),
@@ -240,6 +272,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         _traps(value),
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
         _pace(value, frontier.in_process_max if has_no_limit else concurrency),
+        _metrics(value),
         _alike(settings, value),
     )
 
@@ -259,6 +292,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         node=_checked_name("BIGCRAWL_NODE", value["BIGCRAWL_NODE"] or f"{_host_name()}-{os.getpid()}"),
         machine=value["BIGCRAWL_NODE"] or _host_name(),
         capacity=value["BIGCRAWL_CAPACITY"],
+        capacity_measured=value["BIGCRAWL_CAPACITY_MEASURED"],
         redis_url=value["BIGCRAWL_REDIS_URL"] or None,
         state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
@@ -396,6 +430,26 @@ def _pace(value: Mapping[str, Any], fetches: int) -> PaceConfig:
         fetches_max=fetches,
         delay_rules=value["BIGCRAWL_DELAY_RULES"] or {},
     )
+
+
+def _metrics(value: Mapping[str, Any]) -> MetricsConfig:
+    address, ports = value["BIGCRAWL_METRICS_ADDRESS"], value["BIGCRAWL_METRICS_PORT"]
+    return MetricsConfig(
+        is_on=value["BIGCRAWL_METRICS"],
+        address=str(_checked("BIGCRAWL_METRICS_ADDRESS", address, ip_address, "127.0.0.1")),
+        ports=_checked("BIGCRAWL_METRICS_PORT", ports, _ports, "9410, 9410-9429, or 0 for any"),
+    )
+
+
+def _ports(text: str) -> tuple[int, int]:
+    """Read a port, or a range of ports. Return the first and the last."""
+    found = re.fullmatch(r"(\d{1,5})(?:\s*-\s*(\d{1,5}))?", text)
+    if found is None:
+        raise ValueError("it is neither a port nor a range")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if not 0 <= first <= last < 65_536 or (first == 0 and last != 0):
+        raise ValueError("ports are from 1 to 65535, the first before the last")
+    return first, last
 
 
 def _alike(settings: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, str]:

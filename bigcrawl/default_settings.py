@@ -48,14 +48,43 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_REDIS_URL",
         None,
         str,
-        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey. Unset: bigcrawl starts an embedded server "
-        "with its data in the state directory.",
+        "redis://, rediss:// or unix:// URL of a Redis >= 7.0 or Valkey, of any master of a Redis Cluster, or "
+        "redis+sentinel:// URL of its sentinels. Unset: bigcrawl starts an embedded server with its data in the "
+        "state directory.",
     ),
     Setting(
         "BIGCRAWL_STATE_DIR",
         "state",
         str,
-        "Directory of seen sets and queues, shared by all nodes of the crawl.",
+        "Directory of seen sets and queues, shared by all nodes of the crawl. With BIGCRAWL_STORE_URL, each node has "
+        "its own.",
+    ),
+    Setting(
+        "BIGCRAWL_STORE_URL",
+        None,
+        str,
+        "s3://, gs:// or file:// URL of a store that all nodes can reach. Durable points of partitions go there, so "
+        "nodes need no shared disk. Needs the extra `store`. Unset: the state directory alone.",
+        alike=True,
+    ),
+    Setting(
+        "BIGCRAWL_STORE_SECONDS",
+        60.0,
+        float,
+        "Time between two durable points of a partition in the store. Each costs a write request, so 256 partitions "
+        "that change all the time make 370,000 a day.",
+        "s",
+        1,
+        3_600,
+    ),
+    Setting(
+        "BIGCRAWL_LOST_PARTITIONS",
+        "stop",
+        str,
+        "What to do if neither the disk nor the store has the files of a partition that was in use: stop with an "
+        "error, or begin it anew. Then its pages are fetched again as links to them are found, and its waiting URLs "
+        "are lost.",
+        choices=("stop", "refetch"),
     ),
     Setting(
         "BIGCRAWL_WARC_DIR",
@@ -95,6 +124,12 @@ TABLE: tuple[Setting | str, ...] = (
         "as one with 1.",
         low=0.01,
         high=1_000,
+    ),
+    Setting(
+        "BIGCRAWL_CAPACITY_MEASURED",
+        False,
+        bool,
+        "Whether this node owns fewer partitions while it is behind with its hosts and other nodes are not.",
     ),
     Setting(
         "BIGCRAWL_PARTITIONS",
@@ -836,6 +871,25 @@ TABLE: tuple[Setting | str, ...] = (
         "s",
         0,
         3_600,
+    ),
+    Setting(
+        "BIGCRAWL_METRICS",
+        False,
+        bool,
+        "Whether this node serves its metrics for Prometheus, at /metrics. Needs the extra `metrics`.",
+    ),
+    Setting(
+        "BIGCRAWL_METRICS_ADDRESS",
+        "127.0.0.1",
+        str,
+        "IP address at which metrics are served. Whoever reaches it can read them: there is no password.",
+    ),
+    Setting(
+        "BIGCRAWL_METRICS_PORT",
+        "9410-9429",
+        str,
+        "Port at which metrics are served, or a range such as 9410-9429, of which the first free one is used. 0: any "
+        "free port. The log says which it is.",
     ),
 )
 

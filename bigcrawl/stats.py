@@ -295,6 +295,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "URLs lost because Redis lost more than BIGCRAWL_REDIS_LOSS_SECONDS. A new link to one queues it again.",
         "note_rewind.lua",
     ),
+    Stat(
+        "begun_anew",
+        "mark",
+        "0 or 1",
+        "1 if the partition's files were lost and it began anew; see BIGCRAWL_LOST_PARTITIONS.",
+        "trim_partition.lua",
+    ),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted any URL.", "admit_urls.lua"),
     Stat(
         "hot",

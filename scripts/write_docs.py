@@ -20,6 +20,8 @@ from scrapy.utils.misc import load_object
 import bigcrawl.scheduler
 from bigcrawl.commands.frontier import ACTIONS, Command
 from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE, Setting
+from bigcrawl.metrics.table import SHOWN_ENDS, Metric
+from bigcrawl.metrics.table import TABLE as METRICS_TABLE
 from bigcrawl.redisdb import keys
 from bigcrawl.scheduler.node import node
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
@@ -172,6 +174,31 @@ def values_of(stat: Stat) -> str:
     return f"The values of `{stat.key}`:\n\n" + table((placeholder, "meaning"), rows)
 
 
+# --- metrics
+
+
+def metrics_page(page: str) -> str:
+    """A table of metrics for each group."""
+    groups: dict[str, list[Metric]] = {}
+    for row in METRICS_TABLE:
+        if isinstance(row, Metric):
+            groups[next(reversed(groups))].append(row)
+        else:
+            groups[row] = []
+    head = ("metric", "kind", "label and its values", "what", "source")
+    return with_block(
+        page,
+        "metrics",
+        "\n".join(f"### {title}\n\n{table(head, map(metric_row, rows))}" for title, rows in groups.items()),
+    )
+
+
+def metric_row(metric: Metric) -> tuple[str, ...]:
+    shown = metric.name + SHOWN_ENDS.get(metric.kind, "")
+    label = f"{metric.label}: {', '.join(metric.values)}" if metric.values else metric.label
+    return f"`{shown}`", metric.kind, label, metric.help, metric.source
+
+
 # --- Redis keys
 
 
@@ -250,6 +277,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "architecture.md": architecture_page,
     "commands.md": commands_page,
     "life-of-a-url.md": life_page,
+    "metrics.md": metrics_page,
     "redis-keys.md": keys_page,
     "settings.md": settings_page,
     "stats.md": stats_page,

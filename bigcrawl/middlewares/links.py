@@ -118,6 +118,7 @@ class LinksMiddleware:
             return
         directives = PageDirectives(self._agent, response)
         frontier.started.note_running(response.request)
+        has_items = False
         async for output in result:
             await frontier.intake.wait_for_room()
             if isinstance(output, Links):
@@ -127,8 +128,12 @@ class LinksMiddleware:
             else:
                 if isinstance(output, Request):
                     frontier.intake.note_found(output, response.url)
+                else:
+                    has_items = True
                 yield output
             frontier.started.note_running(response.request)
+        if not has_items:
+            frontier.started.note_parsed(response.request)
         if directives.is_noteworthy and response.request is not None:
             storage = storage_of(self._crawler)
             if storage is not None:

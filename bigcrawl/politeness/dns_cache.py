@@ -23,6 +23,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.histogram import Histogram
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -123,6 +124,14 @@ class DnsCache:
         self._since_ms: dict[str, int] = {}  # when the question about each of those began
         self.questions = 0
         """How many questions the resolver was asked."""
+        self.hits = 0
+        """How many look-ups were answered from memory, failures included."""
+        self.shared_hits = 0
+        """How many were answered by the store."""
+        self.failures: dict[str, int] = {}
+        """How many questions failed, by the `reason` of a `DnsError`."""
+        self.times = Histogram()
+        """How long questions took."""
 
     def __repr__(self) -> str:
         return f"DnsCache({len(self._entries)} kept, {len(self._asked)} asked, {self.questions} questions)"
@@ -143,6 +152,7 @@ class DnsCache:
         if literal is not None:
             return [literal]
         entry = self._kept(host, grace_ms)
+        self.hits += entry is not None and not grace_ms  # a connection asks with grace, and was counted before
         return list(entry.addresses) if entry is not None and entry.addresses else None
 
     def knows(self, host: str) -> bool:
@@ -188,6 +198,8 @@ class DnsCache:
                 self._asked[host] = task
                 self._since_ms[host] = self._clock.monotonic_ms()
             entry = await asyncio.shield(task)
+        else:
+            self.hits += 1
         if entry.reason:
             left_ms = max(entry.expires_ms - self._clock.monotonic_ms(), 1)
             raise DnsError(host, entry.reason, left_ms, entry.failures)
@@ -227,8 +239,18 @@ class DnsCache:
             return self._entry(DnsAnswer((), None), "malformed-name")
         shared = await self.store.get(host) if self.store is not None else None
         if shared is not None:
+            self.shared_hits += 1
             return self._entry(shared, "" if shared.addresses else "not-found")
         self.questions += 1
+        since_ms = self._clock.monotonic_ms()
+        entry = await self._resolved(host)
+        self.times.note(self._clock.monotonic_ms() - since_ms)
+        if entry.reason:
+            self.failures[entry.reason] = self.failures.get(entry.reason, 0) + 1
+        return entry
+
+    async def _resolved(self, host: str) -> _Entry:
+        """Ask the resolver, and share what it answers."""
         try:
             found = await self._resolve(host)
         except DnsError as error:

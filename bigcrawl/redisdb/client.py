@@ -9,6 +9,9 @@ id has changed, each call fails with `RedisRestartedError` until the node has re
 `accept_restart`.
 
 The caller passes the time to scripts, from `CrawlClock`, because the server's clock may be set at any moment.
+
+If the server belongs to a Redis Cluster, each call goes to the master of its keys (`masters`). A master that was
+restarted, or a replica that took its place, counts like a server that was restarted.
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ import logging
 import re
 import uuid
 from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import redis.asyncio as aredis
-from hiredis import pack_command
 from redis import exceptions as errors
 
 from bigcrawl.clock import SystemClock
@@ -37,6 +40,9 @@ from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.connections import Connections
 from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
 from bigcrawl.redisdb.keys import CLOCK
+from bigcrawl.redisdb.masters import Address, Masters
+from bigcrawl.redisdb.pools import close_sentinels, make_pool
+from bigcrawl.redisdb.tls import check_certificates, tls_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -97,6 +103,8 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
         return ConfigError(f"Redis refuses the login: {reply}; set user and password in BIGCRAWL_REDIS_URL")
     if isinstance(reply, errors.NoPermissionError):
         return ConfigError(f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}")
+    if (reason := tls_fault(error)) is not None:
+        return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
     if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
         return TransientStoreError(f"Redis does not answer: {reply}")
     if str(reply).startswith(_PASSING) or isinstance(reply, _PASSING_ERRORS):
@@ -120,15 +128,17 @@ class RedisClient:
         self.url = url
         self._crawl_clock = CrawlClock(clock or SystemClock())
         self._asking = asyncio.Lock()
+        self._meeting = asyncio.Lock()
         self._name = uuid.uuid4().hex
         self._reply_timeout_s = reply_timeout_s
         self.run_id: str | None = None
         self.round_trips = 0
+        self.round_trips_s = 0.0  # how long they took, lost ones included
         self.in_doubt: set[int] = set()
-        self._is_cluster = False
-        self._loaded_on: str | None = None  # the run id of the server that has all scripts
+        self._masters: Masters | None = None  # of a cluster
+        self._loaded_on: set[str] = set()  # the run ids of the servers that have all scripts
         try:
-            pool = aredis.ConnectionPool.from_url(
+            pool = make_pool(
                 url,
                 # The library would send within asyncio.wait_for, which may lose a cancellation in Python 3.11. A node
                 # that closes would then wait for the reply. `_watched` sets the timeout instead.
@@ -139,13 +149,14 @@ class RedisClient:
                 retry=None,
                 retry_on_error=[],
             )
-            pool.make_connection()  # type: ignore[no-untyped-call]  # finds unknown options now, not at the first call
+            check_certificates(pool.make_connection())  # type: ignore[no-untyped-call]  # finds unknown options too
         except (ValueError, TypeError) as error:
             # The library's message may quote a part of the URL, for instance of a password that contains / or #.
             reason = (
                 error if "@" not in url else "not what redis://user:password@host:port/0 looks like (escape / and #)"
             )
             raise ConfigError(f"BIGCRAWL_REDIS_URL is {_without_password(url)!r}: {reason}") from None
+        self._pool = pool
         self._connections = Connections(pool.make_connection, CONNECTIONS_MAX)
 
     def __repr__(self) -> str:
@@ -170,24 +181,50 @@ class RedisClient:
         reply = await connection.read_response()
         info = dict(line.split(":", 1) for line in _text(reply).splitlines() if ":" in line)
         run_id = info.get("run_id", "")
-        if self.run_id is None:
+        if self._masters is not None:
+            self._masters.check_known(run_id)
+        elif self.run_id is None:
             _check_version(info)
-            self._is_cluster = "cluster" in (info.get("redis_mode"), info.get("server_mode"))
+            if "cluster" in (info.get("redis_mode"), info.get("server_mode")):
+                self._masters = Masters(self._make_connection_to, CONNECTIONS_MAX, [self._address()])
+                return  # whatever it is used for is done by the masters
             self.run_id = run_id
         elif run_id != self.run_id:
             raise errors.ConnectionError(f"restarted:{run_id}")
-        if not self._crawl_clock.is_known:
+        if self._masters is None and not self._crawl_clock.is_known:
             await connection.send_command("HMGET", CLOCK, "adjust", "told")
             adjust_ms, told_ms = (int(value or 0) for value in await connection.read_response())
             # Never earlier than any node was told. If the server's clock has been set back since, the next
             # `tell_time` lets the time go on from there.
             time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
             self._crawl_clock.note(time_ms, sent_ms)
-        if self._loaded_on != run_id:
+        if run_id not in self._loaded_on:
             for name in script_texts.names():
                 await connection.send_command("SCRIPT", "LOAD", script_texts.source_for_many(name))
                 await connection.read_response()
-            self._loaded_on = run_id
+            self._loaded_on.add(run_id)
+
+    def _address(self) -> Address:
+        told = self._pool.connection_kwargs
+        return Address(told.get("host", "localhost"), int(told.get("port", 6379)))
+
+    def _make_connection_to(self, address: Address) -> AbstractConnection:
+        told = {name: value for name, value in self._pool.connection_kwargs.items() if name != "path"}
+        is_socket = issubclass(self._pool.connection_class, aredis.UnixDomainSocketConnection)
+        make = aredis.Connection if is_socket else self._pool.connection_class
+        return make(**{**told, "host": address.host, "port": address.port})
+
+    async def _meet_masters(self, masters: Masters) -> None:
+        """Connect to all masters of the cluster, and learn the time from one of them."""
+        async with self._meeting:
+            if self.run_id is not None or masters is not self._masters:
+                return  # another task did so while this one waited
+            await masters.meet()
+            self.run_id = masters.run_id
+        if not self._crawl_clock.is_known:
+            sent_ms = self._crawl_clock.boot_ms()
+            time_ms, _ = await self._crawl_time(correct=False)
+            self._crawl_clock.note(time_ms, sent_ms)
 
     @property
     def server(self) -> str:
@@ -198,11 +235,16 @@ class RedisClient:
         """Accept the restarted server. The caller must reconcile its partitions afterwards."""
         self.run_id = None
         await self._connections.disconnect()
+        if self._masters is not None:
+            await self._masters.disconnect()
+            self._masters = Masters(self._make_connection_to, CONNECTIONS_MAX, self._masters.seeds)
         await self.ping()
 
     def take_back_acceptance(self) -> None:
         """Undo `accept_restart`, because reconciliation failed. The next connection reports the restart again."""
         self.run_id = "unknown"
+        if self._masters is not None:
+            self._masters.forget_run_ids()
 
     def take_doubts(self) -> set[int]:
         """Return the partitions in doubt, to be compared now: none is in doubt any more."""
@@ -226,6 +268,30 @@ class RedisClient:
         """Send one command and return its unparsed reply: bytes, numbers, and lists of them."""
         [reply] = await self.commands([words])
         return reply
+
+    async def ask_each_server(self, *words: scripts.Value) -> list[Any]:
+        """Send one command to each server, and return their replies: several if it is a cluster."""
+        await self.ping()
+        if self._masters is None:
+            return [await self.command(*words)]
+        async with self._watched():
+            return await self._masters.ask_each(words)
+
+    async def keys(self, pattern: str, at_once: int) -> AsyncIterator[list[bytes]]:
+        """Scan for keys, all servers of a cluster. A key may come more than once. Raises what `command` raises."""
+        await self.ping()
+        for pool in [self._connections] if self._masters is None else await self._masters.pools():
+            cursor = b"0"
+            while True:
+                async with self._watched():
+                    [reply] = await pool.talk([("SCAN", cursor, "MATCH", pattern, "COUNT", at_once)])
+                    if isinstance(reply, errors.RedisError):
+                        raise reply
+                cursor, found = reply
+                if found:
+                    yield found
+                if int(cursor) == 0:
+                    break
 
     async def commands(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
         """Send commands in pipelines and return their replies in order. Raise the first error reply."""
@@ -268,7 +334,7 @@ class RedisClient:
 
     async def _run_some(self, calls: Sequence[Call[Any]], now_ms: int) -> list[Any]:
         # On a cluster, the keys of two calls may be on different servers, so calls are sent one by one.
-        commands = script_texts.commands(calls, now_ms, 1 if self._is_cluster else script_texts.CALLS_MAX)
+        commands = script_texts.commands(calls, now_ms, script_texts.CALLS_MAX if self._masters is None else 1)
         replies = await self._pipeline([command.words for command in commands], raise_errors=False)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, errors.NoScriptError)]
         if missing:
@@ -290,6 +356,8 @@ class RedisClient:
         """Open the first connection, which also learns the time."""
         async with self._watched():
             self._connections.give_back(await self._connections.take())
+            if self._masters is not None and self.run_id is None:
+                await self._meet_masters(self._masters)
 
     async def _ask_time(self) -> None:
         """Check once a second whether the time is still right."""
@@ -325,27 +393,27 @@ class RedisClient:
         for some in _pipelines(rows):
             async with self._watched():
                 self.round_trips += 1
-                replies += await self._round_trip(some)
+                since_s = perf_counter()
+                try:
+                    replies += await self._round_trip(some)
+                finally:
+                    self.round_trips_s += perf_counter() - since_s
                 if raise_errors and (failed := next((r for r in replies if isinstance(r, errors.RedisError)), None)):
                     raise failed
         return replies
 
     async def _round_trip(self, rows: Sequence[Sequence[scripts.Value]]) -> list[Any]:
-        """Send all commands at once and return their replies in order, error replies as exceptions.
-
-        The library's own pipeline packs commands in Python, which took longer than the server took to answer.
-        """
-        connection = await self._connections.take()
-        try:
-            packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
-            await connection.send_packed_command([packed], check_health=False)
-            return [await _reply(connection) for _ in rows]
-        except BaseException:
-            # Replies may still arrive, and the next user of the connection would take them for its own.
-            await connection.disconnect(nowait=True)
-            raise
-        finally:
-            self._connections.give_back(connection)
+        """Send all commands at once and return their replies in order, error replies as exceptions."""
+        if self._masters is None:
+            if self.run_id is not None:
+                return await self._connections.talk(rows)
+            self._connections.give_back(await self._connections.take())  # its greeting tells whether it is a cluster
+        masters = self._masters
+        if masters is None:
+            return await self._connections.talk(rows)
+        if self.run_id is None:
+            await self._meet_masters(masters)
+        return await masters.round_trip(rows)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[None]:
@@ -365,6 +433,9 @@ class RedisClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._connections.disconnect()
+        if self._masters is not None:
+            await self._masters.disconnect()
+        await close_sentinels(self._pool)
 
 
 def _pipelines(rows: Sequence[Sequence[scripts.Value]]) -> Iterator[Sequence[Sequence[scripts.Value]]]:
@@ -378,13 +449,6 @@ def _pipelines(rows: Sequence[Sequence[scripts.Value]]) -> Iterator[Sequence[Seq
         size += row_size
     if start < len(rows):
         yield rows[start:]
-
-
-async def _reply(connection: AbstractConnection) -> Any:
-    try:
-        return await connection.read_response()
-    except errors.ResponseError as error:
-        return error
 
 
 def _each(group: list[Call[Any]], reply: Any) -> list[Any]:
@@ -413,7 +477,7 @@ def _text(reply: object) -> str:
 
 def _without_password(url: str) -> str:
     """The URL without its password. Whatever precedes the last @ may be a password, even if the URL is malformed."""
-    shown = re.sub(r"^([a-z]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
+    shown = re.sub(r"^([a-z+]+://)?.*@", r"\1***@", url, flags=re.DOTALL)
     return re.sub(r"(?<=password=)[^&]*", "***", shown)
 
 

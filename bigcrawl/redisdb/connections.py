@@ -7,14 +7,17 @@ than a small call.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hiredis import pack_command
 from redis import exceptions as errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from redis.asyncio.connection import AbstractConnection
+
+    from bigcrawl.redisdb.scripts import Value
 
 
 class Connections:
@@ -54,10 +57,37 @@ class Connections:
         self._idle.append(connection)
         self._room.release()
 
+    async def talk(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
+        """Send all commands at once and return their replies in order, error replies as exceptions.
+
+        The library's own pipeline packs commands in Python, which took longer than the server took to answer.
+
+        Raises:
+            redis.exceptions.RedisError, OSError: as `take`, or the connection broke.
+        """
+        connection = await self.take()
+        try:
+            packed = b"".join([pack_command(tuple(row)) for row in rows])  # type: ignore[arg-type]
+            await connection.send_packed_command([packed], check_health=False)
+            return [await _reply(connection) for _ in rows]
+        except BaseException:
+            # Replies may still arrive, and the next user of the connection would take them for its own.
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            self.give_back(connection)
+
     async def disconnect(self) -> None:
         """Close all connections. Calls on lent ones fail."""
         for connection in (*self._idle, *self._lent):
             await connection.disconnect()
+
+
+async def _reply(connection: AbstractConnection) -> Any:
+    try:
+        return await connection.read_response()
+    except errors.ResponseError as error:
+        return error
 
 
 async def _is_stale(connection: AbstractConnection) -> bool:

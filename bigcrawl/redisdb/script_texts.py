@@ -43,6 +43,7 @@ return replies
 """
 CALLS_MAX: Final = 64  # in one command: one or two ms in which the server does nothing else
 BYTES_MAX: Final = 4 << 20  # in one command: the server unpacks it as a whole, and refuses an argument of 512 MB
+_WITHOUT_KEY: Final = frozenset(("PING", "SCRIPT", "INFO"))
 # msgpack's old types, because Redis reads no others.
 _packer = msgpack.Packer(use_bin_type=False)
 _pack = _packer.pack
@@ -132,6 +133,14 @@ def _evalsha(calls: list[Call[Any]], packed: list[bytes]) -> Command:
     keys = calls[0].keys if len(calls) == 1 else ()
     argument = b"".join((_packer.pack_array_header(len(packed)), *packed))
     return Command(calls, ("EVALSHA", digest(calls[0].name), len(keys), *keys, argument))
+
+
+def key_of(words: Sequence[Value]) -> str | None:
+    """Return the first key of a command, by which a cluster finds its server; None if it has none."""
+    if words[0] in _WITHOUT_KEY:
+        return None
+    key = words[3 if words[0] == "EVALSHA" else 1]
+    return key.decode() if isinstance(key, bytes) else str(key)
 
 
 def _words(args: Sequence[Value], now_ms: int) -> list[str | bytes]:

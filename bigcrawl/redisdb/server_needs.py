@@ -19,9 +19,12 @@ async def look_at_needs(client: RedisClient) -> list[str]:
         ConfigError: a crawl would lose URLs there in normal operation.
         TransientStoreError: Redis is unreachable.
     """
-    replies = await client.commands([("INFO", section) for section in _SECTIONS])
-    lines = b"\r\n".join(replies).decode("utf-8", "replace").splitlines()
-    return faults_of(dict(line.split(":", 1) for line in lines if ":" in line))
+    by_section = [await client.ask_each_server("INFO", section) for section in _SECTIONS]
+    faults: dict[str, None] = {}
+    for replies in zip(*by_section, strict=False):  # of one server; masters may come and go meanwhile
+        lines = b"\r\n".join(replies).decode("utf-8", "replace").splitlines()
+        faults |= dict.fromkeys(faults_of(dict(line.split(":", 1) for line in lines if ":" in line)))
+    return list(faults)
 
 
 def faults_of(info: dict[str, str]) -> list[str]:

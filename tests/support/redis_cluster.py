@@ -1,4 +1,4 @@
-"""A Redis Cluster for tests: masters on free ports of 127.0.0.1, no replicas, no data on disk."""
+"""A Redis Cluster for tests: masters on free ports of 127.0.0.1, each with a replica if asked for, no data on disk."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class PortTakenError(Exception):
     """A server ended because another process took its port first."""
 
 
-@dataclass(slots=True)
-class Master:
-    """One node of the cluster."""
+@dataclass(slots=True, eq=False)
+class Server:
+    """One server of the cluster."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -64,12 +64,17 @@ class Master:
 
 
 class PrivateCluster:
-    """Masters that share the slots evenly; `url` is the first one's address, enough for a cluster client."""
+    """Masters that share the slots evenly; `url` is the first one's address, enough for a cluster client.
 
-    def __init__(self, masters: int = 3) -> None:
+    The replica of `masters[i]` is `replicas[i]`.
+    """
+
+    def __init__(self, masters: int = 3, *, replicas: bool = False) -> None:
         self._count = masters
+        self._has_replicas = replicas
         self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-cluster-"))
-        self.masters: list[Master] = []
+        self.masters: list[Server] = []
+        self.replicas: list[Server] = []
 
     def __enter__(self) -> Self:
         self.start()
@@ -105,6 +110,32 @@ class PrivateCluster:
         for master in self.masters:
             sees_all = functools.partial(master.sees_all, self._count)
             wait_until(sees_all, f"a whole cluster seen from {master.port}")
+        if self._has_replicas:
+            self._start_replicas()
+
+    def fail_over(self, index: int) -> None:
+        """A master dies, and its replica takes its place at once."""
+        dead, heir = self.masters[index], self.replicas[index]
+        dead.process.kill()
+        dead.process.wait()
+        heir.client.execute_command("CLUSTER FAILOVER TAKEOVER")
+        self.masters[index], self.replicas[index] = heir, dead
+        wait_until(
+            lambda: all(heir.port in ports_of_masters(master.client) for master in self.masters),
+            f"{heir.port} seen as a master by all",
+        )
+
+    def move_slot(self, slot: int, source: Server, target: Server, *, end: bool = True) -> None:
+        """Move a slot with its keys; with `end` False it stays on its way, and its keys where they are."""
+        ids = {server: server.client.execute_command("CLUSTER MYID") for server in (source, target)}
+        target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
+        source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
+        if not end:
+            return
+        while keys := source.client.execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for server in (target, source):
+            server.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
 
     @contextlib.contextmanager
     def client(self, **options: Any) -> Iterator[redis.RedisCluster]:
@@ -122,13 +153,25 @@ class PrivateCluster:
         shutil.rmtree(self.directory)
 
     def _start_masters(self, attempt: int) -> None:
-        ports = _free_ports(2 * self._count)
+        ports = free_ports(2 * self._count)
         for port, bus_port in zip(ports[::2], ports[1::2], strict=True):
             self.masters.append(self._spawn(self.directory / f"{attempt}-{port}", port, bus_port))
         for master in self.masters:
             wait_until(master.is_answering, f"a Redis on port {master.port} that answers")
 
-    def _spawn(self, directory: Path, port: int, bus_port: int) -> Master:
+    def _start_replicas(self) -> None:
+        ports = free_ports(2 * self._count)
+        for port, bus_port in zip(ports[::2], ports[1::2], strict=True):
+            self.replicas.append(self._spawn(self.directory / f"replica-{port}", port, bus_port))
+        for replica, master in zip(self.replicas, self.masters, strict=True):
+            wait_until(replica.is_answering, f"a Redis on port {replica.port} that answers")
+            replica.client.execute_command("CLUSTER MEET", "127.0.0.1", master.port, master.bus_port)
+            master_id = master.client.execute_command("CLUSTER MYID")
+            wait_until(functools.partial(_becomes_replica, replica, master_id), f"a replica of {master.port}")
+        for replica in self.replicas:
+            wait_until(lambda r=replica: r.client.info("replication")["master_link_status"] == "up", "a synced replica")  # type: ignore[misc]
+
+    def _spawn(self, directory: Path, port: int, bus_port: int) -> Server:
         directory.mkdir()
         log_path = directory / "server.log"
         options = {
@@ -146,18 +189,33 @@ class PrivateCluster:
         arguments = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
         process = spawn([binary_under_test(), *arguments], cwd=directory)
         client = redis.Redis(host="127.0.0.1", port=port, decode_responses=True)
-        return Master(process, port, bus_port, log_path, client)
+        return Server(process, port, bus_port, log_path, client)
 
     def _end_masters(self) -> None:
-        for master in self.masters:
-            master.client.close()
-            master.process.kill()
-        for master in self.masters:
-            master.process.wait(timeout=300)
+        servers = self.masters + self.replicas
+        for server in servers:
+            server.client.close()
+            server.process.kill()
+        for server in servers:
+            server.process.wait(timeout=300)
         self.masters.clear()
+        self.replicas.clear()
 
 
-def _free_ports(count: int) -> list[int]:
+def ports_of_masters(client: redis.Redis) -> set[int]:
+    """Where the masters listen, as one server sees it."""
+    return {int(row[2][1]) for row in client.execute_command("CLUSTER SLOTS")}
+
+
+def _becomes_replica(server: Server, master_id: str) -> bool:
+    try:
+        server.client.execute_command("CLUSTER REPLICATE", master_id)
+    except redis.ResponseError:  # it has not heard of that master yet
+        return False
+    return True
+
+
+def free_ports(count: int) -> list[int]:
     """Ports that were free at the same moment, all distinct."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]

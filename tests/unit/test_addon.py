@@ -19,7 +19,8 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from bigcrawl import __version__
-from bigcrawl.addon import Addon
+from bigcrawl.addon import METRICS, Addon
+from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.serving import at_work
 from tests.unit.scheduler.world import QUIET
 
@@ -195,3 +196,27 @@ def test_contact_is_told_over_the_command_line_too() -> None:
     crawler.spider = One()
     Addon.from_crawler(crawler).update_settings(crawler.settings)
     assert crawler.settings["USER_AGENT"] == f"mybot (+{MAIL})"
+
+
+def test_metrics_are_loaded_only_if_they_are_on() -> None:
+    """Nothing of them is imported otherwise, so that the package they need may be missing."""
+    script = (
+        "import sys\n"
+        "sys.modules['prometheus_client'] = None\n"
+        "from bigcrawl.addon import Addon\n"
+        "assert not any(name.startswith('bigcrawl.metrics') for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert not any(METRICS in str(component) for component in installed().getdict("EXTENSIONS"))
+    assert load_object(METRICS) in installed({"BIGCRAWL_METRICS": True}).getdict("EXTENSIONS")
+
+
+def test_without_their_package_metrics_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says what to install, and nothing is fetched."""
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    settings = installed({"BIGCRAWL_METRICS": True})
+    [record] = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.getMessage().endswith('pip install "bigcrawl[metrics]"')
+    assert settings["SCHEDULER"] is not Scheduler

@@ -278,3 +278,24 @@ def test_pages_at_a_time_go_down_to_their_least_or_stay() -> None:
     pace = read_config({**at_once, "BIGCRAWL_FETCHES_MIN": 0}).pace
     assert (pace.fetches_min, pace.fetches_max) == (64, 64)
     assert read_config({"CONCURRENT_REQUESTS": 0, "BIGCRAWL_IN_PROCESS_MAX": 200}).pace.fetches_max == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "ports"), [("9410", (9410, 9410)), ("9410-9429", (9410, 9429)), ("1 - 65535", (1, 65_535)), ("0", (0, 0))]
+)
+def test_metrics_have_a_port_or_a_range(text: str, ports: tuple[int, int]) -> None:
+    """0 is any port."""
+    assert read_config({"BIGCRAWL_METRICS_PORT": text}).metrics.ports == ports
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("BIGCRAWL_METRICS_PORT", text) for text in ("", "x", "-1", "65536", "20-10", "0-5", "1-2-3", "1.5")),
+        *(("BIGCRAWL_METRICS_ADDRESS", text) for text in ("", "localhost", "127.0.0.1:80", "*")),
+    ],
+)
+def test_where_metrics_are_served_is_checked(name: str, value: str) -> None:
+    """A wrong address or port is an error at the start, which names the setting."""
+    with pytest.raises(ConfigError, match=name):
+        read_config({name: value})

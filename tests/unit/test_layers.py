@@ -22,11 +22,11 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bigcrawl"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
-            *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given"),
+            *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
             *("private_files", "setting_values", "stats"),
         }
     ),
-    frozenset({"directives", "drum", "markup", "redisdb", "simweb", "url", "warc"}),
+    frozenset({"directives", "drum", "markup", "redisdb", "simweb", "store", "url", "warc"}),
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
@@ -35,6 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "commands",
             "downloads",
             "extensions",
+            "metrics",
             "middlewares",
             "pipelines",
             "project_settings",
@@ -167,6 +168,8 @@ def third_party_faults(path: str, source: str) -> list[str]:
         faults.append(f"{path}: imports scrapy and is no adapter")
     if roots & REDIS_CLIENTS and not path.startswith("redisdb/"):
         faults.append(f"{path}: imports {roots & REDIS_CLIENTS} outside redisdb")
+    if "prometheus_client" in roots and path != "metrics/text.py":
+        faults.append(f"{path}: imports prometheus_client, which is an extra")
     if top_of(path) in DECIDING and roots & UNCONTROLLED:
         faults.append(f"{path}: imports {roots & UNCONTROLLED} instead of being handed a clock or a choice")
     return faults

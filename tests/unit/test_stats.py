@@ -115,11 +115,15 @@ def script_fields() -> Iterator[tuple[str, str]]:
 
 
 def published_fields() -> list[str]:
-    """What an owner publishes with `trim_partition`."""
-    tree = ast.parse((PACKAGE / "scheduler" / "owner" / "owned_partition.py").read_text("utf-8"))
-    publish = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "publish")
-    table = next(n for n in ast.walk(publish) if isinstance(n, ast.Dict))
-    return [text for key in table.keys if key is not None for text in texts(key)]
+    """What an owner publishes with `trim_partition`: in the last table of each function that does."""
+    found = []
+    for module, name in (("owned_partition", "publish"), ("bring_up", "begin_anew")):
+        tree = ast.parse((PACKAGE / "scheduler" / "owner" / f"{module}.py").read_text("utf-8"))
+        functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+        publish = next(n for n in functions if n.name == name)
+        table = [n for n in ast.walk(publish) if isinstance(n, ast.Dict)][-1]
+        found += [text for key in table.keys if key is not None for text in texts(key)]
+    return found
 
 
 def listed(table: tuple[Stat, ...]) -> set[str]:

@@ -2,7 +2,8 @@
 
 It is stored in Redis and, with the same random id, in the crawl's state directory. A node whose settings contradict it
 does not start, and says which one does. The id shows whether a directory and a Redis belong to the same crawl. A second
-id is the directory's own: all nodes of a crawl must use the one directory in which it was begun.
+id is the directory's own: all nodes of a crawl must use the one directory in which it was begun, unless it has a store
+(`stored_record`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from isal import isal_zlib
 from bigcrawl.exceptions import ConfigError, CorruptionError
 from bigcrawl.private_files import make_private_directory, opener
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
+from bigcrawl.scheduler.crawl.stored_record import find_stored, keep_in_store
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION
 from bigcrawl.url.canonical import CANONICAL_VERSION
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.store.objects import Objects
 
 logger = logging.getLogger(__name__)
 
@@ -53,12 +56,17 @@ class CrawlRecord:
     is_new: bool = False
 
 
-async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
+async def open_record(client: RedisClient, config: CrawlConfig, objects: Objects | None = None) -> CrawlRecord:
     """Read the crawl's record, or write it for a new crawl, and compare it with this node's settings.
 
+    Args:
+        client: of the crawl's Redis.
+        config: of the node.
+        objects: the store of the crawl, if it has one.
+
     Raises:
-        ConfigError: partition count, format or state directory differ, or Redis has lost the crawl.
-        TransientStoreError: Redis is unreachable.
+        ConfigError: partition count, format, store or state directory differ, or Redis has lost the crawl.
+        TransientStoreError: Redis or the store is unreachable.
     """
     key = CrawlKeys(config.name).crawl
     wanted = _fixed_fields(config)
@@ -66,13 +74,17 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
     local = _read_file(path)
     stored = await _read_redis(client, key)
     is_new = "id" not in stored
+    kept = await find_stored(objects, config.name, stored)
     if not stored.keys() >= {*wanted, *_MADE_ONCE}:  # a new crawl, or part of what a node wrote was lost
         if local is not None and "id" not in stored:
             await _require_unused(local, wanted, config)
-        stored = await _create(client, key, wanted, config, local or {})
+        stored = await _create(client, key, wanted, config, local or kept or {})
     _compare(wanted, {name: stored[name].decode() for name in wanted if name in stored}, config)
     crawl_id = stored["id"].decode()
-    if local is None and await _is_committed(client, config):
+    if objects is not None:
+        record = {"id": crawl_id, "hash_seed": stored["hash_seed"].decode(), **wanted}
+        await keep_in_store(objects, config.name, client, key, kept, record)
+    elif local is None and await _is_committed(client, config):
         local = await _file_of_another_node(path, config)
     made = None
     if local is None:
@@ -83,12 +95,13 @@ async def open_record(client: RedisClient, config: CrawlConfig) -> CrawlRecord:
             f"{config.crawl_dir} belongs to another crawl than {config.name!r} in this Redis: give this one "
             f"its own BIGCRAWL_STATE_DIR or BIGCRAWL_CRAWL"
         )
-    if not await _is_the_directory(client, key, local):
+    if objects is None and not await _is_the_directory(client, key, local):
         if local is made:
             path.unlink(missing_ok=True)
         raise ConfigError(
             f"crawl {config.name!r} was begun in another directory than {config.crawl_dir}: give all its nodes the "
-            f"same BIGCRAWL_STATE_DIR, on a disk that their machines share, or start anew with BIGCRAWL_FRESH=1"
+            f"same BIGCRAWL_STATE_DIR, on a disk that their machines share, or a BIGCRAWL_STORE_URL; or start anew "
+            f"with BIGCRAWL_FRESH=1"
         )
     text = isal_zlib.decompress(stored["suffixes"])
     suffixes = PublicSuffixes.from_text(text, private=config.private_suffixes)

@@ -1,4 +1,7 @@
-"""Deletes a crawl: its state directory, and its keys if it uses the user's own Redis. Pages and feeds remain."""
+"""Deletes a crawl: its state directory, its objects in the store, and its keys if it uses the user's own Redis.
+
+Pages and feeds remain.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys, all_keys
 from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE
 from bigcrawl.scheduler.crawl.membership import Membership
+from bigcrawl.scheduler.crawl.stored_record import delete_stored
+from bigcrawl.store.objects import Objects
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,10 +35,12 @@ class Deleted(NamedTuple):
     Attributes:
         directory: whether there was a state directory.
         keys: how many keys there were in the user's own Redis.
+        objects: how many objects there were in the store.
     """
 
     directory: bool
     keys: int
+    objects: int = 0
 
 
 async def delete_crawl(config: Config) -> Deleted:
@@ -44,7 +51,7 @@ async def delete_crawl(config: Config) -> Deleted:
     Raises:
         ConfigError: nodes of it are alive, or its Redis and its directory belong to different crawls. Nothing was
             deleted.
-        TransientStoreError: Redis is unreachable.
+        TransientStoreError: Redis or the store is unreachable.
     """
     crawl = config.crawl
     directory = crawl.crawl_dir
@@ -59,13 +66,14 @@ async def delete_crawl(config: Config) -> Deleted:
     if crawl.redis_url is not None:
         async with _client(crawl.redis_url) as client:
             keys = await _delete_keys(client, config, membership)
+    stored = await asyncio.to_thread(delete_stored, Objects(config.store.url), crawl.name) if config.store.url else 0
     found = directory.is_dir()
     if found:
         try:
             await asyncio.to_thread(shutil.rmtree, directory)
         except OSError as error:
             raise ConfigError(f"cannot delete {directory}: {error}; check BIGCRAWL_STATE_DIR") from error
-    return Deleted(found, keys)
+    return Deleted(found, keys, stored)
 
 
 async def _delete_keys(client: RedisClient, config: Config, membership: Membership) -> int:
@@ -79,13 +87,10 @@ async def _delete_keys(client: RedisClient, config: Config, membership: Membersh
             f"crawl {name!r} is running: stop its nodes before deleting it, or wait for "
             f"{config.frontier.lease_ms / 1000:g} s if they are dead: {', '.join(sorted(living))}"
         )
-    deleted, cursor = 0, b"0"
-    while True:
-        cursor, keys = await client.command("SCAN", cursor, "MATCH", all_keys(name), "COUNT", SCAN_COUNT)
-        if keys:
-            deleted += await client.command("UNLINK", *keys)
-        if int(cursor) == 0:
-            return deleted
+    deleted = 0
+    async for keys in client.keys(all_keys(name), SCAN_COUNT):
+        deleted += sum(await client.commands([("UNLINK", key) for key in keys]))
+    return deleted
 
 
 def _id_in(directory: Path) -> str:

@@ -2,10 +2,12 @@
 
 A URL is in process from the moment Scrapy's engine gets its request until the engine is done with it: fetched, parsed,
 its items piped. The file is the node's lock file, mapped into memory. A node that proves the death by the lock reads
-there which of the URLs taken in Redis had been started, and which of those had been answered. A clean stop empties it.
+there which of the URLs taken in Redis had been started, and on which of those the project's code worked. A clean stop
+empties it.
 
     0    32 bytes  the line `MAGIC`, then zeros
-    32   u64 each  a slot: 0, or 2^63 if answered + (partition + 1) * 2^40 + sequence number; in native byte order
+    32   u64 each  a slot: 0, or 2^63 if answered and not parsed yet + (partition + 1) * 2^40 + sequence number; in
+                   native byte order
 
 Nothing is forced to disk. The kernel keeps what a dead process wrote; after a power failure the record counts as
 unknown.
@@ -83,6 +85,11 @@ class InProcess:
         """Record that the URL was answered or failed. From now on the project's code works on it."""
         if self._view is not None and held.slot > 0:
             self._view[held.slot] |= _ANSWERED
+
+    def note_parsed(self, held: HeldUrl) -> None:
+        """Record that the project's code has done its work on the URL, although the engine still has it."""
+        if self._view is not None and held.slot > 0:
+            self._view[held.slot] &= ~_ANSWERED
 
     def end(self, held: HeldUrl) -> bool:
         """Record that the engine is done with the URL. False if it was never in process."""

@@ -26,6 +26,7 @@ from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, difference, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import Member, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
+from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -38,6 +39,7 @@ LOCK_AGE_S = 600
 MAY_REPEAT = "may_repeat"  # in the crawl record: upper bound of URLs in process on nodes, or at their death
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PLACE = ("name", "capacity", "owned")
+_LATE = "late_ms"
 LOOK_S = 0.5  # between two checks of nodes with different settings
 
 
@@ -54,7 +56,8 @@ class Membership:
         self._slot_fd: int | None = None
         self._machine = config.crawl.machine
         self._name = node
-        self._capacity = config.crawl.capacity
+        self._capacity = MeasuredCapacity(config.crawl.capacity)
+        self._moves_by_load = config.crawl.capacity_measured
         self._assigned: list[str] = []
         self._assigned_by: dict[str, tuple[Any, ...]] = {}  # the fields of `_place`, by node
         self._in_process = in_process
@@ -123,8 +126,16 @@ class Membership:
             os.close(self._slot_fd)
             self._slot_fd = None
 
-    async def beat(self, client: RedisClient, report: dict[str, Any], owned: Collection[int] = ()) -> None:
+    async def beat(
+        self, client: RedisClient, report: dict[str, Any], owned: Collection[int] = (), late_ms: float = 0
+    ) -> None:
         """Say that this node lives and what it owns, and learn which others do, but for those that are provably dead.
+
+        Args:
+            client: of the crawl's Redis.
+            report: for people who look at the crawl.
+            owned: the partitions of this node.
+            late_ms: how long its hosts wait after they are due; by this partitions move, if the settings say so.
 
         Raises:
             ConfigError: a node that joined earlier has different settings.
@@ -132,9 +143,13 @@ class Membership:
         """
         self._beats += 1
         self._since_ms = self._since_ms or client.now_ms()
+        report = {**report, _LATE: round(late_ms)}
         self._report = {**report, **self._place(owned), FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
         self.reports = await self._living(client, json.dumps(self._report))
         self._note_heard(client.now_ms())
+        if self._moves_by_load:
+            others = [each.get(_LATE, 0) for node, each in self.reports.items() if node != self.node]
+            self._capacity.note(late_ms, others, client.now_ms())
         for node, different in self._different(self.reports).items():
             if joined_before(self.reports[node], node, self._report, self.node):
                 raise refusal(node, different)
@@ -218,7 +233,7 @@ class Membership:
 
     def _place(self, owned: Collection[int]) -> dict[str, Any]:
         """Return the fields of this node's report by which partitions are assigned."""
-        return {"name": self._name, "capacity": self._capacity, "owned": write_ranges(owned)}
+        return {"name": self._name, "capacity": round(self._capacity.value, 4), "owned": write_ranges(owned)}
 
     def wanted(self, owned: Collection[int]) -> set[int]:
         """Return the partitions that this node should own, given those it owns and the reports of the nodes alive."""

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.clock import Clock
     from bigcrawl.config import Config
+    from bigcrawl.histogram import Histogram
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
@@ -101,6 +102,16 @@ class Robots:
     def fetched(self) -> int:
         """Fetches so far; each redirect counts."""
         return self._redirects.fetched
+
+    @property
+    def answered(self) -> int:
+        """Those of them that got an answer."""
+        return self._redirects.answered
+
+    @property
+    def fetch_times(self) -> Histogram:
+        """How long they took."""
+        return self._redirects.times
 
     def tell_sitemaps_to(self, tell: Callable[[str, list[str]], Awaitable[None]]) -> None:
         """Have `tell` called with the URL of a robots.txt and the URLs of its sitemaps, before its rules are kept."""

@@ -10,6 +10,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from bigcrawl.clock import Patience
+from bigcrawl.histogram import Histogram
 from bigcrawl.politeness.robots_policy import REDIRECTS_MAX
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import partition_keys
@@ -39,6 +40,8 @@ class RobotsRedirects:
 
     Attributes:
         fetched: fetches so far; each redirect counts.
+        answered: those that got an answer, of whatever status.
+        times: how long they took.
     """
 
     def __init__(
@@ -61,6 +64,8 @@ class RobotsRedirects:
         self._partition_of_host = partition_of_host
         self._shared_hosts = shared_hosts
         self.fetched = 0
+        self.answered = 0
+        self.times = Histogram()
 
     def __repr__(self) -> str:
         return f"<RobotsRedirects fetched={self.fetched}>"
@@ -73,8 +78,7 @@ class RobotsRedirects:
             TransientStoreError: Redis is away.
         """
         for hop in range(REDIRECTS_MAX + 1):
-            fetched = await self._fetch(url)
-            self.fetched += 1
+            fetched = await self._ask(url)
             target = _target_of(fetched, url)
             if target is None or hop == REDIRECTS_MAX:
                 break
@@ -83,6 +87,14 @@ class RobotsRedirects:
                 return await self._follow_elsewhere(url, REDIRECTS_MAX - hop - 1)
             if not await self._wait_for_hop(host, url):
                 return Fetched(None)
+        return fetched
+
+    async def _ask(self, url: str) -> Fetched:
+        since_ms = self._clock.monotonic_ms()
+        self.fetched += 1
+        fetched = await self._fetch(url)
+        self.answered += fetched.status is not None
+        self.times.note(self._clock.monotonic_ms() - since_ms)
         return fetched
 
     async def _wait_for_hop(self, host: str, url: str) -> bool:
@@ -121,8 +133,7 @@ class RobotsRedirects:
                     await self._shared_hosts.hold_host(host)
                     is_held = True
                 await self._starts.wait(host, self._clock.monotonic_ms(), url)
-            self.fetched += 1
-            fetched = await self._fetch(url)
+            fetched = await self._ask(url)
             rest_ms = max(rest_ms, asked_rest_ms(fetched, self._clock.now_ms(), self._policy.retry_after_max_ms))
             return fetched
         except (Closed, TimeoutError):

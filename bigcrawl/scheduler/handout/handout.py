@@ -13,6 +13,7 @@ import random
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from bigcrawl.histogram import Histogram
 from bigcrawl.politeness.backoff_policy import BackoffPolicy, is_failure
 from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
 from bigcrawl.scheduler.crawl.in_process import InProcess
@@ -63,6 +64,7 @@ class Handout:
         start_gaps: the gaps between starts, including those that are not handed out.
         in_process: the URLs that the engine has.
         suspects: URLs that may have killed a node.
+        fetch_times, waits, lateness: how long fetches took, URLs waited for the engine, and due hosts for this node.
         lease_ends_ms: nothing is handed out after that, on the monotonic clock.
         wake_engine: tells the engine that there may be something for it.
         break_off: gives up what the engine is fetching.
@@ -110,6 +112,9 @@ class Handout:
         self.start_gaps = StartGaps(clock)
         self.in_process = InProcess(config.frontier.in_process_max)
         self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
+        self.fetch_times = Histogram()
+        self.waits = Histogram()
+        self.lateness = Histogram()
         self.lease_ends_ms = 0
         self.connect_engine()
 
@@ -139,6 +144,11 @@ class Handout:
 
     def _note_limit(self, limit: int) -> None:
         self._tell_limit(limit)
+
+    @property
+    def fetching(self) -> int:
+        """URLs that are being fetched."""
+        return self._fetching
 
     @property
     def buffered(self) -> int:
@@ -274,6 +284,7 @@ class Handout:
     def _started(self, held: HeldUrl, now_ms: int) -> HeldUrl:
         held.start(now_ms)
         self._fetching += 1
+        self.waits.note(now_ms - held.due_ms)
         if self._slow.hosts:
             self._slow.note_start(held)
         return held
@@ -306,6 +317,8 @@ class Handout:
             end = Ended(held.seq, self._rests.after(held), RETURN)
         else:
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
+            if not held.refusal:
+                self.fetch_times.note(held.download_ms)
             news = self.health.news_of_fetch(held)
             is_refused = held.refusal and not is_failure(held.refusal)
             rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
@@ -322,6 +335,7 @@ class Handout:
         Returns:
             Whether it was given back.
         """
+        self.lateness.note(late_ms)
         is_retried = held.fields.attempts > 0
         health = self.health
         host_fails = health.fails(held.host) or health.bad_pages(held.host) >= BAD_PAGES_MAX

@@ -55,10 +55,16 @@ class HostHealth:
         self._dice = dice
         self._answered: BoundedDict[str, None] = BoundedDict(HOSTS_REMEMBERED)  # hosts that have not failed since
         self._bad: BoundedDict[str, BadPages] = BoundedDict(HOSTS_REMEMBERED)
+        self.failures = 0  # failures of hosts, not of their pages; each makes its host rest
         self._failing: BoundedDict[str, int] = BoundedDict(HOSTS_REMEMBERED)  # host -> key of the URL that failed last
 
     def __repr__(self) -> str:
         return f"<HostHealth answered={len(self._answered)} bad={len(self._bad)} failing={len(self._failing)}>"
+
+    @property
+    def failing(self) -> int:
+        """How many hosts failed when this node last asked them, `HOSTS_REMEMBERED` at most."""
+        return len(self._failing)
 
     def fails(self, host: str) -> bool:
         """Whether the host failed when it was last asked."""
@@ -105,6 +111,7 @@ class HostHealth:
             logger.info("%(host)s fails, by %(why)s: its URLs wait for it", {"host": host, "why": outcome})
         self._bad.pop(host, None)
         self._failing.remember(host, held.fields.key)
+        self.failures += 1
         return True
 
     def rest_ms(self, host: str) -> int:

@@ -6,8 +6,8 @@ after one more death is tried alone: nothing else is in process on its node. A s
     taken -> put -> alone -> announced to Redis (`trials`) -> started, nothing else in process -> ended -> cleared
                 \-> few --------------------------------------> started, few others in process --/
 
-A URL is a dead letter if it was alone at its last death and its page had arrived at `BIGCRAWL_DEATHS_MAX` of them.
-Deaths while it was still being fetched count half, because most often something else has ended that node.
+A URL is a dead letter if it was alone at its last death, and if the project's code was at work on its page at
+`BIGCRAWL_DEATHS_MAX` of them. Other deaths count half, because most often something else has ended that node.
 """
 
 from __future__ import annotations

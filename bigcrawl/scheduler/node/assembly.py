@@ -45,9 +45,10 @@ from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
 from bigcrawl.scheduler.node.workload import Workload
 from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-from bigcrawl.scheduler.owner.file_work import FileWork
 from bigcrawl.scheduler.owner.ownership import Ownership
+from bigcrawl.scheduler.partition.file_work import FileWork
 from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
+from bigcrawl.store.objects import Objects
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -92,7 +93,8 @@ class Parts:
         self.clock = clock
         self.engine = engine
         self.node_id = node_id or f"{config.crawl.node}-{uuid.uuid4().hex[:8]}"
-        self.crawl = JoinedCrawl(client, config.crawl)
+        self.objects = Objects(config.store.url) if config.store.url else None
+        self.crawl = JoinedCrawl(client, config.crawl, self.objects)
         self.troubles = Troubles(client)
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self.folding = asyncio.Lock()  # its holder may step, claim and release partitions
@@ -144,6 +146,7 @@ class Parts:
             file_work,
             self.reputation,
             self.paces,
+            self.objects,
         )
 
     def _make_gates(self, fetch: Fetch) -> None:

@@ -61,6 +61,8 @@ class UrlExchange:
         self._bytes_account = bytes_account
         self._outcomes_to_repeat: dict[int, bytes] = {}  # by partition; a restarted Redis may have forgotten them
         self.pages = 0  # acknowledged by this node
+        self.bytes = 0  # of their bodies, and of those of repeated tries
+        self.ends: dict[str, int] = {}  # by their counter, as Redis counts them; "" for a plain return
 
     def __repr__(self) -> str:
         return f"<UrlExchange pages={self.pages}>"
@@ -183,6 +185,7 @@ class UrlExchange:
             owned.note_outcomes()
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
+            self._count(held.end)
             if not held.end.member:
                 if held.suspicion is not None:
                     self._handout.suspects.note_cleared(held)
@@ -191,6 +194,10 @@ class UrlExchange:
                     self.pages += 1
                     self._ownership.hot_share.note(held.end.delay_ms)
         return ended
+
+    def _count(self, end: Ended) -> None:
+        self.ends[end.counter] = self.ends.get(end.counter, 0) + 1
+        self.bytes += end.fetched_bytes
 
     def _note_taken(self, owned: OwnedPartition, share: int, reply: Exchanged, now_ms: int) -> None:
         if self._ownership.owned.get(owned.keys.partition) is not owned:

@@ -6,8 +6,11 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.redisdb.scripts import PartitionView
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
     from bigcrawl.scheduler.handout.handout import Handout
@@ -66,7 +69,7 @@ class Heartbeat:
             "partitions": len(self._ownership.owned),
             "only_failing": self._last_hosts.is_all,
         }
-        await self._membership.beat(self._client, report, self._ownership.owned.keys())
+        await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)
         await self._shared_hosts.meet()
 
     def _rate(self) -> float:
@@ -97,6 +100,7 @@ class Leases:
         self._handout = handout
         self._workload = workload
         self._lease_ms = lease_ms
+        self._tell_views: Callable[[Sequence[PartitionView]], None] | None = None
 
     def __repr__(self) -> str:
         return f"<Leases of {self._ownership!r}>"
@@ -104,6 +108,10 @@ class Leases:
     def begin(self) -> None:
         """Leases are claimed from now on, so none ends earlier than one that begins now."""
         self._note_renewal(self._clock.monotonic_ms())
+
+    def tell_views_to(self, tell: Callable[[Sequence[PartitionView]], None] | None) -> None:
+        """Have `tell` called with every look at the owned partitions; None: nobody."""
+        self._tell_views = tell
 
     async def renew(self) -> None:
         """Look at the owned partitions, which renews their leases.
@@ -124,6 +132,8 @@ class Leases:
             if view.next_due_ms >= 0:
                 owned.note_due_by(sent_ms + view.next_due_ms - view.now_ms)
         self._workload.note_unfolded(unfolded)
+        if self._tell_views is not None:
+            self._tell_views([view for view in views if view.owned])
         if not self._ownership.is_reclaiming:
             self._note_renewal(sent_ms)
 

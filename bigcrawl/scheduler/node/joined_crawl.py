@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import CrawlConfig
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.crawl_record import CrawlRecord
+    from bigcrawl.store.objects import Objects
     from bigcrawl.url.key import Keys, PldKey
 
 NOT_JOINED = "the node has not joined the crawl"
@@ -19,8 +20,9 @@ NOT_JOINED = "the node has not joined the crawl"
 class JoinedCrawl:
     """The crawl's record, keys and partitions. Only `join` works without the record."""
 
-    def __init__(self, client: RedisClient, crawl: CrawlConfig) -> None:
+    def __init__(self, client: RedisClient, crawl: CrawlConfig, objects: Objects | None = None) -> None:
         self._client = client
+        self._objects = objects
         self._crawl = crawl
         self._partitions = crawl.partitions
         self._record: CrawlRecord | None = None
@@ -33,13 +35,13 @@ class JoinedCrawl:
 
         Raises:
             ConfigError: the settings contradict the record.
-            TransientStoreError: Redis is away.
+            TransientStoreError: Redis or the store is away.
         """
-        self._record = await open_record(self._client, self._crawl)
+        self._record = await open_record(self._client, self._crawl, self._objects)
 
     async def check(self) -> None:
         """Check that a restarted Redis still has the same crawl; raises as `join`."""
-        record = await open_record(self._client, self._crawl)
+        record = await open_record(self._client, self._crawl, self._objects)
         if self._record is None or record.crawl_id != self._record.crawl_id:
             raise ConfigError("Redis came back without this crawl; restore its data, or start anew (BIGCRAWL_FRESH=1)")
 

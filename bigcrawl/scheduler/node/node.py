@@ -124,6 +124,7 @@ class Node:
     async def abandon(self) -> None:
         """Undo a start that failed halfway. Claimed partitions are taken over like those of a dead node."""
         await self._close_gates()
+        await self.ownership.store.close()
         self.parts.worker.shutdown(wait=True)
         self.membership.unlock(left=self._has_left or not self.ownership.has_claimed)
 
@@ -161,6 +162,7 @@ class Node:
                 "crawl goes on",
                 {"error": str(error) or "no answer in time"},
             )
+        await self.ownership.store.close()
         self.parts.worker.shutdown(wait=not self.ownership.file_work.stands_still)
         self.membership.unlock(left=self._has_left)
         return last

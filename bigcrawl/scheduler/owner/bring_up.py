@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
 from bigcrawl.scheduler.owner.admit_calls import admit_call, pack_keys, unpack_keys
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.partition.partition import ADMIT_URLS_MAX
 from bigcrawl.scheduler.records.queued_url import UNCHECKED
 
@@ -62,6 +64,25 @@ async def bring_up(
     if claim.admitted < disk.batch_number:
         await _offer_again(client, keys, identity, disk, claim.admitted, connections)
     return await _look(client, keys)
+
+
+async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
+    """Mark a partition whose files are lost, and let the next node that starts send the start requests again.
+
+    Raises:
+        OwnershipLostError: another node has claimed it since.
+        TransientStoreError: Redis failed.
+    """
+    logger.error(
+        "partition %(partition)d begins anew, because its files are nowhere left: its waiting URLs are lost until "
+        "pages link to them again, and fetched ones are fetched again (BIGCRAWL_LOST_PARTITIONS)",
+        {"partition": keys.partition},
+    )
+    record = CrawlKeys(crawl).crawl
+    done = [field for field in await client.command("HKEYS", record) if field.startswith(b"start:")]
+    if done:
+        await client.command("HDEL", record, *done)
+    await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {"begun_anew": 1})])
 
 
 async def _offer_again(

@@ -7,6 +7,7 @@ in process, as far as known.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.owner.damaged import DamagedPartitions
-    from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.opening import Opener
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.file_work import FileThread
 
 logger = logging.getLogger(__name__)
 
@@ -126,25 +127,37 @@ class Claims:
         return won | {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
 
     async def _open(self, won: dict[int, Claim]) -> None:
-        """Open won partitions one by one. One that another node has taken over meanwhile is left to it."""
-        table, node = self._table, self._membership.node
+        """Open won partitions. One that another node has taken over meanwhile is left to it.
+
+        They are opened one by one, or all at once where most of the time is spent waiting for a store.
+        """
+        node = self._membership.node
         self._opening = {p: Identity(node, claim.epoch, claim.generation) for p, claim in won.items()}
         try:
-            for partition, claim in won.items():
-                before, identity = table.by_number.get(partition), self._opening[partition]
-                try:
-                    table.put(await self._opener.open(partition, claim, identity, before))
-                except OwnershipLostError as error:
-                    logger.info("%(error)s: it is left to its new owner", {"error": error})
-                    if before is not None:
-                        table.lose(before)
-                except BigcrawlError as error:
-                    if not is_damage(error):
-                        raise
-                    await self._leave_damaged(partition, identity, before, error)
-                del self._opening[partition]
+            if self._opener.waits_for_store:
+                results = await asyncio.gather(*(self._open_one(*p) for p in won.items()), return_exceptions=True)
+                if failed := next((error for error in results if error is not None), None):
+                    raise failed
+            else:
+                for partition, claim in won.items():
+                    await self._open_one(partition, claim)
         finally:
             self._opening = {}
+
+    async def _open_one(self, partition: int, claim: Claim) -> None:
+        table = self._table
+        before, identity = table.by_number.get(partition), self._opening[partition]
+        try:
+            table.put(await self._opener.open(partition, claim, identity, before))
+        except OwnershipLostError as error:
+            logger.info("%(error)s: it is left to its new owner", {"error": error})
+            if before is not None:
+                table.lose(before)
+        except BigcrawlError as error:
+            if not is_damage(error):
+                raise
+            await self._leave_damaged(partition, identity, before, error)
+        del self._opening[partition]
 
     async def _leave_damaged(
         self, partition: int, identity: Identity, before: OwnedPartition | None, error: BigcrawlError

@@ -108,6 +108,11 @@ class CrawlBudgets:
         self.look_again()
 
     @property
+    def linked_plds(self) -> int:
+        """How many PLDs of the crawl another PLD links to, when all counts were read last."""
+        return self._counts.total
+
+    @property
     def withholds(self) -> Callable[[QueuedUrl], bool] | None:
         """The function that tells whether a URL stays on disk; None if none does. Each new blacklist has its own."""
         return self._withholds

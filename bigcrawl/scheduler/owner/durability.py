@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+
 if TYPE_CHECKING:
     from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.scheduler.partition.stored_points import StoredPoints
 
 FOLDED_URLS_MAX = 500  # folded since the last durable manifest, about 50 KB of the inbox in Redis
 PERSISTED_MS = 2_000  # a Redis with AOF everysec has persisted its writes after this time
@@ -55,19 +58,25 @@ class Durability:
 
     Attributes:
         forced_ms: when the last one was made, on the monotonic clock.
-        trim: what Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number.
     """
 
-    def __init__(self, disk: Partition, loss_ms: int, now_ms: int) -> None:
+    def __init__(self, disk: Partition, loss_ms: int, now_ms: int, points: StoredPoints | None = None) -> None:
+        """Begin in a new epoch; with `points`, only what is in the store is trimmed."""
         self._disk = disk
+        self._points = points
         self._retention = Retention(loss_ms)
         self.forced_ms = now_ms
-        self.trim: tuple[str, int] = ("0-0", 0)
+        self._trim: tuple[str, int] = (NO_INBOX_ID, 0)
         self._owes_trim = False
         self._folded = disk.folded_urls  # URLs folded at the last durable point
 
     def __repr__(self) -> str:
         return f"<Durability forced_ms={self.forced_ms} trim={self.trim}>"
+
+    @property
+    def trim(self) -> tuple[str, int]:
+        """What Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number."""
+        return self._trim if self._points is None else self._points.trim
 
     def is_due(self, now_ms: int, durable_ms: int) -> bool:
         """Whether to force the files to the disk, or to trim Redis for the last time they were.
@@ -86,11 +95,12 @@ class Durability:
         """
         disk = self._disk
         before = (disk.durable_inbox_id, disk.durable_batch_number)
-        disk.forget_text(min(before[1], self._retention.text_upto(now_ms)))
-        disk.forget_batches(min(before[1], self._retention.keys_upto(now_ms)))
+        kept = before if self._points is None else self._points.trim
+        disk.forget_text(min(kept[1], self._retention.text_upto(now_ms)))
+        disk.forget_batches(min(kept[1], self._retention.keys_upto(now_ms)))
         disk.make_durable()
         self._retention.note(now_ms, disk.durable_batch_number)
         self._owes_trim = (disk.durable_inbox_id, disk.durable_batch_number) != before
-        self.trim = before
+        self._trim = before
         self._folded = disk.folded_urls
         self.forced_ms = now_ms

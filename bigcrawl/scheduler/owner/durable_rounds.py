@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bigcrawl.clock import Clock
-    from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.file_work import FileThread
 
 DURABLE_AT_ONCE = 32  # partitions in one round; each takes a few fsyncs of 1 to 2 ms
 LOOK_MS = 100  # between two looks for partitions that are due

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.histogram import Histogram
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.scheduler.budgets.traps import trap_change_text
 
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapRules
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-    from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.hot_share import HotShare, Lateness
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.partition import Step
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
 
@@ -86,6 +87,7 @@ class Folding:
         self._late_ms = late_ms
         self._lateness = lateness
         self._unconfirmed: set[OwnedPartition] = set()  # partitions with an admit batch that Redis may not have
+        self.step_times = Histogram()  # of the file work of each; the worker thread writes it
         self._outcomes_look_ms = 0  # when to look for them again, on the monotonic clock
 
     def __repr__(self) -> str:
@@ -151,7 +153,14 @@ class Folding:
         owned.disk.set_host_share(self._hot_share.urls)
         hot = owned.hot
         room, extra_room = (hot.room, hot.extra_room) if may_admit else (0, 0)
-        return partial(owned.fold, inbox, room, dict(hot.by_host), extra_room)
+        return partial(self._timed, partial(owned.fold, inbox, room, dict(hot.by_host), extra_room))
+
+    def _timed(self, fold: Callable[[], Step]) -> Step:
+        """Run a step, and count its time. Runs in the worker thread."""
+        since_ms = self._clock.monotonic_ms()
+        step = fold()
+        self.step_times.note(self._clock.monotonic_ms() - since_ms)
+        return step
 
     async def _read_inboxes(self, shares: dict[OwnedPartition, int]) -> dict[OwnedPartition, list[InboxEntry]]:
         read = [owned for owned, share in shares.items() if share]
@@ -203,12 +212,12 @@ def shares_of(due: Sequence[OwnedPartition]) -> dict[OwnedPartition, int]:
     room = INBOX_ENTRIES_AT_ONCE
     for owned in due:
         share, inbox = 0, owned.inbox
-        if inbox.has_urls:
+        if inbox.has_urls and owned.may_read_inbox:
             share = min(INBOX_ENTRIES_EACH, max(INBOX_ENTRIES_AT_LEAST, inbox.unfolded_urls))
             if share > room:
                 break
             room -= share
-        elif inbox.has_others:
+        elif inbox.has_others and owned.may_read_inbox:
             share = INBOX_ENTRIES_EACH  # outcomes are small
         shares[owned] = share
     return shares

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import partition_keys
-from bigcrawl.scheduler.owner.bring_up import bring_up
+from bigcrawl.scheduler.owner.bring_up import begin_anew, bring_up
 from bigcrawl.scheduler.owner.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
 from bigcrawl.scheduler.partition.partition import Partition
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Claim, Identity
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-    from bigcrawl.scheduler.owner.file_work import FileThread
     from bigcrawl.scheduler.owner.hot_share import Lateness
+    from bigcrawl.scheduler.owner.node_store import NodeStore
+    from bigcrawl.scheduler.partition.file_work import FileThread
     from bigcrawl.scheduler.partition.partition import PartitionLimits
 
 
@@ -38,6 +39,7 @@ class Opener:
         limits: bounds of each partition.
         crawl_budgets: the budgets of PLDs.
         lateness: how much of the hot set may be extra URLs.
+        store: the durable points of partitions.
 
     Attributes:
         due_heap: the opened partitions by when they are due.
@@ -53,11 +55,13 @@ class Opener:
         limits: PartitionLimits,
         crawl_budgets: CrawlBudgets,
         lateness: Lateness,
+        store: NodeStore,
     ) -> None:
         self._crawl = config.crawl
         self._connections = config.politeness.host_connections
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
         self._loss_ms = config.frontier.redis_loss_ms
+        self._begins_anew = config.store.begins_anew
         self._client = client
         self._clock = clock
         self._files = files
@@ -65,18 +69,27 @@ class Opener:
         self._limits = limits
         self._crawl_budgets = crawl_budgets
         self._lateness = lateness
+        self._store = store
         self.due_heap: DueHeap[OwnedPartition] = DueHeap()
 
     def __repr__(self) -> str:
         return f"<Opener below {self._crawl.crawl_dir}>"
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether opening a partition waits for a store."""
+        return self._store.is_used
 
     def directory(self, partition: int) -> Path:
         """The directory of a partition."""
         return self._crawl.crawl_dir / f"p{partition:04d}"
 
     async def last_epochs(self, partitions: list[int]) -> dict[int, int]:
-        """The last epoch of each partition, by its files; 0 without any."""
-        return await self._thread.run(lambda: {p: Partition.last_epoch(self.directory(p)) for p in partitions})
+        """The last epoch of each partition, by its files and its points in the store; 0 without any."""
+        stored = await self._store.last_epochs(partitions)
+        return await self._thread.run(
+            lambda: {p: max(stored[p], Partition.last_epoch(self.directory(p))) for p in partitions}
+        )
 
     async def open(
         self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None
@@ -95,8 +108,13 @@ class Opener:
             TransientStoreError: Redis or the disk failed.
             CorruptionError: a file is damaged.
         """
+        series = await self._store.fetch_newer(partition, self.directory(partition))
+        is_lost = await self._thread.run(lambda: self._is_lost(partition, claim))
         disk = await self._thread.run(lambda: self._open_disk(partition, claim))
+        points = await self._store.put_first(disk, series)
         keys = partition_keys(self._crawl.name, partition)
+        if is_lost:
+            await begin_anew(self._client, self._crawl.name, keys, identity)
         in_redis = await bring_up(self._client, keys, identity, disk, claim, self._connections)
         disk.set_withholds(self._crawl_budgets.withholds)
         now_ms = self._clock.monotonic_ms()
@@ -113,17 +131,25 @@ class Opener:
             moved=before.moved if before is not None else None,
             now_ms=now_ms,
             due_ms=NEVER_MS if in_redis.due_in_ms is None else now_ms + in_redis.due_in_ms,
+            points=points,
         )
         owned.limit_extra(self._lateness.extra_divisor)
         return owned
 
-    def _open_disk(self, partition: int, claim: Claim) -> Partition:
+    def _is_lost(self, partition: int, claim: Claim) -> bool:
+        """Whether the files of a partition that was in use are nowhere left. An error, if it may not begin anew."""
         directory = self.directory(partition)
-        if claim.committed and not Partition.exists(directory):
+        is_lost = bool(claim.committed) and not Partition.exists(directory)
+        if is_lost and not self._begins_anew:
             raise ConfigError(
                 f"Redis knows partition {partition} as begun, but {directory} holds no manifest: bring its files "
-                f"back, or start the crawl anew (BIGCRAWL_FRESH=1)"
+                f"back, go on without them (BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew "
+                f"(BIGCRAWL_FRESH=1)"
             )
+        return is_lost
+
+    def _open_disk(self, partition: int, claim: Claim) -> Partition:
+        directory = self.directory(partition)
         crawl_budgets = self._crawl_budgets
         return Partition.open(
             directory,

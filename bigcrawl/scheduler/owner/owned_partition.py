@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Identity, Reconciled, Value
     from bigcrawl.scheduler.owner.due_heap import DueHeap
     from bigcrawl.scheduler.partition.partition import Partition, Step
+    from bigcrawl.scheduler.partition.stored_points import StoredPoints
     from bigcrawl.scheduler.records.inbox_entry import InboxEntry
     from bigcrawl.scheduler.records.suspicion import Suspicion
 
@@ -46,6 +47,7 @@ class OwnedPartition:
         inbox: what waits in its inbox.
         schedule: when it should step.
         durability: when its files are forced to the disk.
+        points: what the store has of it; None if the crawl has no store.
         suspects: URLs that may have killed a node, by sequence number.
         moved: URLs that were moved back to the inbox lately.
         due_ms: when a host of the partition may next be taken, on the monotonic clock.
@@ -71,6 +73,7 @@ class OwnedPartition:
         moved: MovedUrls | None = None,
         now_ms: int = 0,
         due_ms: int = NEVER_MS,
+        points: StoredPoints | None = None,
     ) -> None:
         """Begin when Redis and the disk are at the same point.
 
@@ -87,6 +90,7 @@ class OwnedPartition:
             moved: see above; taken over from the same partition in the epoch before.
             now_ms: the monotonic clock.
             due_ms: see above.
+            points: see above.
         """
         self.keys = keys
         self.identity = identity
@@ -97,7 +101,8 @@ class OwnedPartition:
         self.hot = HotSet(hot_urls, self.away, hot_by_host)
         self.inbox = InboxReader(keys.inbox)
         self.schedule = StepSchedule(self.inbox, self.hot)
-        self.durability = Durability(disk, loss_ms, now_ms)
+        self.points = points
+        self.durability = Durability(disk, loss_ms, now_ms, points)
         self.suspects = dict(suspects or {})
         self.moved = moved or MovedUrls()
         self.due_ms = NEVER_MS
@@ -182,6 +187,11 @@ class OwnedPartition:
     def inbox_moved(self) -> bool:
         """Whether URLs may be waiting in the inbox."""
         return self.inbox.has_urls
+
+    @property
+    def may_read_inbox(self) -> bool:
+        """Whether to read the inbox; not while the store is far behind, because Redis must stay small."""
+        return self.points is None or not self.points.is_far_behind
 
     @property
     def waiting(self) -> int:

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.budgets.traps import TrapRules
-from bigcrawl.scheduler.owner.claims import Claims
+from bigcrawl.scheduler.owner.claims import CLAIMED_AT_ONCE, Claims
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE, DurableRounds
-from bigcrawl.scheduler.owner.file_work import FileThread
 from bigcrawl.scheduler.owner.folding import Folding
 from bigcrawl.scheduler.owner.hot_share import HotShare, Lateness
+from bigcrawl.scheduler.owner.node_store import NodeStore
 from bigcrawl.scheduler.owner.opening import Opener
 from bigcrawl.scheduler.owner.owned_table import OwnedTable
 from bigcrawl.scheduler.owner.reconciliation import Reconciliation
+from bigcrawl.scheduler.partition.file_work import FileThread
 from bigcrawl.scheduler.partition.partition import PartitionLimits
 
 if TYPE_CHECKING:
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.drum.files import Files
     from bigcrawl.exceptions import CorruptionError
+    from bigcrawl.histogram import Histogram
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
     from bigcrawl.scheduler.gates.delays import Paces
     from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
-    from bigcrawl.scheduler.owner.file_work import FileWork
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.partition.file_work import FileWork
     from bigcrawl.scheduler.records.held_urls import HeldUrls
+    from bigcrawl.store.objects import Objects
 
 RELEASED, NOT_OURS = 1, 0  # replies of release_partition
 
@@ -59,6 +62,7 @@ class Ownership:
         file_work: watches that thread.
         crawl_budgets: the budgets of PLDs.
         paces: gets the budgets of hosts.
+        objects: the store; None if the crawl has none.
 
     Attributes:
         owned: the partitions, by number.
@@ -67,6 +71,7 @@ class Ownership:
         damaged: partitions that must not be opened.
         reconciliation: brings Redis and the node in line.
         file_work: see above.
+        store: keeps durable points in the store.
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class Ownership:
         file_work: FileWork,
         crawl_budgets: CrawlBudgets,
         paces: Paces,
+        objects: Objects | None = None,
     ) -> None:
         frontier, delay_ms = config.frontier, config.politeness.host_delay_ms
         self._config = config
@@ -99,7 +105,10 @@ class Ownership:
         self._table = table = OwnedTable(client, held, self.damaged)
         self.owned = table.by_number
         lateness = Lateness()
-        self._opener = opener = Opener(config, client, clock, files, thread, limits, crawl_budgets, lateness)
+        self.store = store = NodeStore(
+            objects, config.crawl.name, config.store.interval_ms, client, clock, files, thread, table
+        )
+        self._opener = opener = Opener(config, client, clock, files, thread, limits, crawl_budgets, lateness, store)
         self.due_heap = opener.due_heap
         self._claims = Claims(
             config, client, membership, table, self.damaged, opener, thread, self.reconciliation.next_generation
@@ -122,6 +131,11 @@ class Ownership:
     def __repr__(self) -> str:
         return f"<Ownership of {len(self.owned)} partitions>"
 
+    @property
+    def step_times(self) -> Histogram:
+        """How long the file work of steps took."""
+        return self._folding.step_times
+
     # --- claiming and releasing
 
     async def rebalance(self) -> None:
@@ -136,8 +150,10 @@ class Ownership:
         await self.release(owned for owned in list(self.owned.values()) if owned.draining)
         if self._membership.is_patient:
             return
-        if missing := sorted(wanted - self.owned.keys()):
-            await self._claims.claim(await self.damaged.find_sound(missing))
+        if (missing := sorted(wanted - self.owned.keys())) and not (self.owned and self.store.is_away):
+            # Opening from a store takes long, and no step runs meanwhile, so a busy node does it in portions.
+            several = CLAIMED_AT_ONCE if self.owned and self.store.is_used else len(missing)
+            await self._claims.claim((await self.damaged.find_sound(missing))[:several])
 
     async def release(self, leaving: Iterable[OwnedPartition]) -> None:
         """Release those of the partitions of which the node holds no URL."""
@@ -149,6 +165,7 @@ class Ownership:
     async def _release(self, free: list[OwnedPartition]) -> None:
         """Release partitions. One with taken URLs in Redis stays, because a take may be under way."""
         await self._durable_rounds.force(free)
+        await self.store.put_last(free)
         calls = [call for p in free for call in (p.publish(), scripts.release_partition(p.keys, p.identity))]
         for owned in free:
             owned.drain()
@@ -218,8 +235,9 @@ class Ownership:
         return await self._folding.step_due(starved=starved, idle=idle)
 
     async def make_durable_due(self) -> None:
-        """Force partitions that are due to the disk. See `DurableRounds.run_due`."""
+        """Force partitions that are due to the disk, and begin their points in the store. See `DurableRounds`."""
         await self._durable_rounds.run_due()
+        self.store.begin_due()
 
     async def refresh_budgets(self) -> None:
         """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.

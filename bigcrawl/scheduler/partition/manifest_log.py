@@ -107,11 +107,7 @@ class ManifestLog:
         Returns:
             The manifest, with the places of its batches in the new log.
         """
-        start = HEADER_BYTES + _RECORD_BYTES
-        offsets = accumulate(map(len, batches), initial=start)
-        pairs = zip(manifest.retained, batches, offsets, strict=False)
-        manifest = replace(manifest, retained=tuple(BatchPlace(p.number, at, len(b)) for p, b, at in pairs))
-        data = encode_header(_MAGIC, _VERSION) + encode_record(None, manifest, batches)
+        manifest, data = encode_log(manifest, batches)
         self._files.write_new(self._temporary, (data,))
         if synced:
             self._files.sync_file(self._temporary)
@@ -129,10 +125,7 @@ class ManifestLog:
             CorruptionError: a retained batch is damaged.
         """
         assert self._manifest is not None, "a log is begun once before it is begun anew"
-        places = self._manifest.retained
-        start = places[0].offset if places else self._size
-        data = self._files.read(self._path, start, self._size - start)
-        batches = [data[at - start : at - start + length] for _, at, length in places]
+        places, batches = self._manifest.retained, self._retained()
         for at, (place, batch) in enumerate(zip(places, batches, strict=True)):
             if self._without_text_upto < place.number <= without_text_upto:
                 old = decode_admit_batch(self._path, batch, place.offset)
@@ -164,6 +157,26 @@ class ManifestLog:
         self._manifest, self._size = manifest, self._size + len(record)
         return manifest
 
+    def copy(self) -> bytes:
+        """Return the bytes of a log of one record for the same manifest.
+
+        Raises:
+            CorruptionError: a retained batch is damaged.
+        """
+        assert self._manifest is not None, "a log is begun once before it is copied"
+        batches = self._retained()
+        for place, batch in zip(self._manifest.retained, batches, strict=True):
+            check_admit_batch(self._path, batch, place.offset)
+        return encode_log(self._manifest, batches)[1]
+
+    def _retained(self) -> list[bytes]:
+        """The retained batches, in order; not checked."""
+        assert self._manifest is not None, "a log is begun first"
+        places = self._manifest.retained
+        start = places[0].offset if places else self._size
+        data = self._files.read(self._path, start, self._size - start)
+        return [data[at - start : at - start + length] for _, at, length in places]
+
     def sync(self) -> None:
         """Force all records to the medium."""
         self._cut()
@@ -173,6 +186,15 @@ class ManifestLog:
         if self._has_rest:
             self._files.truncate(self._path, self._size)
             self._has_rest = False
+
+
+def encode_log(manifest: Manifest, batches: Sequence[bytes]) -> tuple[Manifest, bytes]:
+    """Return a manifest with the places of its retained batches in a log of one record, and the bytes of that log."""
+    start = HEADER_BYTES + _RECORD_BYTES
+    offsets = accumulate(map(len, batches), initial=start)
+    pairs = zip(manifest.retained, batches, offsets, strict=False)
+    manifest = replace(manifest, retained=tuple(BatchPlace(p.number, at, len(b)) for p, b, at in pairs))
+    return manifest, encode_header(_MAGIC, _VERSION) + encode_record(None, manifest, batches)
 
 
 def encode_record(before: Manifest | None, after: Manifest, batches: Sequence[bytes]) -> bytes:

@@ -22,6 +22,7 @@ from bigcrawl.drum.files import DiskFiles, store_errors
 from bigcrawl.scheduler.partition.admission import PartitionLimits
 from bigcrawl.scheduler.partition.admit_batch import AdmitBatch, decode_admit_batch, encode_admit_batch
 from bigcrawl.scheduler.partition.budgeting import BudgetSource
+from bigcrawl.scheduler.partition.copies import PartitionCopy
 from bigcrawl.scheduler.partition.figures import Figures
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 from bigcrawl.scheduler.partition.opening import Opened, open_epoch
@@ -92,6 +93,7 @@ class Partition(Figures):
         self._forgotten = 0
         self._without_text_upto = 0
         self._older_removed = False
+        self._lent: frozenset[str] = frozenset()  # files that a copy is being made of
 
     @classmethod
     def open(
@@ -331,10 +333,27 @@ class Partition(Figures):
                 self._log.sync()
             self._own.sync_names()
             self._durable = self._manifest
-            self._own.remove_all_but(needed)
+            self._own.remove_all_but(needed.keys() | self._lent)
             if not self._older_removed:
                 remove_older_epochs(self._own)
                 self._older_removed = True
+
+    # --- copies
+
+    def lend_copy(self) -> PartitionCopy:
+        """Return what a copy of the committed state consists of. Its files stay until `end_copy`.
+
+        Raises:
+            TransientStoreError: the disk failed.
+        """
+        with store_errors(self._directory):
+            lengths = self._manifest.files_needed()
+            self._lent = frozenset(lengths)
+            return PartitionCopy(self._own, self._manifest, self._log.copy(), lengths)
+
+    def end_copy(self) -> None:
+        """The files of the last copy need not stay any longer."""
+        self._lent = frozenset()
 
     # --- checking
 

@@ -12,7 +12,7 @@ class Suspicion(NamedTuple):
 
     Attributes:
         deaths: how many nodes died while it was in process.
-        answered: in how many of these its page had already arrived.
+        answered: in how many of these the project's code was at work on its page.
         was_alone: whether it was the only URL in process at the last death.
     """
 

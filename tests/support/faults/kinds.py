@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.support.faults.world import Node, World
 
-REDIS = "redis"
+REDIS, NEWCOMER = "redis", "newcomer"
 HEARD_S = 5.0  # by then every node has spoken to a Redis that came back
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
 # Options of the server, what makes it refuse writes, and what ends it.
@@ -58,6 +58,26 @@ def stop(world: World, node: Node, rng: random.Random) -> None:
         world.release(node.name)
 
     world.later(LEASE_S * rng.uniform(1.1, 1.6), wake)
+
+
+def gone(world: World, node: Node, rng: random.Random) -> None:
+    """The machine is lost with its disk; another one gets its name, a while later."""
+    world.kill(node)
+    node.lose_disk()
+    world.later(rng.uniform(0, LEASE_S), lambda: world.start(node), lambda: world.release(node.name))
+
+
+def join(world: World, rng: random.Random) -> None:
+    """A node joins, and stays."""
+    node = world.add_node()
+    world.say(f"{node.name} joined" if node else "there are enough nodes")
+    world.release(NEWCOMER)
+
+
+def away(world: World, node: Node, rng: random.Random) -> None:
+    """The node is cut off from Redis for longer than its lease; then all that it had sent arrives."""
+    node.link.hold_requests()
+    _mend_link(world, node, LEASE_S * rng.uniform(1.1, 1.6))
 
 
 def cut(world: World, node: Node, rng: random.Random) -> None:
@@ -161,11 +181,13 @@ def readonly(world: World, rng: random.Random) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: of one node, or of Redis."""
+    """A kind of fault: of one node, of Redis, or of the crawl, which gets a node more."""
 
     of_node: Callable[[World, Node, random.Random], None] | None = None
     of_redis: Callable[[World, random.Random], None] | None = None
+    of_crawl: Callable[[World, random.Random], None] | None = None
     weight: int = 2
+    own_disks: bool = False  # only where each node has one
 
 
 KINDS = {
@@ -174,6 +196,9 @@ KINDS = {
     "nap": Kind(nap),
     "stop": Kind(stop, weight=1),
     "cut": Kind(cut),
+    "away": Kind(away, weight=1),
+    "gone": Kind(gone, own_disks=True),
+    "join": Kind(of_crawl=join, weight=1, own_disks=True),
     "part": Kind(part),
     "lost": Kind(lost),
     "late": Kind(late),
@@ -203,12 +228,13 @@ def strike(world: World, name: str, rng: random.Random) -> bool:
         world.occupy(node.name)
         kind.of_node(world, node, rng)
         return True
-    if not world.is_free(REDIS):
+    victim, happen = (REDIS, kind.of_redis) if kind.of_redis is not None else (NEWCOMER, kind.of_crawl)
+    assert happen is not None
+    if not world.is_free(victim):
         return False
     world.say(name)
-    assert kind.of_redis is not None
-    world.occupy(REDIS)
-    kind.of_redis(world, rng)
+    world.occupy(victim)
+    happen(world, rng)
     return True
 
 

@@ -1,10 +1,14 @@
-"""What faults happen to: a crawl of three nodes, the network between each and Redis, their disks, and Redis."""
+"""What faults happen to: a crawl of three nodes, the network between each and Redis, their disks, and Redis.
+
+Nodes share a disk, or each has its own and they share a store (`own_disks`).
+"""
 
 from __future__ import annotations
 
 import heapq
 import itertools
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -16,6 +20,7 @@ from tests.support.crawls import Crawl
 from tests.support.faults import disk
 from tests.support.faults.link import FaultyLink
 from tests.support.faults.repeats import Repeats
+from tests.support.hostile.shifted_clock import ShiftedClock
 from tests.support.redis_server import PrivateRedis
 from tests.support.verdicts import pause
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.support.crawls import SimulatedWeb
 
-NODES, PARTITIONS = 3, 24
+NODES, NODES_MAX, PARTITIONS = 3, 5, 24
 LEASE_S = 10
 # The web's slowest answer takes less; hosts of a node that is stopped for longer than its lease wait for it.
 DEADLINE_S = 6
@@ -48,21 +53,29 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+# In a store a node's durable points are the only ones that others can go on from.
+STORE_SETTINGS: dict[str, Any] = {"BIGCRAWL_STORE_SECONDS": 2}
+CLOCK_WRONG_S = 30.0
+
+
 class Node:
     """One of the nodes: its process, started again whenever it has died, its link to Redis, and its disk."""
 
-    def __init__(self, name: str, directory: Path, seeds: list[str], link: FaultyLink) -> None:
+    def __init__(self, name: str, directory: Path, seeds: list[str], link: FaultyLink, *, own_disk: bool) -> None:
         self.name = name
         self.link = link
         self.word = directory / f"{name}.disk"
+        self.state = directory / (f"state-{name}" if own_disk else "state")
         settings = {
             **SETTINGS,
             "BIGCRAWL_NODE": name,
-            "BIGCRAWL_STATE_DIR": directory / "state",
+            "BIGCRAWL_STATE_DIR": self.state,
             "BIGCRAWL_WARC_DIR": directory / "warc",
             "BIGCRAWL_REDIS_URL": link.url,
             "FAULTY_DISK": self.word,
         }
+        if own_disk:
+            settings |= {**STORE_SETTINGS, "BIGCRAWL_STORE_URL": (directory / "store").as_uri()}
         self.crawl = Crawl(directory / name, seeds, settings, name=_NAME)
 
     def __repr__(self) -> str:
@@ -78,6 +91,16 @@ class Node:
         assert self.crawl.process is not None
         self.crawl.process.send_signal(number)
 
+    def set_clock_wrong(self, clock: ShiftedClock) -> None:
+        """From its next start on its wall clock is wrong."""
+        clock.set(CLOCK_WRONG_S)
+        self.crawl.environment.update(clock.environment)
+        self.crawl.cold = True
+
+    def lose_disk(self) -> None:
+        """Its state is gone; pages in WARC files lie elsewhere."""
+        shutil.rmtree(self.state, ignore_errors=True)
+
     def last_words(self) -> str:
         return self.crawl.log.read_text(errors="replace")[-3_000:]
 
@@ -85,13 +108,17 @@ class Node:
 class World:
     """The crawl, and the moments at which what was broken is mended. One thread does everything."""
 
-    def __init__(self, directory: Path, web: SimulatedWeb, seed: int) -> None:
+    def __init__(self, directory: Path, web: SimulatedWeb, seed: int, *, own_disks: bool = False) -> None:
         self.directory = directory
+        self.own_disks = own_disks
+        self._seed = seed
         self.web = web
         self._stack = ExitStack()
         self.server = self._stack.enter_context(PrivateRedis())
         self.repeats = Repeats(self.server, _NAME, PARTITIONS)
-        self.nodes = [self._node(f"n{number}", seed * NODES + number) for number in range(NODES)]
+        self.nodes = [self._node(number) for number in range(NODES)]
+        if own_disks:
+            self.nodes[0].set_clock_wrong(ShiftedClock(directory / "clock"))
         self.asleep_ms: list[tuple[int, int]] = []
         self.problems: list[str] = []
         self.said: list[str] = []
@@ -112,9 +139,18 @@ class World:
                 node.crawl.kill()
         self._stack.close()
 
-    def _node(self, name: str, seed: int) -> Node:
-        link = self._stack.enter_context(FaultyLink(self.server.socket_path, seed))
-        return Node(name, self.directory, self.web.seeds, link)
+    def _node(self, number: int) -> Node:
+        link = self._stack.enter_context(FaultyLink(self.server.socket_path, self._seed * NODES_MAX + number))
+        return Node(f"n{number}", self.directory, self.web.seeds, link, own_disk=self.own_disks)
+
+    def add_node(self) -> Node | None:
+        """Another node joins, unless there are as many as there may be."""
+        if len(self.nodes) == NODES_MAX:
+            return None
+        node = self._node(len(self.nodes))
+        self.nodes.append(node)
+        self.start(node)
+        return node
 
     def say(self, text: str) -> None:
         """A line of the run's story, with the time."""

@@ -33,6 +33,7 @@ class Frontier:
         self.room_for = room_for  # batches, before it is full for the first time
         self.starts = starts
         self.events: list[Any] = []
+        self.parsed: list[str] = []
         self.failed: BigcrawlError | None = None
         self.room = asyncio.Event()
         self.waited = asyncio.Event()
@@ -79,6 +80,10 @@ class Frontier:
 
     def note_running(self, request: Request | None) -> None:
         """The watchdog is not on."""
+
+    def note_parsed(self, request: Request | None) -> None:
+        assert request is not None
+        self.parsed.append(request.url)
 
     def fail(self, error: BigcrawlError) -> None:
         self.failed = error
@@ -205,6 +210,36 @@ def test_depth_limit_holds_for_batches() -> None:
         assert desk.frontier is not None
         assert len(desk.frontier.events) == 1
         assert desk.stat("dropped/depth") == 3
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("outputs", "is_done"),
+    [
+        pytest.param([], True, id="nothing"),
+        pytest.param([Links([f"{PAGE}x"]), Request(f"{PAGE}y")], True, id="links"),
+        pytest.param([Links([f"{PAGE}x"]), {"an": "item"}], False, id="item"),
+    ],
+)
+def test_page_is_parsed_when_its_callback_returns_without_items(outputs: list[Any], is_done: bool) -> None:
+    """An item may still be in a pipeline of the project's."""
+    frontier = Frontier()
+    asyncio.run(Desk(frontier).page(*outputs))
+    assert frontier.parsed == [PAGE] * is_done
+
+
+def test_page_whose_callback_fails_is_not_parsed() -> None:
+    async def spider() -> AsyncIterator[Any]:
+        yield Links([f"{PAGE}x"])
+        raise ValueError("the spider's own")
+
+    async def scenario() -> None:
+        frontier = Frontier()
+        response = Response(PAGE, request=Request(PAGE))
+        with pytest.raises(ValueError, match="the spider's own"):
+            [output async for output in Desk(frontier).middleware.process_spider_output(response, spider())]
+        assert frontier.parsed == []
 
     asyncio.run(scenario())
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 import pytest
 
-from bigcrawl.exceptions import BigcrawlError, ContractError, TransientStoreError
+from bigcrawl.exceptions import BigcrawlError, ContractError
 from bigcrawl.redisdb import client as client_module
 from bigcrawl.redisdb import script_texts, scripts
 from bigcrawl.redisdb.client import RedisClient, RedisRefusedError
@@ -160,20 +160,6 @@ def test_error_of_one_command_is_not_the_next_ones(tmp_path: Path, partitions: l
             await client.run([look(partitions[0])])
 
     run_fake(FakeRedis(answer), tmp_path, work)
-
-
-def test_cluster_gets_calls_one_by_one(tmp_path: Path, partitions: list[PartitionKeys]) -> None:
-    """Keys of two partitions lie on different servers there: no command may name both."""
-    fake = FakeRedis(lambda words: "-TRYAGAIN", info="redis_version:7.2.0\r\nrun_id:fake\r\nredis_mode:cluster")
-
-    async def work(client: RedisClient) -> None:
-        await client.ping()
-        results = await client.run_each([append(keys, 1) for keys in partitions[:5]])
-        assert all(isinstance(result, TransientStoreError) for result in results)
-
-    run_fake(fake, tmp_path, work)
-    calls = [words for words in fake.received if words[0] == b"EVALSHA"]
-    assert [words[3].decode() for words in calls] == [keys.inbox for keys in partitions[:5]]
 
 
 def test_form_for_many_hands_over_numbers_strings_and_nothing() -> None:

@@ -42,6 +42,19 @@ def test_what_is_in_process_can_be_read_by_others(in_process: InProcess, path: P
     assert len(in_process) == 2
 
 
+def test_parsed_page_counts_as_one_on_which_nobody_works(in_process: InProcess, path: Path) -> None:
+    """The engine may keep it for a while; whoever kills the process then is not the page."""
+    first, second = held_url(1), held_url(2)
+    for held in (first, second):
+        in_process.start(held)
+        in_process.note_answered(held)
+    in_process.note_parsed(first)
+    assert read_in_process(path) == {0: " 2a 1f"}
+    assert in_process.end(first)
+    in_process.note_parsed(first)
+    assert read_in_process(path) == {0: " 2a"}
+
+
 def test_largest_numbers_have_room(in_process: InProcess, path: Path) -> None:
     """The 33 bits that an order leaves a sequence number."""
     held = held_url((1 << 33) - 1, partition=65_535)

@@ -45,6 +45,10 @@ class Entrance:
             return self.clock.monotonic_ms() + closed.retry_ms
 
 
+# The gate keeps the gap in Redis' time. The node tells it by its own clock; both count whole milliseconds.
+ROUNDED_MS = 1
+
+
 def run(tmp_path: Path, redis_url: str, story: Callable[[Entrance], Awaitable[None]], **settings: Any) -> None:
     async def scenario() -> None:
         async with connected(redis_url) as client:
@@ -79,7 +83,7 @@ def test_starts_at_one_server_are_the_gap_apart(tmp_path: Path, redis_url: str) 
     async def story(entrance: Entrance) -> None:
         turns = await asyncio.gather(*(entrance.turn_ms("192.0.2.77", f"url{i}") for i in range(3)))
         first, second, third = sorted(turns)
-        assert 600 <= second - first < 1_200
+        assert 600 - ROUNDED_MS <= second - first < 1_200
         assert third - first == pytest.approx(1_200, abs=300)
         assert len(entrance.sent_away) == 1
 

@@ -1,0 +1,63 @@
+"""Sorts counts by outcome into the fixed values of labels, so that no server decides how many series there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+OTHER: Final = "other"
+STATUS_CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", OTHER)
+
+
+def values_of(key: str) -> tuple[str, ...]:
+    """The values that `bigcrawl.stats` lists for the placeholder of a key."""
+    [row] = [row for row in (*SCRAPY_STATS, *CRAWL_COUNTERS) if row.key == key]
+    return tuple(value for value, _ in row.values)
+
+
+ERRORS: Final = values_of("error:{kind}")
+DROPS: Final = values_of("dropped:{reason}")
+OUTCOMES: Final = (*STATUS_CLASSES[:-1], *ERRORS)
+"""Status class or error, of one try."""
+
+RETURNS: Final = ("robots", "put_off", OTHER)
+
+
+def status_class(code: str) -> str:
+    """`404` -> `4xx`; anything else is `other`."""
+    return f"{code[0]}xx" if len(code) == 3 and code[0] in "12345" else OTHER
+
+
+def ended(counts: Mapping[str, int], prefix: str, values: tuple[str, ...]) -> dict[str, float]:
+    """The counts of ends that begin with a prefix, by what follows, all values included; what is unknown is `other`."""
+    found: dict[str, float] = dict.fromkeys(values, 0)
+    for counter, count in list(counts.items()):
+        if counter.startswith(prefix):
+            value = _value_of(counter[len(prefix) :])
+            found[value if value in found else OTHER] += count
+    return found
+
+
+def returned(counts: Mapping[str, int]) -> dict[str, float]:
+    """URLs that went back to their queues untried, by why."""
+    return {
+        "robots": counts.get("robots", 0),
+        "put_off": counts.get("put_off", 0),
+        OTHER: counts.get("", 0),
+    }
+
+
+def by_value(get: Callable[[str], float], key: str) -> dict[str, float]:
+    """The stats of a key with a placeholder, by its values."""
+    start, end = key.index("{"), key.index("}") + 1
+    return {value: get(key[:start] + value + key[end:]) for value in values_of(key)}
+
+
+def _value_of(outcome: str) -> str:
+    """`status:404` and `404` -> `4xx`, `error:timeout` and `timeout` -> `timeout`."""
+    kind, _, detail = outcome.rpartition(":")
+    return status_class(detail) if kind == "status" or detail[:1].isdigit() else detail

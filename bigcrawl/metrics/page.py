@@ -1,0 +1,82 @@
+"""The page /metrics, served by the reactor: nothing here waits, whatever a client does."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from twisted.web.server import Request
+
+logger = logging.getLogger(__name__)
+
+IDLE_S: Final = 120  # a connection without a request is closed; Prometheus keeps its own from scrape to scrape
+KEPT_S: Final = 0.5  # whoever asks more often gets the same text, so that watching has a bounded cost
+
+
+class MetricsPage(Resource):
+    """The page. An error while it is written is logged once, and answered by status 500."""
+
+    isLeaf = True  # noqa: N815 - Twisted's name
+
+    def __init__(self, write: Callable[[str], tuple[bytes, str]]) -> None:
+        """`write` returns text and content type for an Accept header."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._write = write
+        self._kept: tuple[float, str, tuple[bytes, str]] = (0.0, "", (b"", ""))  # until when, for whom, what
+        self._has_failed = False
+
+    def render_GET(self, request: Request) -> bytes:  # noqa: N802 - Twisted's name
+        """Answer a request."""
+        try:
+            text, content_type = self._text(request.getHeader("accept") or "")
+        except Exception:
+            if not self._has_failed:
+                logger.exception("the metrics could not be written; this is logged once")
+            self._has_failed = True
+            request.setResponseCode(500)
+            return b""
+        request.setHeader("content-type", content_type)  # type: ignore[no-untyped-call]
+        return text
+
+    def _text(self, accept: str) -> tuple[bytes, str]:
+        until, accepted, written = self._kept
+        now = time.monotonic()
+        if now >= until or accepted != accept:
+            written = self._write(accept)
+            self._kept = (now + KEPT_S, accept, written)
+        return written
+
+
+class MetricsSite(Site):
+    """Answers /metrics, logs no requests, and can close its connections."""
+
+    noisy = False
+
+    def __init__(self, write: Callable[[str], tuple[bytes, str]]) -> None:
+        root = Resource()  # type: ignore[no-untyped-call]
+        root.putChild(b"metrics", MetricsPage(write))  # type: ignore[arg-type]  # zope's interfaces are not known to mypy
+        super().__init__(root, timeout=IDLE_S)  # type: ignore[no-untyped-call]
+        self._open: WeakSet[Any] = WeakSet()
+
+    def log(self, request: Any) -> None:
+        """Not in the crawl's log."""
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name
+        """Remember the connection."""
+        protocol = super().buildProtocol(addr)  # type: ignore[no-untyped-call]
+        self._open.add(protocol)
+        return protocol
+
+    def close(self) -> None:
+        """Close all connections. A scraper would go on asking a crawl that has ended."""
+        for protocol in list(self._open):
+            if protocol.transport is not None:
+                protocol.transport.loseConnection()

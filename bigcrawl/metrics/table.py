@@ -1,0 +1,508 @@
+"""THE table of metrics; `make docs` writes `docs/metrics.md` from it.
+
+To add one, put a row into the group of its part, with a help that says what is counted, and where the number is from.
+Read a number that the code has anyway: no row asks Redis or the disk. Names follow OpenMetrics: units are base units
+and part of the name, and the name of a counter gets `_total` where it is shown. The values of a label come from a fixed
+list, never from a host, a URL or a PLD. Every series also has the label `crawl`.
+
+Kinds: a `counter` only grows, from 0 at the start of the process; a `gauge` goes up and down; a `histogram` counts
+times by their length; an `info` is 1, and says something in its labels.
+
+A row about *owned* partitions is about those that this node owns. So the sum over all nodes is the whole crawl. It is a
+gauge even if its sum only grows, because a partition takes its counts along when another node takes it over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bigcrawl import __version__
+from bigcrawl.metrics.outcomes import (
+    DROPS,
+    ERRORS,
+    OTHER,
+    OUTCOMES,
+    RETURNS,
+    STATUS_CLASSES,
+    by_value,
+    ended,
+    returned,
+    values_of,
+)
+from bigcrawl.scheduler.records.held import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bigcrawl.histogram import Histogram
+    from bigcrawl.metrics.source import Source
+
+SHOWN_ENDS = {"counter": "_total", "info": "_info"}
+"""What follows the name where a metric of a kind is shown."""
+
+DNS_FAILURES = ("not-found", "temporary", "timeout", "malformed-name", "failed", OTHER)
+HOST_STATES = ("ready", "waiting", "busy", "snoozed", "retired")
+PLACES = ("inbox", "front", "over_budget", "parked", "back", "taken")
+DISKS = ("state", "warc")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row.
+
+    Attributes:
+        name: without the `_total` of counters.
+        kind: see the module.
+        help: what is counted.
+        source: the module below `bigcrawl/` that has the number.
+        read: returns the number; with a label, one for each value that has any.
+        label: the name of the label; empty if it has none.
+        values: its values; those without a number are 0, unless it is optional.
+        is_optional: whether values without a number are left out.
+    """
+
+    name: str
+    kind: str
+    help: str
+    source: str
+    read: Callable[[Source], float | Mapping[str, float] | Histogram]
+    label: str = ""
+    values: tuple[str, ...] = ()
+    is_optional: bool = False
+
+
+# A string is the title of the group that follows.
+TABLE: tuple[Metric | str, ...] = (
+    "The node",
+    Metric(
+        "bigcrawl_node",
+        "info",
+        "The version of this node.",
+        "__init__.py",
+        lambda source: {__version__: 1},
+        "version",
+    ),
+    Metric(
+        "bigcrawl_partitions",
+        "gauge",
+        "Partitions of the crawl, whoever owns them.",
+        "config.py",
+        lambda source: source.parts.config.crawl.partitions,
+    ),
+    Metric(
+        "bigcrawl_owned_partitions",
+        "gauge",
+        "Partitions that this node owns.",
+        "scheduler/owner/ownership.py",
+        lambda source: len(source.parts.ownership.owned),
+    ),
+    Metric(
+        "bigcrawl_owned_damaged_partitions",
+        "gauge",
+        "Owned partitions that are set apart because a file is damaged.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["damaged"],
+    ),
+    Metric(
+        "bigcrawl_owned_age_seconds",
+        "gauge",
+        "Time since this node last heard from Redis about its partitions, 2 s at most while all is well. All gauges "
+        "of owned partitions are as old.",
+        "scheduler/node/heartbeat.py",
+        lambda source: source.sums.age_s,
+    ),
+    Metric(
+        "bigcrawl_lease_valid",
+        "gauge",
+        "1 while this node may send requests; 0 after it has slept, or been without Redis, for a lease.",
+        "scheduler/handout/handout.py",
+        lambda source: source.parts.handout.has_lease,
+    ),
+    Metric(
+        "bigcrawl_disk_free_bytes",
+        "gauge",
+        "Bytes that may still be written to the disks of state and pages. One that has not answered for a minute is "
+        "left out.",
+        "metrics/disk_left.py",
+        lambda source: source.disk.left(),
+        "directory",
+        DISKS,
+        is_optional=True,
+    ),
+    "Fetches of this node",
+    Metric(
+        "bigcrawl_pages",
+        "counter",
+        "URLs that ended with an answer and were acknowledged, by class of its status.",
+        "scheduler/node/exchange.py",
+        lambda source: ended(source.parts.exchange.ends, "status:", STATUS_CLASSES),
+        "status",
+        STATUS_CLASSES,
+    ),
+    Metric(
+        "bigcrawl_page_errors",
+        "counter",
+        "URLs that ended without an answer, after their retries, by reason.",
+        "scheduler/node/exchange.py",
+        lambda source: ended(source.parts.exchange.ends, "error:", ERRORS),
+        "reason",
+        ERRORS,
+    ),
+    Metric(
+        "bigcrawl_retries",
+        "counter",
+        "Tries that were repeated, by class of status or reason.",
+        "scheduler/node/exchange.py",
+        lambda source: ended(source.parts.exchange.ends, "retried:", OUTCOMES),
+        "outcome",
+        OUTCOMES,
+    ),
+    Metric(
+        "bigcrawl_body_bytes",
+        "counter",
+        "Bytes of bodies as transferred, repeated tries included.",
+        "scheduler/node/exchange.py",
+        lambda source: source.parts.exchange.bytes,
+    ),
+    Metric(
+        "bigcrawl_fetch_seconds",
+        "histogram",
+        "Time from the start of a fetch to its answer or failure, every try but those that were given up.",
+        "scheduler/handout/handout.py",
+        lambda source: source.parts.handout.fetch_times,
+    ),
+    Metric(
+        "bigcrawl_fetching",
+        "gauge",
+        "Fetches under way.",
+        "scheduler/handout/handout.py",
+        lambda source: source.parts.handout.fetching,
+    ),
+    Metric(
+        "bigcrawl_fetches_limit",
+        "gauge",
+        "Limit on concurrent fetches, hanging ones not counted. It falls when the link is congested.",
+        "scheduler/handout/concurrency.py",
+        lambda source: source.parts.handout.crowd.limit,
+    ),
+    Metric(
+        "bigcrawl_limits",
+        "counter",
+        "Answers that met a limit, and connections closed at one, by limit.",
+        "stats.py: bigcrawl/limits/{reason}",
+        lambda source: by_value(source.stat, "bigcrawl/limits/{reason}"),
+        "reason",
+        values_of("bigcrawl/limits/{reason}"),
+    ),
+    "Why URLs are not fetched",
+    Metric(
+        "bigcrawl_dropped_urls",
+        "counter",
+        "URLs that this node took, and that ended without being fetched, by reason.",
+        "scheduler/node/exchange.py",
+        lambda source: ended(source.parts.exchange.ends, "dropped:", (*DROPS, OTHER)),
+        "reason",
+        (*DROPS, OTHER),
+    ),
+    Metric(
+        "bigcrawl_dropped_links",
+        "counter",
+        "URLs dropped before they reached the frontier, by reason.",
+        "stats.py: bigcrawl/dropped/{reason}",
+        lambda source: by_value(source.stat, "bigcrawl/dropped/{reason}"),
+        "reason",
+        values_of("bigcrawl/dropped/{reason}"),
+    ),
+    Metric(
+        "bigcrawl_returned_urls",
+        "counter",
+        "URLs that went back to their queues untried: robots.txt was fetched in their place, they were put off because "
+        "the node is behind, or they had to wait for something else.",
+        "scheduler/node/exchange.py",
+        lambda source: returned(source.parts.exchange.ends),
+        "reason",
+        RETURNS,
+    ),
+    Metric(
+        "bigcrawl_held_urls",
+        "gauge",
+        "URLs that this node holds: waiting at the gates or for their time, buffered for the engine, until their "
+        "robots.txt is there, started, or ended and not acknowledged.",
+        "scheduler/records/held_urls.py",
+        lambda source: source.held(),
+        "stage",
+        tuple(stage.value for stage in Stage),
+    ),
+    Metric(
+        "bigcrawl_start_delay_seconds",
+        "histogram",
+        "Time that URLs wait in the node's queue for the engine after they may start.",
+        "scheduler/handout/handout.py",
+        lambda source: source.parts.handout.waits,
+    ),
+    Metric(
+        "bigcrawl_lateness_seconds",
+        "histogram",
+        "Time from when a host is due to when a URL of it is taken; it grows when the node is behind.",
+        "scheduler/handout/handout.py",
+        lambda source: source.parts.handout.lateness,
+    ),
+    Metric(
+        "bigcrawl_crowded",
+        "gauge",
+        "1 while spiders must wait and nothing is taken, because the outbox or inboxes are full.",
+        "scheduler/node/workload.py",
+        lambda source: source.parts.workload.is_crowded,
+    ),
+    "Hosts",
+    Metric(
+        "bigcrawl_owned_hosts",
+        "gauge",
+        "Hosts with URLs in Redis, by state: due, not yet due, with a URL taken, resting for a minute or more, and "
+        "retired.",
+        "redisdb/lua/look_partition.lua",
+        lambda source: source.sums.hosts,
+        "state",
+        HOST_STATES,
+    ),
+    Metric(
+        "bigcrawl_failing_hosts",
+        "gauge",
+        "Hosts that failed when this node last asked them, in whatever state they are; 100,000 are remembered.",
+        "scheduler/handout/host_health.py",
+        lambda source: source.parts.handout.health.failing,
+    ),
+    Metric(
+        "bigcrawl_host_failures",
+        "counter",
+        "Failures of hosts, each of which makes its host rest longer.",
+        "scheduler/handout/host_health.py",
+        lambda source: source.parts.handout.health.failures,
+    ),
+    "URLs",
+    Metric(
+        "bigcrawl_owned_urls",
+        "gauge",
+        "URLs by place: in inboxes, front queues and later turns, over budget, parked, back queues, and taken.",
+        "scheduler/partition/figures.py, redisdb/lua/look_partition.lua",
+        lambda source: source.urls(),
+        "place",
+        PLACES,
+    ),
+    Metric(
+        "bigcrawl_owned_withheld_urls",
+        "gauge",
+        "URLs on disk that the crawl does not wait for: without budget, blacklisted, or of retired hosts.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["withheld"],
+    ),
+    Metric(
+        "bigcrawl_owned_seen_urls",
+        "gauge",
+        "Keys in URLSeen: distinct URLs of the crawl.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["seen"],
+    ),
+    Metric(
+        "bigcrawl_owned_duplicate_urls",
+        "gauge",
+        "URLs dropped because they had been seen before.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["duplicates"],
+    ),
+    Metric(
+        "bigcrawl_owned_ended_urls",
+        "gauge",
+        "URLs that ended, whatever their outcome.",
+        "redisdb/lua/exchange_urls.lua",
+        lambda source: source.sums.counts["ended"],
+    ),
+    Metric(
+        "bigcrawl_owned_body_bytes",
+        "gauge",
+        "Bytes of bodies as transferred, of all runs.",
+        "redisdb/lua/exchange_urls.lua",
+        lambda source: source.sums.counts["bytes"],
+    ),
+    Metric(
+        "bigcrawl_owned_dead_urls",
+        "gauge",
+        "Dead letters: URLs that kill or hang their node.",
+        "redisdb/lua/bury_url.lua",
+        lambda source: source.sums.counts["dead"],
+    ),
+    Metric(
+        "bigcrawl_owned_lost_urls",
+        "gauge",
+        "URLs lost because Redis forgot more than BIGCRAWL_REDIS_LOSS_SECONDS.",
+        "redisdb/lua/note_rewind.lua",
+        lambda source: source.sums.counts["lost"],
+    ),
+    Metric(
+        "bigcrawl_owned_rejected_entries",
+        "gauge",
+        "Inbox entries that could not be read.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["rejected"],
+    ),
+    "Links on their way out",
+    Metric(
+        "bigcrawl_links_found",
+        "counter",
+        "URLs received in `Links` batches.",
+        "stats.py: bigcrawl/links/found",
+        lambda source: source.stat("bigcrawl/links/found"),
+    ),
+    Metric(
+        "bigcrawl_trap_urls",
+        "counter",
+        "Trap-shaped URLs sent to the seen check, by kind; each counts under all its kinds.",
+        "stats.py: bigcrawl/traps/{kind}",
+        lambda source: by_value(source.stat, "bigcrawl/traps/{kind}"),
+        "kind",
+        values_of("bigcrawl/traps/{kind}"),
+    ),
+    Metric(
+        "bigcrawl_outbox_offered_urls",
+        "counter",
+        "URLs offered to the outbox.",
+        "scheduler/node/outbox.py",
+        lambda source: source.parts.outbox.offered,
+    ),
+    Metric(
+        "bigcrawl_outbox_recent_urls",
+        "counter",
+        "URLs that the outbox did not send, because it had sent them recently.",
+        "scheduler/node/outbox.py",
+        lambda source: source.parts.outbox.dropped_recent,
+    ),
+    Metric(
+        "bigcrawl_outbox_urls",
+        "gauge",
+        "URLs in the outbox, which Redis has not taken yet.",
+        "scheduler/node/outbox.py",
+        lambda source: source.parts.outbox.waiting,
+    ),
+    "Budgets and steps",
+    Metric(
+        "bigcrawl_linked_plds",
+        "gauge",
+        "PLDs of the whole crawl that another PLD links to, whose in-degrees decide about budgets; 0 without budgets.",
+        "scheduler/owner/crawl_budgets.py",
+        lambda source: source.parts.reputation.linked_plds,
+    ),
+    Metric(
+        "bigcrawl_step_seconds",
+        "histogram",
+        "Time of a partition's step on disk: seen check with its merges, budgets, queues and commit.",
+        "scheduler/owner/folding.py",
+        lambda source: source.parts.ownership.step_times,
+    ),
+    "DNS",
+    Metric(
+        "bigcrawl_dns_hits",
+        "counter",
+        "Look-ups of the node answered from memory.",
+        "politeness/dns_cache.py",
+        lambda source: source.parts.dns.hits,
+    ),
+    Metric(
+        "bigcrawl_dns_shared_hits",
+        "counter",
+        "Look-ups answered by what another node has shared.",
+        "politeness/dns_cache.py",
+        lambda source: source.parts.dns.shared_hits,
+    ),
+    Metric(
+        "bigcrawl_dns_questions",
+        "counter",
+        "Questions that the resolver was asked.",
+        "politeness/dns_cache.py",
+        lambda source: source.parts.dns.questions,
+    ),
+    Metric(
+        "bigcrawl_dns_failures",
+        "counter",
+        "Questions without an address for an answer, by reason.",
+        "politeness/dns_cache.py",
+        lambda source: ended(source.parts.dns.failures, "", DNS_FAILURES),
+        "reason",
+        DNS_FAILURES,
+    ),
+    Metric(
+        "bigcrawl_dns_seconds",
+        "histogram",
+        "Time of a question.",
+        "politeness/dns_cache.py",
+        lambda source: source.parts.dns.times,
+    ),
+    "robots.txt",
+    Metric(
+        "bigcrawl_robots_fetches",
+        "counter",
+        "Requests for robots.txt; each redirect counts.",
+        "scheduler/gates/robots_redirects.py",
+        lambda source: source.parts.robots.fetched,
+    ),
+    Metric(
+        "bigcrawl_robots_answers",
+        "counter",
+        "Those of them that got an answer, of whatever status.",
+        "scheduler/gates/robots_redirects.py",
+        lambda source: source.parts.robots.answered,
+    ),
+    Metric(
+        "bigcrawl_robots_seconds",
+        "histogram",
+        "Time of such a request.",
+        "scheduler/gates/robots_redirects.py",
+        lambda source: source.parts.robots.fetch_times,
+    ),
+    "Redis",
+    Metric(
+        "bigcrawl_redis_round_trips",
+        "counter",
+        "Round trips to Redis, each of up to 512 calls.",
+        "redisdb/client.py",
+        lambda source: source.parts.client.round_trips,
+    ),
+    Metric(
+        "bigcrawl_redis_wait_seconds",
+        "counter",
+        "Time of those round trips together, in which the node did other work.",
+        "redisdb/client.py",
+        lambda source: source.parts.client.round_trips_s,
+    ),
+    Metric(
+        "bigcrawl_redis_doubtful_partitions",
+        "gauge",
+        "Partitions with a call whose reply was lost, until they are compared.",
+        "redisdb/client.py",
+        lambda source: len(source.parts.client.in_doubt),
+    ),
+    "Pages stored",
+    Metric(
+        "bigcrawl_warc_records",
+        "counter",
+        "WARC records written.",
+        "stats.py: bigcrawl/warc/records",
+        lambda source: source.stat("bigcrawl/warc/records"),
+    ),
+    Metric(
+        "bigcrawl_warc_bytes",
+        "counter",
+        "Bytes written to WARC files, compressed.",
+        "stats.py: bigcrawl/warc/bytes",
+        lambda source: source.stat("bigcrawl/warc/bytes"),
+    ),
+    Metric(
+        "bigcrawl_warc_write_errors",
+        "counter",
+        "Failed writes; on a full disk that is one a second.",
+        "stats.py: bigcrawl/warc/write_errors",
+        lambda source: source.stat("bigcrawl/warc/write_errors"),
+    ),
+)
+
+METRICS: tuple[Metric, ...] = tuple(row for row in TABLE if isinstance(row, Metric))

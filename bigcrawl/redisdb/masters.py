@@ -1,0 +1,249 @@
+"""The masters of a Redis Cluster: which of them has which hash slot, and connections to each.
+
+A command goes to the master of its key's slot. If that has moved, the server says where to (MOVED, or ASK while a slot
+is on its way). The commands of one slot stay in their order: they go over one connection, one after another, and are
+sent again together if the slot has moved.
+
+While a slot is on its way, a script with several keys is refused before it begins (TRYAGAIN), because some of its keys
+are on either side. The caller repeats it, as whatever a server refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from redis import exceptions as errors
+from redis.crc import key_slot
+
+from bigcrawl.redisdb.connections import Connections
+from bigcrawl.redisdb.script_texts import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from redis.asyncio.connection import AbstractConnection
+
+    from bigcrawl.redisdb.scripts import Value
+
+REDIRECTIONS_MAX: Final = 5
+"""How often one command is sent on; after that, the cluster is being changed faster than it can be followed."""
+
+TAGS_CACHED: Final = 1 << 14
+
+
+class Address(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+
+class Masters:
+    """The masters that were met. Used by one event loop.
+
+    Args:
+        make: returns an unopened connection to a server. Opening it must call `check_known`.
+        most: connections to each master.
+
+    Attributes:
+        seeds: servers that can tell which masters there are, those that answered last first.
+    """
+
+    def __init__(self, make: Callable[[Address], AbstractConnection], most: int, seeds: Sequence[Address]) -> None:
+        self._make = make
+        self._most = most
+        self.seeds = list(seeds)
+        self._by_slot: dict[int, Address] = {}
+        self._pools: dict[Address, Connections] = {}
+        self._run_ids: set[str] = set()
+        self._is_meeting = False
+        self._is_stale = True
+
+    def __repr__(self) -> str:
+        return f"<Masters {sorted(set(self._by_slot.values()))}>"
+
+    @property
+    def run_id(self) -> str:
+        """Identifies the processes of all masters together: another one if any of them was restarted or replaced."""
+        return hashlib.sha1(" ".join(sorted(self._run_ids)).encode(), usedforsecurity=False).hexdigest()
+
+    def check_known(self, run_id: str) -> None:
+        """Check that the process of a server was met before, because another one may have forgotten writes.
+
+        Raises:
+            redis.exceptions.ConnectionError: it was not; the message begins with "restarted:".
+        """
+        if self._is_meeting:
+            self._run_ids.add(run_id)
+        elif run_id not in self._run_ids:
+            raise errors.ConnectionError(f"restarted:{run_id}")
+
+    def forget_run_ids(self) -> None:
+        """The next connection to any master counts as one to a restarted server."""
+        self._run_ids.clear()
+
+    async def meet(self) -> None:
+        """Connect to all masters there are, and take each for known.
+
+        Raises:
+            redis.exceptions.RedisError, OSError: one of them cannot be reached.
+        """
+        self._is_meeting = True
+        self._run_ids.clear()
+        try:
+            await self._learn()
+            for pool in self._all_pools():
+                pool.give_back(await pool.take())
+        finally:
+            self._is_meeting = False
+
+    async def round_trip(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
+        """Send each command to its master, and return the replies in order, error replies as exceptions.
+
+        A command without a key goes to all masters; the reply is that of one of them, an error if there is any.
+        """
+        if self._is_stale:
+            await self._learn()
+        replies: list[Any] = [None] * len(rows)
+        left = list(range(len(rows)))
+        for _ in range(REDIRECTIONS_MAX):
+            by_master: dict[Address, list[int]] = {}
+            for at in left:
+                for master in self._masters_of(rows[at]):
+                    by_master.setdefault(master, []).append(at)
+            answered: dict[int, Any] = {}
+            for master, places, answers in await self._talk_to_each(by_master, rows):
+                for at, answer in zip(places, answers, strict=True):
+                    if not isinstance(answered.get(at), Exception):
+                        answered[at] = await self._followed(master, rows[at], answer)
+            for at, answer in answered.items():
+                replies[at] = answer
+            left = [at for at in left if isinstance(replies[at], errors.MovedError)]
+            if not left:
+                return replies
+        raise errors.TryAgainError("a slot of the cluster moved on again and again")
+
+    async def ask_each(self, row: Sequence[Value]) -> list[Any]:
+        """Send one command to every master; return their replies. Raise the first error reply."""
+        if self._is_stale:
+            await self._learn()
+        replies = [reply for pool in self._all_pools() for reply in await pool.talk([row])]
+        if failed := next((reply for reply in replies if isinstance(reply, errors.RedisError)), None):
+            raise failed
+        return replies
+
+    async def pools(self) -> list[Connections]:
+        """The connections to each master."""
+        if self._is_stale:
+            await self._learn()
+        return self._all_pools()
+
+    async def disconnect(self) -> None:
+        """Close all connections."""
+        for pool in self._pools.values():
+            await pool.disconnect()
+
+    # --- one round
+
+    async def _talk_to_each(
+        self, by_master: dict[Address, list[int]], rows: Sequence[Sequence[Value]]
+    ) -> list[tuple[Address, list[int], list[Any]]]:
+        talks = [self._pool(master).talk([rows[at] for at in places]) for master, places in by_master.items()]
+        try:
+            answers = [await talks[0]] if len(talks) == 1 else await asyncio.gather(*talks, return_exceptions=True)
+        except BaseException:
+            self._is_stale = True  # that master may be dead, and another one in its place
+            raise
+        if failed := next((answer for answer in answers if isinstance(answer, BaseException)), None):
+            self._is_stale = True
+            raise failed
+        return [
+            (master, places, answer)
+            for (master, places), answer in zip(by_master.items(), answers, strict=True)
+            if not isinstance(answer, BaseException)
+        ]
+
+    async def _followed(self, master: Address, row: Sequence[Value], answer: Any) -> Any:
+        """Follow ASK at once, for this command alone; note MOVED, so that the command is sent again."""
+        if isinstance(answer, errors.MovedError):
+            self._by_slot[answer.slot_id] = Address(answer.host or master.host, answer.port)
+            self._is_stale = True
+        elif isinstance(answer, errors.AskError):
+            pool = self._pool(Address(answer.host or master.host, answer.port))
+            _, answer = await pool.talk([("ASKING",), row])
+        return answer
+
+    def _masters_of(self, row: Sequence[Value]) -> Sequence[Address]:
+        key = key_of(row)
+        if key is None:
+            return sorted(set(self._by_slot.values()))
+        slot = _slot_of_tag(_tag_of(key))
+        try:
+            return (self._by_slot[slot],)
+        except KeyError:
+            self._is_stale = True
+            raise errors.ClusterDownError(f"no master has slot {slot} of the cluster") from None
+
+    # --- which masters there are
+
+    async def _learn(self) -> None:
+        """Ask any server for the masters and their slots."""
+        failure: Exception | None = None
+        for seed in self.seeds:
+            pool = self._pool(seed)
+            try:
+                [reply] = await pool.talk([("CLUSTER", "SLOTS")])
+                if isinstance(reply, errors.RedisError):
+                    raise reply
+            except (errors.RedisError, OSError) as error:
+                if "restarted:" in str(error):
+                    raise
+                failure = failure or error
+                continue
+            self._note_slots(reply, seed)
+            return
+        assert failure is not None, "there is a seed"
+        raise failure
+
+    def _note_slots(self, reply: Sequence[Any], asked: Address) -> None:
+        by_slot: dict[int, Address] = {}
+        known: list[Address] = []
+        for first, last, master, *replicas in reply:
+            addresses = [_address(entry, asked) for entry in (master, *replicas)]
+            by_slot |= dict.fromkeys(range(first, last + 1), addresses[0])
+            known += addresses
+        self._by_slot = by_slot
+        # Masters first: a replica answers too, and its process need not be known.
+        masters = sorted(set(by_slot.values()))
+        self.seeds = list(dict.fromkeys((*masters, *known, *self.seeds)))
+        self._is_stale = False
+
+    def _all_pools(self) -> list[Connections]:
+        return [self._pool(master) for master in sorted(set(self._by_slot.values()))]
+
+    def _pool(self, address: Address) -> Connections:
+        pool = self._pools.get(address)
+        if pool is None:
+            pool = self._pools[address] = Connections(lambda: self._make(address), self._most)
+        return pool
+
+
+def _address(entry: Sequence[Any], asked: Address) -> Address:
+    """A server in the reply to CLUSTER SLOTS. Without a host it is that of the server which was asked."""
+    host = entry[0].decode() if entry[0] else ""
+    return Address(asked.host if host in ("", "?") else host, int(entry[1]))
+
+
+def _tag_of(key: str) -> str:
+    """The part of a key that decides its slot: all our keys have a tag in braces."""
+    start = key.find("{") + 1
+    end = key.find("}", start)
+    return key[start:end] if start and end > start else key
+
+
+@lru_cache(TAGS_CACHED)
+def _slot_of_tag(tag: str) -> int:
+    return key_slot(tag.encode())

@@ -1,0 +1,52 @@
+"""Tells certificates that do not fit, which stay wrong until somebody changes them, from a server that is away."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from redis.asyncio.connection import AbstractConnection
+
+_ASKED: Final = "set ssl_certfile=<file> and ssl_keyfile=<file> in the URL"
+_NO_TLS: Final = "that port speaks no TLS: write redis:// or another port"
+_REFUSED: Final = "it does not accept the client certificate in ssl_certfile"
+# By OpenSSL's reason, in which the words of a peer's alert are included.
+_REMEDIES: Final = {
+    "CERTIFICATE_VERIFY_FAILED": "set ssl_ca_certs=<file> in the URL to its authority, and the host as its name there",
+    "CERTIFICATE_REQUIRED": f"it asks for a client certificate: {_ASKED}",
+    "UNKNOWN_CA": "it does not know the authority of the client certificate in ssl_certfile",
+    "BAD_CERTIFICATE": _REFUSED,
+    "CERTIFICATE_EXPIRED": "the client certificate in ssl_certfile has expired",
+    "CERTIFICATE_UNKNOWN": _REFUSED,
+    "HANDSHAKE_FAILURE": f"it may ask for a client certificate: {_ASKED}",
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+}
+
+
+def check_certificates(connection: AbstractConnection) -> None:
+    """Read the certificates that a connection would use, if it is one with TLS.
+
+    Raises:
+        ValueError: a file is missing, or holds something else; the message names the option.
+    """
+    context = getattr(connection, "ssl_context", None)
+    if context is None:
+        return
+    try:
+        context.get()
+    except (OSError, ssl.SSLError) as error:
+        names = ("ca_certs", "certfile", "keyfile")
+        given = [f"ssl_{name}={getattr(context, name)}" for name in names if getattr(context, name, None)]
+        raise ValueError(f"cannot read the certificates in {' '.join(given)}: {error}") from None
+
+
+def tls_fault(error: BaseException | None) -> str | None:
+    """Return what is wrong with TLS, and the remedy, if an error has come from that; None if it has not."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            reason = next((reason for reason in _REMEDIES if reason in (error.reason or "")), None)
+            return None if reason is None else f"{getattr(error, 'verify_message', '') or error}; {_REMEDIES[reason]}"
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,120 @@
+"""The crawl record in the store: shows that store, Redis and directory belong to the same crawl.
+
+It is `<crawl>/crawl.json`. It is written before any point, and deleted after all of them. The field `store` of the
+record in Redis says that the crawl has a store: a node without one would start from an old copy on its own disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError, CorruptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.store.objects import Objects
+
+STORED_RECORD = "crawl.json"
+_FIELD = "store"
+_DELETED_AT_ONCE = 16
+
+
+async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str, bytes]) -> dict[str, str] | None:
+    """Return the crawl record in the store; None if there is none.
+
+    Args:
+        objects: the store; None if this node has none.
+        crawl: the name of the crawl.
+        in_redis: the crawl record in Redis; without an id if there is none.
+
+    Raises:
+        ConfigError: Redis knows the crawl and the store does not, or the other way round.
+        CorruptionError: the record is damaged.
+        TransientStoreError: the store is unreachable.
+    """
+    if objects is None:
+        if _FIELD in in_redis:
+            raise ConfigError(
+                f"crawl {crawl!r} has its state in the store {in_redis[_FIELD].decode()}: set BIGCRAWL_STORE_URL to it"
+            )
+        return None
+    data = await asyncio.to_thread(objects.get, _name(crawl))
+    if data is None and _FIELD in in_redis:
+        raise ConfigError(
+            f"{objects.url} does not have crawl {crawl!r}, which was begun with the store "
+            f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL"
+        )
+    if "id" not in in_redis and any(name != _name(crawl) for name in await asyncio.to_thread(objects.list, crawl)):
+        raise ConfigError(
+            f"{objects.url} holds crawl {crawl!r}, but the Redis does not know it: point BIGCRAWL_REDIS_URL at the "
+            f"Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
+        )
+    return None if data is None else _decoded(data, objects, crawl)
+
+
+async def keep_in_store(
+    objects: Objects,
+    crawl: str,
+    client: RedisClient,
+    key: str,
+    kept: Mapping[str, str] | None,
+    record: Mapping[str, str],
+) -> None:
+    """Write the crawl record into the store, unless it is there, and tell Redis of the store.
+
+    Args:
+        objects: the store.
+        crawl: the name of the crawl.
+        client: of the crawl's Redis.
+        key: of the crawl record in Redis.
+        kept: the record in the store; None if there is none.
+        record: what it must say.
+
+    Raises:
+        ConfigError: the store holds another crawl of this name.
+        TransientStoreError: Redis or the store is unreachable.
+    """
+    if kept is None:
+        await asyncio.to_thread(objects.put, _name(crawl), json.dumps(dict(record)).encode())
+        # Read again, because a node of another Redis may have written it at the same time.
+        again = await asyncio.to_thread(objects.get, _name(crawl))
+        kept = _decoded(again or b"", objects, crawl)
+    if kept.get("id") != record["id"]:
+        raise ConfigError(
+            f"{objects.url} holds another crawl {crawl!r} than this Redis: give this one its own BIGCRAWL_STORE_URL or "
+            f"BIGCRAWL_CRAWL"
+        )
+    await client.command("HSETNX", key, _FIELD, objects.url)
+
+
+def delete_stored(objects: Objects, crawl: str) -> int:
+    """Delete all objects of a crawl, its record last. Return how many there were.
+
+    Raises:
+        TransientStoreError: the store failed. The call may be repeated.
+    """
+    names = list(objects.list(crawl))
+    record = _name(crawl)
+    with ThreadPoolExecutor(_DELETED_AT_ONCE) as workers:
+        list(workers.map(lambda name: objects.delete([name]), [name for name in names if name != record]))
+    objects.delete([record])
+    return len(names)
+
+
+def _name(crawl: str) -> str:
+    return f"{crawl}/{STORED_RECORD}"
+
+
+def _decoded(data: bytes, objects: Objects, crawl: str) -> dict[str, str]:
+    try:
+        record = json.loads(data)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict):
+        raise CorruptionError(f"{objects.url}/{_name(crawl)}", 0, "a JSON crawl record", repr(data[:40]))
+    return record

@@ -1,0 +1,249 @@
+"""Durable points of this node's partitions in the store, if there is one (steps 4 and 6).
+
+    claimed -> newest point fetched, if the local copy is older -> opened -> first point of the epoch -> admits, folds
+    every BIGCRAWL_STORE_SECONDS:
+               copy lent by the file thread -> objects written -> Redis trimmed -> old objects deleted
+
+The first point comes before anything is admitted. From then on, no point that the last owner may still write can be
+chosen. All calls of the store run in threads of their own, a few at a time, and nothing but the opening of partitions
+waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
+
+from bigcrawl.exceptions import CorruptionError, OwnershipLostError, TransientStoreError
+from bigcrawl.redisdb import scripts
+from bigcrawl.scheduler.partition.copies import newest_of, put_back
+from bigcrawl.scheduler.partition.stored_points import StoredPoints
+from bigcrawl.store.series import PointSeries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from bigcrawl.clock import Clock
+    from bigcrawl.drum.files import Files
+    from bigcrawl.redisdb.client import RedisClient
+    from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
+    from bigcrawl.scheduler.owner.owned_table import OwnedTable
+    from bigcrawl.scheduler.partition.file_work import FileThread
+    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.store.objects import Objects
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+AT_ONCE = 8  # partitions; most of their time is spent waiting for the store
+LOOK_MS = 1_000  # between two looks for partitions whose points are due
+LAST_S = 2.0  # for the points of partitions that are released; a node that ends has few seconds
+PROBE_MS = 10_000  # after a failure, partitions are claimed again after this time
+
+_tried_ms = attrgetter("points.tried_ms")
+
+
+class NodeStore:
+    """The store, as the owner of partitions uses it.
+
+    Args:
+        objects: the store; None if the crawl has none, and nothing is done.
+        crawl: the name of the crawl.
+        interval_ms: time between two points of a partition.
+        client: of the crawl's Redis.
+        clock: of the node.
+        files: the file system.
+        thread: does the file work.
+        table: the partitions that are owned.
+    """
+
+    def __init__(
+        self,
+        objects: Objects | None,
+        crawl: str,
+        interval_ms: int,
+        client: RedisClient,
+        clock: Clock,
+        files: Files,
+        thread: FileThread,
+        table: OwnedTable,
+    ) -> None:
+        self._objects = objects
+        self._crawl = crawl
+        self._interval_ms = interval_ms
+        self._client = client
+        self._clock = clock
+        self._files = files
+        self._thread = thread
+        self._table = table
+        self._workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="bigcrawl-store")
+        self._storing: dict[OwnedPartition, asyncio.Task[None]] = {}
+        self._look_ms = 0
+        self._failed_ms: int | None = None  # when the store last failed, if not well since
+
+    def __repr__(self) -> str:
+        return f"<NodeStore {self._objects!r} storing={len(self._storing)}>"
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the crawl has a store."""
+        return self._objects is not None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the store has just failed, so that no partition should be claimed that must be opened with it."""
+        return self._failed_ms is not None and self._clock.monotonic_ms() - self._failed_ms < PROBE_MS
+
+    # --- opening partitions
+
+    async def last_epochs(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The last epoch of each partition that the store knows; 0 without any, or without a store.
+
+        Raises:
+            TransientStoreError: the store failed.
+        """
+        if self._objects is None:
+            return dict.fromkeys(partitions, 0)
+        epochs = await asyncio.gather(*(self._run(self._series_of(p).last_epoch) for p in partitions))
+        return dict(zip(partitions, epochs, strict=True))
+
+    async def fetch_newer(self, partition: int, directory: Path) -> PointSeries | None:
+        """Bring the local copy of a partition that was just claimed up to the newest point, if it is older.
+
+        Returns:
+            The points that the store has; None without a store.
+
+        Raises:
+            CorruptionError: the two newest points are damaged, or the local manifest is.
+            TransientStoreError: store or disk failed.
+        """
+        if self._objects is None:
+            return None
+        return await self._run(partial(self._fetch_newer, partition, directory))
+
+    def _fetch_newer(self, partition: int, directory: Path) -> PointSeries:
+        series = self._series_of(partition)
+        stored, local = series.find_newest(), newest_of(directory, self._files)
+        if stored is not None and (local is None or local < stored):
+            put_back(directory, stored[0], self._files, series.fetch)
+            logger.info(
+                "partition %(partition)d continues from the store: epoch %(epoch)d, manifest %(number)d",
+                {"partition": partition, "epoch": stored[0], "number": stored[1]},
+            )
+        return series
+
+    async def put_first(self, disk: Partition, series: PointSeries | None) -> StoredPoints | None:
+        """Write the first point of an epoch. Nothing may be admitted before.
+
+        Raises:
+            CorruptionError: a retained admit batch is damaged.
+            TransientStoreError: store or disk failed.
+        """
+        if series is None:
+            return None
+        points = StoredPoints(disk, series, self._clock.monotonic_ms())
+        await self._put(points)
+        return points
+
+    # --- points of owned partitions
+
+    def begin_due(self) -> None:
+        """Begin the points that are due, those of partitions first that have waited longest. Waits for nothing."""
+        now_ms = self._clock.monotonic_ms()
+        if self._objects is None or now_ms < self._look_ms:
+            return
+        self._look_ms = now_ms + LOOK_MS
+        due = [
+            owned
+            for owned in self._table.sound
+            if owned.points is not None
+            and owned not in self._storing
+            and owned.points.is_due(now_ms, self._interval_ms)
+        ]
+        for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
+            self._storing[owned] = asyncio.create_task(self._store(owned))
+        if len(due) > AT_ONCE:
+            self._look_ms = now_ms
+
+    async def _store(self, owned: OwnedPartition) -> None:
+        points = owned.points
+        assert points is not None, "the crawl has a store"
+        try:
+            await self._put(points)
+            trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, {})
+            await self._client.run([trim])
+            await self._run(points.clear)
+        except CorruptionError as error:
+            self._table.set_apart(owned, error)
+        except OwnershipLostError:
+            logger.debug("partition %(partition)d was lost while it was stored", {"partition": owned.keys.partition})
+        except TransientStoreError as error:
+            logger.debug("partition %(partition)d: %(error)s", {"partition": owned.keys.partition, "error": error})
+        finally:
+            del self._storing[owned]
+
+    async def put_last(self, partitions: Sequence[OwnedPartition]) -> None:
+        """Store what is new of partitions that are about to be released, as far as that takes a short time.
+
+        The next owner then has the text of the last admit batches, in case Redis forgets them.
+        """
+        leaving = [owned for owned in partitions if owned.points is not None and not owned.is_damaged]
+        if not leaving or self.is_away:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                await asyncio.gather(*map(self._put_last, leaving), return_exceptions=True)
+
+    async def _put_last(self, owned: OwnedPartition) -> None:
+        if owned in self._storing:
+            await asyncio.wait([self._storing[owned]])
+        if owned.points is not None and owned.points.is_due(self._clock.monotonic_ms(), 0):
+            await self._put(owned.points)
+
+    async def _put(self, points: StoredPoints) -> None:
+        try:
+            copy = await self._thread.run(partial(points.begin, self._clock.monotonic_ms()))
+            await self._run(partial(points.put, copy))
+            points.note_put(copy)
+        finally:
+            points.end()
+
+    async def close(self) -> None:
+        """Give up what is under way; the last points stay. Waits for no call of the store."""
+        if self._objects is not None:
+            self._objects.close()
+        for task in list(self._storing.values()):
+            task.cancel()
+        await asyncio.gather(*self._storing.values(), return_exceptions=True)
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    # --- the store's threads
+
+    def _series_of(self, partition: int) -> PointSeries:
+        assert self._objects is not None, "the crawl has a store"
+        return PointSeries(self._objects, f"{self._crawl}/p{partition:04d}")
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Do a piece of work in a thread of the store, and note how the store is."""
+        try:
+            result = await asyncio.get_running_loop().run_in_executor(self._workers, work)
+        except TransientStoreError as error:
+            if self._failed_ms is None:
+                logger.warning(
+                    "durable points do not reach the store: %(error)s. Redis keeps the inboxes until they do, and "
+                    "nodes wait when those are long: check BIGCRAWL_STORE_URL, its credentials and its space",
+                    {"error": error},
+                )
+            self._failed_ms = self._clock.monotonic_ms()
+            raise
+        if self._failed_ms is not None:
+            self._failed_ms = None
+            logger.info("the store answers again")
+        return result

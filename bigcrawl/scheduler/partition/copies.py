@@ -1,0 +1,116 @@
+"""Copies of a partition elsewhere: what one consists of, and how one is put back into the partition's directory.
+
+A copy has the log of the manifest, the committed bytes of all files that it names, and the inbox entries that were set
+aside, as `rejected/<id>`. It is put back below `fetched/`, which becomes the epoch directory by one rename. A crash
+before that leaves `fetched/`, which is never read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bigcrawl.drum.files import store_errors
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.scheduler.partition.manifest_log import decode_manifest
+from bigcrawl.scheduler.queues.epoch_directory import (
+    MANIFEST,
+    REJECTED,
+    epoch_path,
+    list_committed,
+    remove_epoch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bigcrawl.drum.files import Files
+    from bigcrawl.scheduler.partition.manifest import Manifest
+    from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
+
+    Write = Callable[[str, int, bytes], None]  # name, offset, data; no data makes an empty file
+
+_FETCHED = "fetched"
+
+
+class PartitionCopy:
+    """A committed state to copy.
+
+    Attributes:
+        epoch, number: of the manifest.
+        inbox_id, batch_number, folded_urls: as in the manifest.
+        log: the bytes of the manifest's log.
+        lengths: the bytes of each file that belong to the copy, by name.
+    """
+
+    def __init__(self, own: EpochDirectory, manifest: Manifest, log: bytes, lengths: dict[str, int]) -> None:
+        self._own = own
+        self.epoch, self.number = manifest.epoch, manifest.number
+        self.inbox_id, self.batch_number = manifest.inbox_id, manifest.batch_number
+        self.folded_urls = manifest.folded_urls
+        self.log = log
+        below = own.path.parent / REJECTED
+        aside = {f"{REJECTED}/{name}": own.files.size(below / name) for name in own.files.list_directory(below)}
+        self.lengths = lengths | aside
+
+    def __repr__(self) -> str:
+        return f"<PartitionCopy {self._own.path} manifest={self.number} files={len(self.lengths)}>"
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Return committed bytes of a file. May be called in any thread.
+
+        Raises:
+            TransientStoreError: the disk failed, or a later owner has removed the file.
+        """
+        directory = self._own.path.parent if name.startswith(f"{REJECTED}/") else self._own.path
+        with store_errors(directory):
+            data = self._own.files.read(directory / name, offset, size)
+        if len(data) < size:
+            raise CorruptionError(directory / name, offset, f"{size} bytes", f"{len(data)} bytes")
+        return data
+
+
+def newest_of(directory: Path, files: Files) -> tuple[int, int] | None:
+    """Return epoch and number of the newest manifest in a partition's directory; None if there is none.
+
+    Raises:
+        CorruptionError: it is damaged.
+        TransientStoreError: the disk failed.
+    """
+    with store_errors(directory):
+        for epoch in list_committed(directory, files):
+            path = epoch_path(directory, epoch) / MANIFEST
+            return epoch, decode_manifest(path, files.read(path)).number
+        return None
+
+
+def put_back(directory: Path, epoch: int, files: Files, fetch: Callable[[Write], bytes]) -> None:
+    """Put a copy into a partition's directory, in place of an older one of the same epoch.
+
+    Args:
+        directory: the directory of the partition. It is made if it is missing.
+        epoch: of the copy.
+        files: the file system.
+        fetch: writes all files, and returns the bytes of the manifest's log.
+
+    Raises:
+        TransientStoreError: the disk failed or is full. The call may be repeated.
+        CorruptionError: the copy names a file outside the directory.
+    """
+    target = directory / _FETCHED
+
+    def write(name: str, offset: int, data: bytes) -> None:
+        folder, _, plain = name.rpartition("/")
+        if folder not in ("", REJECTED) or plain != Path(plain).name:
+            raise CorruptionError(directory, 0, "the name of a file", repr(name))
+        if folder:
+            files.make_directory(directory / folder)
+        files.write_at((directory if folder else target) / name, offset, data)
+
+    with store_errors(directory):
+        files.make_directory(directory)
+        remove_epoch(target, files)
+        files.make_directory(target)
+        files.write_new(target / MANIFEST, (fetch(write),))
+        remove_epoch(epoch_path(directory, epoch), files)
+        files.replace(target, epoch_path(directory, epoch))

@@ -1,0 +1,94 @@
+"""What the store has of one partition, and what may therefore be trimmed.
+
+With a store, only a point in the store is durable: the next owner may be on another machine. The inbox is trimmed to
+the point before the last one, so that either of the two can be started from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
+
+if TYPE_CHECKING:
+    from bigcrawl.scheduler.partition.copies import PartitionCopy
+    from bigcrawl.scheduler.partition.partition import Partition
+    from bigcrawl.store.series import PointSeries
+
+# The inbox entries of URLs that the store does not have stay in Redis, with some 22 bytes a URL.
+AHEAD_URLS_SOON = 10_000  # folded since the last point: the next one is due soon
+AHEAD_URLS_MAX = 50_000  # the partition reads no more of its inbox, so that senders notice and wait
+SOON_MS = 5_000
+
+
+class StoredPoints:
+    """The points of one partition in one epoch.
+
+    Attributes:
+        trim: what Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number.
+        tried_ms: when a point was last begun, on the monotonic clock.
+    """
+
+    def __init__(self, disk: Partition, series: PointSeries, now_ms: int) -> None:
+        """Begin an epoch: `put_first` comes before anything is admitted."""
+        self._disk = disk
+        self._series = series
+        self.trim: tuple[str, int] = (NO_INBOX_ID, 0)
+        self._last: tuple[str, int] = self.trim
+        self._number = 0  # of the last stored manifest
+        self._folded = disk.folded_urls
+        self.tried_ms = now_ms
+
+    def __repr__(self) -> str:
+        return f"<StoredPoints {self._series!r} number={self._number} trim={self.trim}>"
+
+    @property
+    def is_far_behind(self) -> bool:
+        """Whether so much was folded since the last point that the inbox must wait."""
+        return self._ahead >= AHEAD_URLS_MAX
+
+    @property
+    def _ahead(self) -> int:
+        return self._disk.folded_urls - self._folded
+
+    def is_due(self, now_ms: int, interval_ms: int) -> bool:
+        """Whether to make a point: something is new, and the time has come, sooner if much was folded."""
+        if self._disk.manifest_number == self._number:
+            return False
+        wait_ms = min(interval_ms, SOON_MS) if self._ahead >= AHEAD_URLS_SOON else interval_ms
+        return now_ms - self.tried_ms >= wait_ms
+
+    def begin(self, now_ms: int) -> PartitionCopy:
+        """Begin a point. Runs in the thread of the files. `end` must follow, whatever happens.
+
+        Raises:
+            CorruptionError: a retained admit batch is damaged.
+            TransientStoreError: the disk failed.
+        """
+        self.tried_ms = now_ms
+        return self._disk.lend_copy()
+
+    def put(self, copy: PartitionCopy) -> None:
+        """Write the point to the store. Runs in a thread of the store.
+
+        Raises:
+            CorruptionError: a file is shorter than its committed length.
+            TransientStoreError: store or disk failed. The last point is still whole.
+        """
+        self._series.put(copy.epoch, copy.number, copy.log, copy.lengths, copy.read)
+
+    def note_put(self, copy: PartitionCopy) -> None:
+        """Record that the point is in the store."""
+        self.trim, self._last = self._last, (copy.inbox_id, copy.batch_number)
+        self._number, self._folded = copy.number, copy.folded_urls
+
+    def end(self) -> None:
+        """The point is stored, or has failed."""
+        self._disk.end_copy()
+
+    def clear(self) -> None:
+        """Delete objects of older points, once Redis has trimmed to `trim` in this epoch. In a thread of the store.
+
+        Nobody starts from an older point from then on: who claims the partition later finds this epoch's.
+        """
+        self._series.clear()

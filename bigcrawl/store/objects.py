@@ -1,0 +1,160 @@
+"""Whole objects by name below one URL, through fsspec. An object becomes visible at once, or not at all.
+
+A store may hang without an error. So each call runs in a thread of its own, and its caller waits for a bounded time. A
+call that was given up may still be carried out later: whoever writes must never use a name for two contents.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.private_files import make_private_directory, opener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+T = TypeVar("T")
+
+CALL_S = 30.0  # for one object of at most `series.PIECE_BYTES_MAX`
+CALLS_MAX = 64  # under way, those included that were given up and have not ended; more are refused at once
+_DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs"}
+_TEMPORARY = ".tmp-"
+
+
+class Objects:
+    """The objects below a URL. All methods may be called in any thread but that of an event loop.
+
+    Every method raises TransientStoreError if the store refuses, fails or does not answer in time; a write may then
+    have happened, or happen later.
+    """
+
+    def __init__(self, url: str, *, call_s: float = CALL_S) -> None:
+        """Open the store; nothing is asked of it yet.
+
+        Raises:
+            ConfigError: a package is missing, or the URL is of no kind that fsspec knows.
+        """
+        self.url = url
+        self._fs, root = _open(url)
+        self._root = root.rstrip("/")
+        self._is_local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
+        self._call_s = call_s
+        self._closing: Future[None] = Future()
+        self._under_way = 0
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Objects {self.url} calls={self._under_way}>"
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write an object, durably. Repeating the call with the same data changes nothing."""
+        path = f"{self._root}/{name}"
+        self._call(lambda: _write_local(Path(path), data) if self._is_local else self._fs.pipe_file(path, data))
+
+    def get(self, name: str) -> bytes | None:
+        """Return the bytes of an object; None if there is none."""
+        return self._call(lambda: self._read(f"{self._root}/{name}"))
+
+    def list(self, prefix: str) -> dict[str, int]:
+        """Return the names of all objects below `prefix/`, with the size of each in bytes."""
+        return self._call(lambda: self._find(f"{self._root}/{prefix}"))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete objects; ignores missing ones."""
+        for name in names:
+            self._call(lambda path=f"{self._root}/{name}": self._remove(path))  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Give up all calls that are under way."""
+        if not self._closing.done():
+            self._closing.set_result(None)
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return bytes(self._fs.cat_file(path))
+        except FileNotFoundError:
+            return None
+
+    def _find(self, path: str) -> dict[str, int]:
+        self._fs.invalidate_cache()
+        try:
+            found = self._fs.find(path, detail=True)
+        except FileNotFoundError:
+            return {}
+        start = len(self._root) + 1
+        names = {str(name)[start:]: int(info["size"]) for name, info in found.items()}
+        return {name: size for name, size in names.items() if _TEMPORARY not in name}
+
+    def _remove(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self._fs.rm_file(path)
+
+    def _call(self, work: Callable[[], T]) -> T:
+        """Do a call in a thread of its own, and wait for it."""
+        with self._lock:
+            if self._under_way >= CALLS_MAX:
+                raise TransientStoreError(f"the store {self.url} does not answer {self._under_way} calls")
+            self._under_way += 1
+        answer: Future[T] = Future()
+        # A daemon, because a process must be able to end while its store hangs.
+        threading.Thread(target=self._work, args=(answer, work), name="bigcrawl-object", daemon=True).start()
+        either: tuple[Future[Any], ...] = (answer, self._closing)
+        wait(either, self._call_s, return_when=FIRST_COMPLETED)
+        if not answer.done():
+            reason = "is being closed" if self._closing.done() else f"has not answered for {self._call_s:g} s"
+            raise TransientStoreError(f"the store {self.url} {reason}")
+        return answer.result()
+
+    def _translated(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except Exception as error:  # each driver has errors of its own
+            raise TransientStoreError(f"the store {self.url} failed: {error!r}") from error
+
+    def _work(self, answer: Future[T], work: Callable[[], T]) -> None:
+        try:
+            answer.set_result(self._translated(work))
+        except TransientStoreError as error:
+            answer.set_exception(error)
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+
+def _open(url: str) -> tuple[Any, str]:
+    driver = _DRIVERS.get(url.partition("://")[0], "")
+    try:
+        from fsspec.core import url_to_fs  # an extra, needed only with a store
+
+        fs, root = url_to_fs(url, use_listings_cache=False)
+    except ImportError as error:
+        also = f" {driver}" if driver else ""
+        raise ConfigError(f"BIGCRAWL_STORE_URL is {url}: pip install 'bigcrawl[store]'{also} ({error})") from None
+    except ValueError as error:
+        raise ConfigError(f"BIGCRAWL_STORE_URL is {url}: {error}; give a URL such as s3://bucket/path") from None
+    return fs, root
+
+
+def _write_local(path: Path, data: bytes) -> None:
+    """Write a file under another name, sync it, and rename it: fsspec would show it half-written."""
+    make_private_directory(path.parent)
+    temporary = path.with_name(f".{path.name}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}")
+    try:
+        with open(temporary, "wb", opener=opener) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,125 @@
+r"""A durable point: the state and the files of a directory at one moment, and the bytes of its object.
+
+    offset  bytes  what
+    0       8      magic "BCPOINT\0"
+    8       u32    format version, 1
+    12      u32    bytes of the head, h
+    16      u32    crc32 of the head
+    20      h      head: msgpack (bytes of the state, its crc32, objects, files)
+                     objects   pairs: name, bytes; the first is this object, with an empty name and 0
+                     files     map: name -> pieces (index of an object, offset there, length, crc32), in order
+    20 + h  ...    state
+    ...            the small pieces that are new at this point
+
+All numbers are little-endian. Offsets of pieces in this object count from the end of the state. To change the layout,
+raise the version; a point of another version is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgpack
+from isal import isal_zlib
+
+from bigcrawl.exceptions import CorruptionError, OtherVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MAGIC = b"BCPOINT\0"
+_VERSION = 1
+_HEADER = struct.Struct("<8sIII")
+
+
+class Piece(NamedTuple):
+    """Some consecutive bytes of a file: where an object has them, and their crc32."""
+
+    object: str
+    at: int
+    length: int
+    crc: int
+
+
+class Point(NamedTuple):
+    """One durable point.
+
+    Attributes:
+        name: of its object.
+        state: what the owner of the directory keeps besides the files; opaque here.
+        files: the pieces of each file, in order and without gaps.
+        sizes: the bytes of each object that the pieces are in.
+    """
+
+    name: str
+    state: bytes
+    files: Mapping[str, tuple[Piece, ...]]
+    sizes: Mapping[str, int]
+
+    @property
+    def objects(self) -> set[str]:
+        """The names of all objects that the point needs."""
+        return {self.name, *self.sizes}
+
+
+def encode_point(point: Point, packed: bytes) -> tuple[Point, bytes]:
+    """Return a point as it will be read back, and the bytes of its object.
+
+    Args:
+        point: pieces in its own object have offsets in `packed`.
+        packed: the bytes of those pieces.
+    """
+    others = sorted({piece.object for pieces in point.files.values() for piece in pieces} - {point.name})
+    index = {name: number for number, name in enumerate((point.name, *others))}
+    objects = [("", 0), *((name, point.sizes[name]) for name in others)]
+    files = {name: [(index[p.object], *p[1:]) for p in pieces] for name, pieces in point.files.items()}
+    head: bytes = msgpack.packb((len(point.state), isal_zlib.crc32(point.state), objects, files))
+    data = b"".join((_HEADER.pack(_MAGIC, _VERSION, len(head), isal_zlib.crc32(head)), head, point.state, packed))
+    return decode_point(point.name, data), data
+
+
+def decode_point(name: str, data: bytes) -> Point:
+    """Return the point that was encoded. The crc32 of its pieces is not checked here.
+
+    Raises:
+        CorruptionError: the bytes are not a whole point of this version.
+    """
+    if len(data) < _HEADER.size:
+        raise CorruptionError(name, 0, f"a header of {_HEADER.size} bytes", f"{len(data)} bytes")
+    magic, version, head_bytes, crc = _HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise CorruptionError(name, 0, repr(_MAGIC), repr(magic))
+    if version != _VERSION:
+        raise OtherVersionError(name, 8, _VERSION, version)
+    start = _HEADER.size + head_bytes
+    head = data[_HEADER.size : start]
+    _check_crc(name, _HEADER.size, head, crc)
+    state_bytes, state_crc, objects, rows = msgpack.unpackb(head, use_list=False)
+    end = start + state_bytes
+    state = data[start:end]
+    _check_crc(name, start, state, state_crc)
+    names = [other or name for other, _ in objects]
+    own = (end, 0)  # what is to be added to an offset in this object, and in others
+    files = {
+        file: tuple(Piece(names[i], at + own[i > 0], length, piece_crc) for i, at, length, piece_crc in pieces)
+        for file, pieces in rows.items()
+    }
+    last = max((p.at + p.length for ps in files.values() for p in ps if p.object == name), default=end)
+    if last > len(data):
+        raise CorruptionError(name, len(data), f"{last} bytes", f"{len(data)} bytes")
+    return Point(name, state, files, {n: size or len(data) for n, (_, size) in zip(names, objects, strict=True)})
+
+
+def check_piece(piece: Piece, data: bytes) -> None:
+    """Check the bytes of a piece.
+
+    Raises:
+        CorruptionError: they are too few, or others than were written.
+    """
+    _check_crc(piece.object, piece.at, data, piece.crc)
+
+
+def _check_crc(name: str, at: int, data: bytes, crc: int) -> None:
+    if (found := isal_zlib.crc32(data)) != crc:
+        raise CorruptionError(name, at, f"crc32 {crc:#010x}", f"{found:#010x}")

@@ -1,0 +1,193 @@
+"""The durable points of one directory, in the order of (epoch, number).
+
+    <prefix>/e3/000000000017.1.point              a point, with the small pieces that were new at it
+    <prefix>/e3/000000000017.1/run-4@0-2400000    a large piece: bytes 0 to 2,400,000 of the file run-4
+
+Rules: an owner writes only below its own epoch. A name is used for one content only, so names have the number of the
+attempt: one that was given up may still be carried out. A point is written after all objects that it needs. An object
+is deleted only if neither of the two newest points needs it, and only by `clear`. So a crash anywhere leaves whole
+points, and objects that no point needs, which are deleted later.
+
+A file only grows, and its name is not used again for another file. So each point writes only the bytes that are new.
+If the last piece of a file is not larger than what follows it, both become one. So a file of n bytes has some log n
+pieces, and a byte is written some log n times. Pieces in objects that are mostly dead are written again too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from isal import isal_zlib
+
+from bigcrawl.exceptions import CorruptionError
+from bigcrawl.store.points import Piece, Point, check_piece, decode_point, encode_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bigcrawl.store.objects import Objects
+
+    ReadFile = Callable[[str, int, int], bytes]  # name, offset, size
+    WriteFile = Callable[[str, int, bytes], None]  # name, offset, data; no data makes an empty file
+
+PIECE_BYTES_MAX = 32 << 20  # of one object: bounds memory, and the time of one call
+SMALL_BYTES = 64 << 10  # a smaller piece rides in the point's object, because each object costs money
+_DEAD_PARTS = 4  # an object of which less than a quarter is needed is written again
+_POINT_NAME = re.compile(r"e(\d+)/(\d+)\.(\d+)\.point")
+
+
+class PointSeries:
+    """The points of one directory. One call at a time; all raise TransientStoreError if the store fails."""
+
+    def __init__(self, objects: Objects, prefix: str) -> None:
+        self._objects = objects
+        self._prefix = prefix
+        self._names: set[str] = set()  # objects that may exist
+        self._attempts = 0
+        self._newest: Point | None = None
+        self._before: Point | None = None
+
+    def __repr__(self) -> str:
+        return f"<PointSeries {self._prefix} objects={len(self._names)}>"
+
+    def last_epoch(self) -> int:
+        """Return the highest epoch that has a point, sound or not; 0 without any."""
+        return max((epoch for epoch, *_ in self._listed()), default=0)
+
+    def find_newest(self) -> tuple[int, int] | None:
+        """Find the newest point that is whole, or else the one before it. Return its epoch and number.
+
+        Returns:
+            None if there is no point at all.
+
+        Raises:
+            CorruptionError: there are points, and the two newest are damaged.
+        """
+        listed = self._listed()
+        error: CorruptionError | None = None
+        for place in sorted(listed, reverse=True)[:2]:
+            try:
+                self._newest = self._read_point(listed[place])
+            except CorruptionError as damaged:
+                error = error or damaged
+            else:
+                return place[:2]
+        if error is not None:
+            raise error
+        return None
+
+    def fetch(self, write: WriteFile) -> bytes:
+        """Write all files of the point that was found. Return its state.
+
+        Cost: reads each object once; memory for one object.
+
+        Raises:
+            CorruptionError: an object is damaged or missing.
+        """
+        point = self._newest
+        assert point is not None, "a point was found"
+        wanted: dict[str, list[tuple[str, int, Piece]]] = {}
+        for name, pieces in point.files.items():
+            write(name, 0, b"")
+            offset = 0
+            for piece in pieces:
+                wanted.setdefault(piece.object, []).append((name, offset, piece))
+                offset += piece.length
+        for object_name, rows in wanted.items():
+            data = self._get(object_name)
+            for name, offset, piece in rows:
+                part = data[piece.at : piece.at + piece.length]
+                check_piece(piece, part)
+                write(name, offset, part)
+        return point.state
+
+    def put(self, epoch: int, number: int, state: bytes, lengths: Mapping[str, int], read: ReadFile) -> None:
+        """Write a point: what is new since the last one, then the point itself.
+
+        Args:
+            epoch: of the caller, which alone writes in it.
+            number: not below that of the last point in this epoch.
+            state: kept with the point.
+            lengths: the bytes of each file that belong to the point; none is below that of the last point.
+            read: returns bytes of a file.
+
+        Raises:
+            TransientStoreError: a file could not be read, or the store failed. The point may have been written or
+                not. The one before is still whole.
+        """
+        self._attempts += 1
+        name = f"{self._prefix}/e{epoch}/{number:012d}.{self._attempts}"
+        files, sizes = self._kept(lengths)
+        packed: list[bytes] = []
+        packed_bytes = 0
+        for file, length in lengths.items():
+            start = sum(piece.length for piece in files[file])
+            for offset in range(start, length, PIECE_BYTES_MAX):
+                data = read(file, offset, min(PIECE_BYTES_MAX, length - offset))
+                crc = isal_zlib.crc32(data)
+                if len(data) < SMALL_BYTES:
+                    files[file].append(Piece(f"{name}.point", packed_bytes, len(data), crc))
+                    packed.append(data)
+                    packed_bytes += len(data)
+                else:
+                    target = f"{name}/{file}@{offset}-{len(data)}"
+                    self._put(target, data)
+                    files[file].append(Piece(target, 0, len(data), crc))
+                    sizes[target] = len(data)
+        draft = Point(f"{name}.point", state, {file: tuple(pieces) for file, pieces in files.items()}, sizes)
+        point, data = encode_point(draft, b"".join(packed))
+        self._put(point.name, data)
+        self._before, self._newest = self._newest, point
+
+    def clear(self) -> None:
+        """Delete all objects that neither of the two newest points needs.
+
+        The caller must know that nobody will start from an older point, nor read one.
+        """
+        needed = {name for point in (self._before, self._newest) if point is not None for name in point.objects}
+        for name in sorted(self._names - needed):
+            self._objects.delete([name])
+            self._names.discard(name)
+
+    def _kept(self, lengths: Mapping[str, int]) -> tuple[dict[str, list[Piece]], dict[str, int]]:
+        """The pieces of the last point that the next one keeps, and the sizes of their objects."""
+        last = self._newest or Point("", b"", {}, {})
+        live: Counter[str] = Counter()
+        for file in lengths:
+            for piece in last.files.get(file, ()):
+                live[piece.object] += piece.length
+        worn = {name for name, count in live.items() if count * _DEAD_PARTS < last.sizes[name]}
+        files: dict[str, list[Piece]] = {}
+        for file, length in lengths.items():
+            files[file] = pieces = list(takewhile(lambda p: p.object not in worn, last.files.get(file, ())))
+            start = sum(piece.length for piece in pieces)
+            while pieces and (start > length or (start < length and pieces[-1].length <= length - start)):
+                start -= pieces.pop().length
+        kept = {piece.object for pieces in files.values() for piece in pieces}
+        return files, {name: last.sizes[name] for name in kept}
+
+    def _listed(self) -> dict[tuple[int, int, int], str]:
+        """The names of all points by epoch, number and attempt."""
+        self._names = set(self._objects.list(self._prefix))
+        start = len(self._prefix) + 1
+        matches = {name: _POINT_NAME.fullmatch(name[start:]) for name in self._names}
+        return {(int(match[1]), int(match[2]), int(match[3])): name for name, match in matches.items() if match}
+
+    def _read_point(self, name: str) -> Point:
+        point = decode_point(name, self._get(name))
+        if missing := point.objects - self._names:
+            raise CorruptionError(name, 0, f"an object {min(missing)}", "none")
+        return point
+
+    def _get(self, name: str) -> bytes:
+        data = self._objects.get(name)
+        if data is None:
+            raise CorruptionError(name, 0, "an object", "none")
+        return data
+
+    def _put(self, name: str, data: bytes) -> None:
+        self._names.add(name)  # before the call, because a call that fails may still write it
+        self._objects.put(name, data)

@@ -1,0 +1,49 @@
+"""Crawls on a Redis Cluster of three masters with a replica each."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.redis_cluster import PrivateCluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DELAY_MS = 100
+FORGOTTEN_MS = 3_000  # README P2: what ended in the last two seconds before a master was lost, and what hung meanwhile
+SETTINGS = {
+    "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
+    "BIGCRAWL_PARTITIONS": 24,
+    "BIGCRAWL_STEP_SECONDS": 0.5,
+    "BIGCRAWL_LEASE_SECONDS": 15,
+}
+
+
+def test_crawl_of_two_nodes_goes_on_when_a_master_dies_and_its_replica_takes_over(tmp_path: Path) -> None:
+    """Twice. Nothing is lost, no host is asked too soon, and only what a replica had not received is fetched again."""
+    with (
+        no_strays_below(tmp_path),
+        PrivateCluster(replicas=True) as cluster,
+        SimulatedWeb(tmp_path / "web", hosts=30, pages=30) as web,
+    ):
+        settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": cluster.url}
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
+            first.start()
+            second.start()
+            lost_ms = []
+            for index, fetched in ((0, 100), (2, 300)):
+                wait_until(lambda fetched=fetched: len(web.exchanges()) >= fetched, "pages are fetched", timeout_s=120)  # type: ignore[misc]
+                lost_ms.append(round(time.time() * 1000))
+                cluster.fail_over(index)
+            assert (first.wait(240), second.wait(240)) == (0, 0)
+        report = web.report(delay_ms=DELAY_MS)
+        assert report.kinds <= {"refetched"}, str(report)
+        again = {each.url for each in report.refetched}
+        ends = {f"http://{each.host}:{web.saved.port}{each.target}": each.end_ms for each in reversed(web.exchanges())}
+        late = [url for url in again if not any(at - FORGOTTEN_MS <= ends[url] <= at + FORGOTTEN_MS for at in lost_ms)]
+        assert late == []
+        for crawl in (first, second):
+            assert "Traceback" not in crawl.log.read_text()

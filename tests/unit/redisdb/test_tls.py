@@ -1,0 +1,223 @@
+"""rediss://: TLS in front of a real Redis, with certificates that fit and others that do not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import ipaddress
+import socket
+import ssl
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.keys import PartitionKeys
+from tests.support.client_runs import append, opened
+from tests.support.redis_server import PrivateRedis
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+DAY = datetime.timedelta(days=1)
+
+
+class Authority:
+    """Signs certificates, and writes them and its own as PEM files."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir()
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, directory.name)])
+        self.file = directory / "ca.pem"
+        self.file.write_bytes(self._sign(self._name, self._key, 1, "127.0.0.1", is_authority=True))
+
+    def certificate(self, name: str, *, days: int = 1, address: str = "127.0.0.1") -> Path:
+        """A file with key and certificate of a server or a client."""
+        path, key = self._directory / f"{name}.pem", ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        secret = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        path.write_bytes(secret + self._sign(subject, key, days, address))
+        return path
+
+    def _sign(
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        days: int,
+        address: str,
+        *,
+        is_authority: bool = False,
+    ) -> bytes:
+        now = datetime.datetime.now(datetime.UTC)
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - 3 * DAY)
+            .not_valid_after(now + days * DAY)
+            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return made.public_bytes(serialization.Encoding.PEM)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivateRedis]:
+    with PrivateRedis(aof=False) as made:
+        yield made
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "authority")
+
+
+@contextlib.asynccontextmanager
+async def tls_in_front(
+    server: PrivateRedis, certificate: Path, *, clients_of: Path | None = None
+) -> AsyncIterator[str]:
+    """Where TLS is spoken; with `clients_of`, to clients with a certificate of that authority alone."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    if clients_of is not None:
+        context.load_verify_locations(clients_of)
+        context.verify_mode = ssl.CERT_REQUIRED
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while piece := await reader.read(1 << 16):
+                writer.write(piece)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_unix_connection(server.socket_path)
+        await asyncio.gather(pump(reader, to_server), pump(from_server, writer))
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    try:
+        yield f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    finally:
+        listener.close()
+
+
+@contextlib.contextmanager
+def strict_server(certificate: Path, clients_of: Path) -> Iterator[str]:
+    """Where clients must have a certificate of that authority. It says so as Redis does; asyncio's servers do not."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(clients_of))
+    context.load_cert_chain(certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                plain, _ = listener.accept()
+                with plain, contextlib.suppress(OSError):
+                    with contextlib.suppress(ssl.SSLError):
+                        context.wrap_socket(plain.dup(), server_side=True)
+                    plain.shutdown(socket.SHUT_WR)
+                    while plain.recv(1 << 16):
+                        pass
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+async def refusal(url: str) -> str:
+    async with opened(url) as client:
+        with pytest.raises(ConfigError) as error:
+            await client.ping()
+    said = str(error.value)
+    assert "\n" not in said
+    return said
+
+
+def test_calls_work_over_tls_with_and_without_a_client_certificate(
+    server: PrivateRedis, authority: Authority, crawl_name: str
+) -> None:
+    partition = PartitionKeys(crawl_name, 1)
+
+    async def work() -> None:
+        mine = authority.certificate("client")
+        trusted = f"ssl_ca_certs={authority.file}"
+        asked = f"{trusted}&ssl_certfile={mine}&ssl_keyfile={mine}"
+        for number, (clients_of, options) in enumerate(((None, trusted), (authority.file, asked)), 1):
+            async with (
+                tls_in_front(server, authority.certificate("server"), clients_of=clients_of) as place,
+                opened(f"rediss://{place}/0?{options}") as client,
+            ):
+                assert await client.run([append(partition, number)]) == [True]
+
+    asyncio.run(work())
+
+
+def test_servers_certificate_that_does_not_fit_is_an_error_of_the_settings(
+    server: PrivateRedis, authority: Authority, tmp_path: Path
+) -> None:
+    """Of another authority, expired, or for another host: waiting would not help."""
+    other = Authority(tmp_path / "other")
+
+    async def work() -> None:
+        for certificate, words in (
+            (other.certificate("server"), "unable to get local issuer certificate"),
+            (authority.certificate("old", days=-1), "certificate has expired"),
+            (authority.certificate("elsewhere", address="127.0.0.9"), "IP address mismatch"),
+        ):
+            async with tls_in_front(server, certificate) as place:
+                said = await refusal(f"rediss://{place}/0?ssl_ca_certs={authority.file}")
+                assert words in said
+                assert "ssl_ca_certs=<file>" in said
+
+    asyncio.run(work())
+
+
+def test_client_without_a_certificate_that_is_asked_for_is_told_so(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path / "other").certificate("client")
+
+    with strict_server(authority.certificate("server"), authority.file) as place:
+        url = f"rediss://{place}/0?ssl_ca_certs={authority.file}"
+        assert "ssl_certfile=<file>" in asyncio.run(refusal(url))
+        theirs = f"{url}&ssl_certfile={other}&ssl_keyfile={other}"
+        assert "authority of the client certificate" in asyncio.run(refusal(theirs))
+
+
+def test_port_without_tls_is_told_so(authority: Authority) -> None:
+    async def work() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"-ERR unknown command\r\n")
+            writer.close()
+
+        listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        assert "speaks no TLS" in await refusal(f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={authority.file}")
+        listener.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("what", ["missing.pem", "no-certificate.pem"])
+def test_certificate_file_that_cannot_be_read_is_named(tmp_path: Path, what: str) -> None:
+    (tmp_path / "no-certificate.pem").write_text("nothing\n")
+    with pytest.raises(ConfigError, match=f"ssl_ca_certs=.*{what}"):
+        RedisClient(f"rediss://127.0.0.1:1/0?ssl_ca_certs={tmp_path / what}")

@@ -1,0 +1,195 @@
+"""A node with a store: what it waits for, what it does not, and what happens when the files are nowhere left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
+from bigcrawl.scheduler.crawl.deletion import delete_crawl
+from tests.unit.scheduler.world import World, queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.scheduler.node.node import Node
+
+PAGES = [f"http://h{i}.example/" for i in range(12)]
+STORE_S = 60
+
+
+def on_machine(w: World, name: str) -> None:
+    """Nodes made from here on have a state directory of their own."""
+    place = w.config.crawl.state_dir.parent / name
+    w.config = replace(w.config, crawl=replace(w.config.crawl, state_dir=place))
+
+
+async def fold(w: World, node: Node, pages: list[str]) -> None:
+    """The pages are sent, folded and admitted."""
+    for url in queued(*pages):
+        node.offer(url)
+    await node.pump.flush()
+    node.fold.note_inboxes()
+    w.clock.advance(1_000)
+    await node.ownership.step_due(starved=True)
+
+
+async def store(w: World, node: Node) -> None:
+    """The points that are due have been made, or have failed."""
+    w.clock.advance(STORE_S * 1_000)
+    await node.ownership.make_durable_due()
+    while tasks := list(node.ownership.store._storing.values()):
+        await asyncio.wait(tasks)
+        w.clock.advance(1_000)
+        await node.ownership.make_durable_due()
+
+
+async def expire(w: World) -> None:
+    """The leases of all owners have run out."""
+    for partition in range(4):
+        await w.client.command("HSET", PartitionKeys(w.config.crawl.name, partition).owner, "lease_ms", 0)
+
+
+async def leave_dead(w: World, node: Node) -> None:
+    """The node is dead, and nobody can prove it."""
+    await node.membership.leave(node.parts.client)
+    await expire(w)
+
+
+def test_a_node_with_an_empty_disk_goes_on_from_the_store(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """It has what was stored and what the inbox brought since; each page is fetched once."""
+
+    async def scenario() -> None:
+        async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{tmp_path}/store") as w:
+            first = await w.joined()
+            await fold(w, first, PAGES[:6])
+            await store(w, first)
+            await fold(w, first, PAGES[6:])
+            await store(w, first)
+            await fold(w, first, [f"{page}more" for page in PAGES])
+            entries = [await w.client.command("XLEN", PartitionKeys(crawl_name, p).inbox) for p in range(4)]
+            assert 0 < sum(entries) < 24, "the inbox is kept from the point before the last on, and no longer"
+            await leave_dead(w, first)
+            on_machine(w, "b")
+            second = await w.joined()
+            assert len(second.ownership.owned) == 4
+            await fold(w, second, PAGES)
+            taken = []
+            for _ in range(4):
+                for held in await w.take(second):
+                    taken.append(held.url)
+                    w.end(second, held)
+            assert sorted(taken) == sorted([*PAGES, *(f"{page}more" for page in PAGES)])
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_refuses_or_hangs_stops_no_step(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps go on, nothing is trimmed, one line says so; when the store answers again, points are made."""
+
+    async def scenario() -> None:
+        async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{tmp_path}/store") as w:
+            node = await w.joined()
+            objects = node.parts.objects
+            assert objects is not None
+            monkeypatch.setattr(objects, "_call_s", 0.2)
+            os.mkfifo(tmp_path / "hangs")
+            write = objects.put
+            monkeypatch.setattr(objects, "put", lambda name, data: objects._call((tmp_path / "hangs").read_bytes))
+            for at in range(4):
+                await fold(w, node, [f"{page}{at}" for page in PAGES])
+                await store(w, node)
+            assert sum(owned.disk.seen for owned in node.ownership.owned.values()) == 48
+            entries = [await w.client.command("XLEN", PartitionKeys(crawl_name, p).inbox) for p in range(4)]
+            assert sum(entries) >= 4
+            warned = [record for record in caplog.records if "do not reach the store" in record.message]
+            assert len(warned) == 1
+            monkeypatch.setattr(objects, "put", write)
+            for _ in range(2):
+                await fold(w, node, [f"{page}last{_}" for page in PAGES])
+                await store(w, node)
+            after = [await w.client.command("XLEN", PartitionKeys(crawl_name, p).inbox) for p in range(4)]
+            assert sum(after) < sum(entries)
+            objects.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_away_at_the_start_is_an_error(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The message names the store; a node waits for it as for Redis."""
+
+    async def scenario() -> None:
+        (tmp_path / "store").write_text("no directory")
+        async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{tmp_path}/store") as w:
+            with pytest.raises(TransientStoreError, match="the store file://"):
+                await w.joined()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("lost_partitions", ["stop", "refetch"])
+def test_files_that_are_nowhere_left_stop_the_node_or_are_begun_anew(
+    tmp_path: Path, crawl_name: str, redis_url: str, lost_partitions: str
+) -> None:
+    """Going on keeps what Redis has, counts the partitions, and lets start requests be sent again."""
+
+    async def scenario() -> None:
+        url = f"file://{tmp_path}/store"
+        settings = {"store_url": url, "lost_partitions": lost_partitions}
+        async with world(tmp_path / "a", crawl_name, redis_url, **settings) as w:
+            first = await w.joined()
+            await fold(w, first, PAGES)
+            await first.claim_start("seeds")
+            await first.starts.end()
+            await leave_dead(w, first)
+            for points in (tmp_path / "store" / crawl_name).glob("p*"):
+                shutil.rmtree(points)
+            on_machine(w, "b")
+            if lost_partitions == "stop":
+                with pytest.raises(ConfigError, match="BIGCRAWL_LOST_PARTITIONS=refetch"):
+                    await w.joined()
+                return
+            second = await w.joined()
+            assert await second.claim_start("seeds") == 1
+            states = [PartitionKeys(crawl_name, p).state for p in range(4)]
+            marks = await w.client.commands([("HGET", key, "begun_anew") for key in states])
+            assert sum(int(mark or 0) for mark in marks) > 0
+            assert sorted(held.url for held in await w.take(second, 10)) == sorted(PAGES)
+
+    asyncio.run(scenario())
+
+
+def test_store_redis_and_settings_must_belong_together(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """A node without the store, with an empty one, or with a Redis that lost the crawl does not start."""
+
+    async def scenario() -> None:
+        async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{tmp_path}/store") as w:
+            first = await w.joined()
+            await fold(w, first, PAGES)
+            await leave_dead(w, first)
+            config = w.config
+            w.config = replace(config, store=replace(config.store, url=None))
+            with pytest.raises(ConfigError, match="set BIGCRAWL_STORE_URL"):
+                await w.joined()
+            w.config = replace(config, store=replace(config.store, url=f"file://{tmp_path}/other"))
+            with pytest.raises(ConfigError, match="check BIGCRAWL_STORE_URL"):
+                await w.joined()
+            w.config = config
+            on_machine(w, "b")
+            await w.client.command("DEL", CrawlKeys(crawl_name).crawl)
+            with pytest.raises(ConfigError, match="the Redis does not know it"):
+                await w.joined()
+            first.membership.unlock()
+            deleted = await delete_crawl(w.config)
+            assert deleted.objects > 4
+            assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
+
+    asyncio.run(scenario())

@@ -1,0 +1,90 @@
+"""What a store that is missing, refuses or hangs does to its caller."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+from bigcrawl.store import objects as objects_module
+from bigcrawl.store.objects import Objects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_missing_package_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install, the driver of the URL's kind too."""
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[store\]' s3fs"):
+        Objects("s3://bucket")
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(ConfigError, match=r"pip install 'bigcrawl\[store\]' gcsfs"):
+        Objects("gs://bucket")
+
+
+def test_an_unknown_kind_of_url_is_an_error() -> None:
+    """A URL that fsspec does not know is a mistake in the settings."""
+    with pytest.raises(ConfigError, match="nosuch"):
+        Objects("nosuch://bucket")
+
+
+def test_errors_of_the_store_may_pass(tmp_path: Path) -> None:
+    """Whatever a driver raises can be tried again; nothing half-written is left."""
+    (tmp_path / "store").write_text("a file where a directory should be")
+    objects = Objects(f"file://{tmp_path}/store")
+    with pytest.raises(TransientStoreError, match="file://"):
+        objects.put("a/b", b"data")
+
+
+def test_a_write_that_fails_leaves_no_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is renamed when it is whole and synced; what is left of a killed write is not listed."""
+    objects = Objects(f"file://{tmp_path}/store")
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("no space")))
+    with pytest.raises(TransientStoreError, match="no space"):
+        objects.put("a/b", b"data")
+    monkeypatch.undo()
+    assert objects.list("a") == {}
+    (tmp_path / "store" / "a" / ".b.tmp-1-2").write_bytes(b"da")
+    assert objects.list("a") == {}
+
+
+def test_a_store_that_hangs_is_given_up_and_its_calls_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller waits for a bounded time; calls left behind are few, and none keeps the process alive."""
+    monkeypatch.setattr(objects_module, "CALLS_MAX", 2)
+    (tmp_path / "store").mkdir()
+    os.mkfifo(tmp_path / "store" / "hangs")  # reading it waits for a writer
+    objects = Objects(f"file://{tmp_path}/store", call_s=0.2)
+    for _ in range(2):
+        with pytest.raises(TransientStoreError, match="has not answered"):
+            objects.get("hangs")
+    with pytest.raises(TransientStoreError, match="does not answer 2 calls"):
+        objects.get("other")
+    left = [thread for thread in threading.enumerate() if thread.name == "bigcrawl-object"]
+    assert left
+    assert all(thread.daemon for thread in left)
+    for _ in left:
+        with (tmp_path / "store" / "hangs").open("wb"):
+            pass
+    for thread in left:
+        thread.join()
+    assert objects.get("other") is None, "it answers again"
+
+
+def test_closing_ends_the_wait_for_a_call(tmp_path: Path) -> None:
+    """A node that ends does not wait for a store that hangs."""
+    (tmp_path / "store").mkdir()
+    os.mkfifo(tmp_path / "store" / "hangs")
+    objects = Objects(f"file://{tmp_path}/store", call_s=600)
+    threading.Timer(0.1, objects.close).start()
+    with pytest.raises(TransientStoreError, match="is being closed"):
+        objects.get("hangs")
+    with (tmp_path / "store" / "hangs").open("wb"):
+        pass
