@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
 import zlib
@@ -77,8 +78,14 @@ class BroadSpider(scrapy.Spider):
         if not isinstance(seeds, str):
             raise ConfigError(f"seeds is {seeds!r}: it must be URLs, or the name of a file of them")
         self.seeds = seeds
-        # Part of the identity of the start requests: an edited file is read again.
+        # Part of the identity of the start requests: an edited file is read again, wherever a copy of it lies.
         self.seeds_version = _version(seeds)
+        self._lacks_seeds = bool(seeds) and "://" not in seeds and not _file_of(seeds).exists()
+
+    @property
+    def lacks_start_requests(self) -> bool:
+        """Whether the file of the seeds is not here. Then this node joins a crawl whose seeds another node has read."""
+        return self._lacks_seeds
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the seeds in batches, however many there are.
@@ -146,7 +153,7 @@ class BroadSpider(scrapy.Spider):
         if "://" in self.seeds:
             yield from self.seeds.split()
             return
-        path = Path(self.seeds).expanduser()
+        path = _file_of(self.seeds)
         if not self.seeds or not os.access(path, os.R_OK) or path.is_dir():
             raise ConfigError(f"seeds={self.seeds!r} is neither URLs nor a file that can be read")
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -156,13 +163,19 @@ class BroadSpider(scrapy.Spider):
                     yield text
 
 
+def _file_of(seeds: str) -> Path:
+    return Path(seeds).expanduser()
+
+
 def _version(seeds: str) -> str:
-    """Return size and modification time of a seeds file; empty for URLs and for a missing file."""
+    """Return a digest of a seeds file's bytes; empty for URLs and for a file that cannot be read. Cost: 1 s a GB."""
+    if not seeds or "://" in seeds:
+        return ""
     try:
-        found = Path(seeds).expanduser().stat() if seeds and "://" not in seeds else None
+        with _file_of(seeds).open("rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     except OSError:
-        found = None
-    return f"{found.st_size}-{found.st_mtime_ns}" if found else ""
+        return ""
 
 
 def _is_html(response: Response) -> bool:

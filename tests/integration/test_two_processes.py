@@ -12,6 +12,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def test_second_process_joins_without_the_seeds_file(tmp_path: Path) -> None:
+    """The first has read it. Before any node has, a missing file is an error that names it."""
+    settings = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16}
+    with no_strays_below(tmp_path), SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+        with Crawl(tmp_path / "crawl", web.seeds, settings) as first, second_process_of(first) as second:
+            (second.directory / "seeds.txt").unlink()
+            assert second.run(60) != 0
+            assert f"{second.directory}/seeds.txt' is neither URLs nor a file" in second.log.read_text()
+            first.start()
+            wait_until(lambda: len(web.exchanges()) > 30, "the crawl is under way")
+            second.start()
+            wait_until(lambda: shares(first) == [8, 8], "each node owns half")
+            assert first.wait(300) == 0
+            assert second.wait(300) == 0
+            said = second.log.read_text()
+            assert "the seeds are not here" in said
+            assert "Traceback" not in said
+        assert_complete(web.report(delay_ms=200))
+
+
 def test_second_process_takes_half_and_coverage_stays_one(tmp_path: Path) -> None:
     """Each node owns half; every page is fetched once, and politely, by one of them."""
     settings = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16}

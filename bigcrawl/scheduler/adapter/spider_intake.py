@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.adapter.started_requests import StartedRequests
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.url.key import UrlKey
+
+logger = logging.getLogger(__name__)
 
 ROOM_POLL_S = 0.1
 FLUSH_POLL_S = 0.05
@@ -174,10 +177,16 @@ class SpiderIntake:
         node.parts.robots.tell_sitemaps_to(tell_and_flush)
 
     async def claim_start(self) -> bool:
-        """Wait until this node may run the start requests (True), or another or an earlier one has done so (False)."""
+        """Wait until this node may run the start requests (True), or another or an earlier one has done so (False).
+
+        A spider may say by `lacks_start_requests` that it cannot make them here. It need not, if the crawl has begun.
+        """
         digest = start_digest(self._spider) if self._spider is not None else ""
         while self._node is not None and not self._shutdown.is_closing():
             try:
+                if getattr(self._spider, "lacks_start_requests", False) and await self._node.starts.were_sent():
+                    logger.warning("the seeds are not here: this node joins a crawl that another one has begun")
+                    return False
                 claim = await self._node.claim_start(digest)
             except TransientStoreError:
                 claim = 0

@@ -59,6 +59,12 @@ class StartRequests:
         self.is_done = answer == 2
         return int(answer)
 
+    async def were_sent(self) -> bool:
+        """Whether start requests of this crawl are in the inboxes, whichever spider's and whichever node's."""
+        names = [name for name in await self._client.command("HKEYS", self._keys.crawl) if name.startswith(b"start:")]
+        values = await self._client.commands([("HGET", self._keys.crawl, name) for name in names])
+        return any(value and value.partition(b"\n")[0] == b"done" for value in values)
+
     async def renew(self) -> None:
         """Renew the claim, if there is one."""
         if self.are_under_way:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,9 +107,19 @@ def test_edited_file_is_another_set_of_start_requests(tmp_path: Path) -> None:
     file.write_text("http://a.example/\n")
     before = BroadSpider(str(file)).seeds_version
     assert before == BroadSpider(str(file)).seeds_version != ""
-    file.write_text("http://a.example/\nhttp://b.example/\n")
+    copy = tmp_path / "copy.txt"
+    copy.write_bytes(file.read_bytes())
+    os.utime(copy, (0, 0))
+    assert BroadSpider(str(copy)).seeds_version == before, "a copy on another machine"
+    file.write_text("http://b.example/\n")
     assert BroadSpider(str(file)).seeds_version != before
     assert BroadSpider("http://a.example/").seeds_version == ""
+
+
+def test_only_a_file_that_is_not_here_is_lacking(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    seeds = (str(tmp_path / "missing.txt"), str(tmp_path / "seeds.txt"), "http://a.example/", "")
+    assert [BroadSpider(text).lacks_start_requests for text in seeds] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
