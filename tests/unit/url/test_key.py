@@ -154,3 +154,12 @@ def test_partition_is_that_of_the_domains_key() -> None:
     """Whoever has a PLD's key, as edges have, knows its partition."""
     for pld in ("example.com", "example.co.uk", "127.0.0.1"):
         assert partition_of(pld, 7) == pld_key(pld) % 7
+
+
+def test_marks_are_the_same_one_by_one_and_64_bits_without_a_sign() -> None:
+    """Python's hashes are negative for half of all texts."""
+    urls = [f"http://a.example/{number}" for number in range(64)]
+    marks = [PUBLIC_KEYS.mark_of(url) for url in urls]
+    assert marks == PUBLIC_KEYS.marks_of(urls).tolist()
+    assert max(marks) >= 1 << 63 > min(marks) >= 0
+    assert len(set(marks)) == len(urls)
