@@ -37,6 +37,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "frontier",
         (
             *("/bigcrawl/scheduler/", "/bigcrawl/drum/", "/bigcrawl/politeness/", "/bigcrawl/middlewares/"),
+            *("/bigcrawl/store/", "/bigcrawl/metrics/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),
         ),
