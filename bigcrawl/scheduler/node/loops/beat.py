@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -32,6 +32,7 @@ class Beat(Loop):
         self._outbox = parts.outbox
         self._ownership = parts.ownership
         self._workload = parts.workload
+        self._haste = Haste()
         # A look at each partition costs as much as several pages, and a node with enough to fetch need not hurry.
         self._fed_s = max(BEAT_S, min(BEAT_FED_S, parts.config.frontier.lease_ms / 8000))
 
@@ -42,7 +43,7 @@ class Beat(Loop):
         await self._say_alive()
         if self._outbox.unfolded.wants_look:
             await self._outbox.unfolded.look(self._client)
-        if self._workload.is_idle(self._ownership.owned.values()):
+        if self._haste.note(is_idle=self._workload.is_idle(self._ownership.owned.values())):
             return BEAT_IDLE_S
         return BEAT_S if self._workload.is_starved else self._fed_s
 

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 RETRY_S = 0.5  # after Redis did not answer
 AFTER_RESTART_S = 0.05
+HASTY_ROUNDS = 25  # five seconds of a loop that looks five times a second
 
 
 class Loop:
@@ -45,6 +46,21 @@ class Loop:
 
     async def after_failure(self) -> None:
         """Redis was away in this round, or a partition was lost. Do what may help before the next round."""
+
+
+class Haste:
+    """Whether a loop of an idle node should look often: for a few rounds, in which a small crawl comes to its end.
+
+    A node may be idle for days, and each look costs Redis a call for each partition.
+    """
+
+    def __init__(self) -> None:
+        self._rounds = 0
+
+    def note(self, *, is_idle: bool) -> bool:
+        """Note a round. Return whether the next one should come soon."""
+        self._rounds = self._rounds + 1 if is_idle else 0
+        return 0 < self._rounds <= HASTY_ROUNDS
 
 
 class LoopRunner:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisRefusedError
-from bigcrawl.scheduler.node.loops.loop import RETRY_S, Loop
+from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
-STUCK_LOOKS = 50  # in ten seconds; another node may be reading a damaged partition that was repaired
+WATCH_FINISHED_MS = 10_000  # between two looks at a crawl that was found finished, if the node waits for more
+STUCK_LOOKS = 50  # in half a minute; another node may be reading a damaged partition that was repaired
 
 
 class Watch(Loop):
@@ -41,6 +42,8 @@ class Watch(Loop):
         self._finish = parts.finish
         self._progress = parts.progress
         self._on_fatal = parts.engine.on_fatal
+        self._haste = Haste()
+        self._finished_until_ms = 0  # what was found finished is not looked at again before, on the monotonic clock
         self._closes_when_empty = parts.config.crawl.close_when_empty
 
     async def turn(self) -> float:
@@ -53,13 +56,14 @@ class Watch(Loop):
         await self._progress.count_pages()
         await self._look_for_end()
         self._end_held_up()
-        return WATCH_IDLE_S if self._is_idle() else WATCH_S
+        return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
         """Rest for `rest_s`, or until nothing is left to do here."""
+        was_idle = self._is_idle()
         while rest_s > 0:
             await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
-            rest_s = 0 if self._is_idle() else rest_s - WATCH_IDLE_S
+            rest_s = 0 if self._is_idle() and not was_idle else rest_s - WATCH_IDLE_S
 
     def _is_idle(self) -> bool:
         return self._workload.is_idle(self._ownership.owned.values())
@@ -97,7 +101,10 @@ class Watch(Loop):
         # Orders may free blacklisted URLs: a crawl is not finished before they were read.
         if self._is_idle() and await self._control.read():
             look_at_snoozed(self._ownership.owned.values())
-        elif self._is_idle() and await self._finish.look():
+        elif not self._is_idle():
+            self._finished_until_ms = 0
+        elif self._clock.monotonic_ms() >= self._finished_until_ms and await self._finish.look():
+            self._finished_until_ms = self._clock.monotonic_ms() + WATCH_FINISHED_MS
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()
 
