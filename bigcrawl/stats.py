@@ -225,17 +225,10 @@ SCRAPY_STATS: tuple[Stat, ...] = (
 CRAWL_COUNTERS: tuple[Stat, ...] = (
     # --- sent and merged
     Stat(
-        "appended",
-        "counter",
-        "batches",
-        "Batches appended to inboxes.",
-        "append_batch.lua, park_urls.lua, set_aside_urls.lua",
-    ),
-    Stat(
         "appended_urls",
         "counter",
         "URLs",
-        "URLs in those batches.",
+        "URLs appended to inboxes, in batches.",
         "append_batch.lua, park_urls.lua, set_aside_urls.lua",
     ),
     Stat(

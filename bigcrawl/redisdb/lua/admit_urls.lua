@@ -15,7 +15,7 @@
 -- Lost reply: repeated, it changes nothing.
 -- Late: as repeated: its number was taken, or it is the next one still.
 -- Cost: O(URLs * log hosts).
--- Uses: prelude/now_ms, prelude/refusal
+-- Uses: prelude/now_ms, prelude/refusal, prelude/call_many, prelude/ask_many
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3])
 if refused then
   return refused
@@ -32,17 +32,25 @@ local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[6])
 local rest_ms = tonumber(redis.call('HGET', KEYS[1], 'rest') or '0')
 local is_resting = rest_ms > now
+local hosts = {}
 for i = 7, #ARGV, 3 do
-  local host = ARGV[i]
-  redis.call('ZADD', KEYS[5] .. host, ARGV[i + 1], ARGV[i + 2])
-  if tonumber(redis.call('HGET', KEYS[4], host) or '0') < connections then
-    local next_ms = tonumber(redis.call('HGET', KEYS[6] .. host, 'next') or '0')
+  hosts[#hosts + 1] = ARGV[i]
+end
+local busy, ready = ask_many('HMGET', KEYS[4], hosts), ask_many('ZMSCORE', KEYS[3], hosts)
+local due = {}
+for i, host in ipairs(hosts) do
+  redis.call('ZADD', KEYS[5] .. host, ARGV[3 * i + 5], ARGV[3 * i + 6])
+  if not ready[i] and tonumber(busy[i] or '0') < connections then
+    local stored = redis.call('HMGET', KEYS[6] .. host, 'next', 'delay')
+    local next_ms = tonumber(stored[1] or '0')
     if is_resting then
-      next_ms = math.max(next_ms, rest_ms + tonumber(redis.call('HGET', KEYS[6] .. host, 'delay') or '0'))
+      next_ms = math.max(next_ms, rest_ms + tonumber(stored[2] or '0'))
     end
-    redis.call('ZADD', KEYS[3], 'NX', math.max(now, next_ms) + (i - 7) / 3 / 1024, host)
+    due[#due + 1] = math.max(now, next_ms) + (i - 1) / 1024
+    due[#due + 1] = host
   end
 end
+call_many('ZADD', KEYS[3], due, 'NX')
 redis.call('HSET', KEYS[2], 'admitted', number, 'committed', 1)
 redis.call('HINCRBY', KEYS[2], 'hot', (#ARGV - 6) / 3)
 redis.call('HSET', KEYS[7], number, ARGV[5])

@@ -1,7 +1,7 @@
 -- append_batch: append a batch of discovered URLs to a partition's inbox, once and in order.
 -- KEYS[1] stream  inbox      field b = encoded batch, field e = edges
 -- KEYS[2] prefix  sender:    + node: string, "session number" of the last batch accepted from it; kept for a day
--- KEYS[3] hash    state      appended = batches, appended_urls = URLs ever accepted
+-- KEYS[3] hash    state      appended_urls = URLs ever accepted
 -- ARGV[1] node id    ARGV[2] session, which the node counts from 1 for this partition
 -- ARGV[3] batch number, which the node counts from 1 for this session    ARGV[4] batch
 -- ARGV[5] URLs in the batch    ARGV[6] edges between pay-level domains; '' if there are none
@@ -14,21 +14,22 @@
 -- Cost: O(1).
 local sender = KEYS[2] .. ARGV[1]
 local session, number = tonumber(ARGV[2]), tonumber(ARGV[3])
-local last_session, last_number = string.match(redis.call('GET', sender) or '0 0', '^(%d+) (%d+)$')
-local last = tonumber(last_session) == session and tonumber(last_number) or 0
-if session < tonumber(last_session) or number <= last then
-  return 0
+local before = redis.call('SET', sender, ARGV[2] .. ' ' .. ARGV[3], 'EX', 86400, 'GET')
+if before ~= ARGV[2] .. ' ' .. number - 1 then -- as it is for every batch but the first, unless something was lost
+  local last_session, last_number = string.match(before or '0 0', '^(%d+) (%d+)$')
+  local last = tonumber(last_session) == session and tonumber(last_number) or 0
+  local is_late = session < tonumber(last_session) or number <= last
+  if is_late or number ~= last + 1 then
+    if before then
+      redis.call('SET', sender, before, 'EX', 86400)
+    else
+      redis.call('DEL', sender)
+    end
+    return is_late and 0 or -1
+  end
 end
-if number ~= last + 1 then
-  return -1
-end
-local id
-if ARGV[6] == '' then
-  id = redis.call('XADD', KEYS[1], '*', 'b', ARGV[4])
-else
-  id = redis.call('XADD', KEYS[1], '*', 'b', ARGV[4], 'e', ARGV[6])
-end
-redis.call('SET', sender, ARGV[2] .. ' ' .. ARGV[3], 'EX', 86400)
-redis.call('HINCRBY', KEYS[3], 'appended', 1)
 redis.call('HINCRBY', KEYS[3], 'appended_urls', ARGV[5])
-return id
+if ARGV[6] == '' then
+  return redis.call('XADD', KEYS[1], '*', 'b', ARGV[4])
+end
+return redis.call('XADD', KEYS[1], '*', 'b', ARGV[4], 'e', ARGV[6])

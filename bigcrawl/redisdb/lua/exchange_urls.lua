@@ -35,7 +35,7 @@
 --             reconcile_partition returns it.
 -- Late: refused, because the reconciliation after a lost reply raised the generation.
 -- Cost: O(URLs * log hosts).
--- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken
+-- Uses: prelude/now_ms, prelude/refusal, prelude/keep_record, prelude/read_taken, prelude/call_many, prelude/ask_many
 local refused = refusal(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
 if refused then
   return {refused}
@@ -45,7 +45,11 @@ local longest_ms = 3600000 -- for which a URL is in process, unless the deadline
 local now = now_ms(ARGV[1])
 local connections = tonumber(ARGV[5])
 local usual_ms = tonumber(ARGV[8])
-local acknowledged, returned, hot, bytes, counts = 0, 0, 0, 0, {}
+local acknowledged, returned, hot = 0, 0, 0
+local raised = {} -- fields of the state, and by how much
+local function raise(field, by)
+  raised[field] = (raised[field] or 0) + by
+end
 if ARGV[9] ~= '' then
   redis.call('XADD', KEYS[8], '*', 'o', ARGV[9])
 end
@@ -68,9 +72,33 @@ local function fail(host, host_record, taken_ms, why, first_ms, longest_ms, jitt
   end
   return wait_ms
 end
+-- What is kept for many hosts or URLs in one key is read once and written once: a command costs more than its work.
+local seqs, hosts, ended = {}, {}, {}
 for i = 10, #ARGV, 12 do
-  local record = redis.call('HGET', KEYS[5], ARGV[i])
+  seqs[#seqs + 1] = ARGV[i]
+end
+local was_busy, busy = {}, {} -- URLs taken of each host that this call is about, before and after
+local function read_busy(names)
+  for i, count in ipairs(ask_many('HMGET', KEYS[4], names)) do
+    if not busy[names[i]] then
+      busy[names[i]] = tonumber(count or '0')
+      was_busy[names[i]] = busy[names[i]]
+    end
+  end
+end
+for i, record in ipairs(ask_many('HMGET', KEYS[5], seqs)) do
+  if record and not ended[seqs[i]] then
+    ended[seqs[i]] = record
+    hosts[#hosts + 1] = read_taken(record)
+  end
+end
+read_busy(hosts)
+local untaken, due_again = {}, {}
+for i = 10, #ARGV, 12 do
+  local record = ended[ARGV[i]]
   if record then
+    ended[ARGV[i]] = nil
+    untaken[#untaken + 1] = ARGV[i]
     local host, taken_ms, order, member = read_taken(record)
     local host_record = KEYS[7] .. host
     local health = ARGV[i + 5]
@@ -90,11 +118,8 @@ for i = 10, #ARGV, 12 do
     end
     -- Taken-at is in the future if the URL is returned before its host was due.
     local next_ms = math.max(now + math.max(delay_ms - tonumber(ARGV[i + 11]), wait_ms), stored_ms, tonumber(taken_ms))
-    redis.call('HDEL', KEYS[5], ARGV[i])
-    local count = redis.call('HINCRBY', KEYS[4], host, -1)
-    if count <= 0 then
-      redis.call('HDEL', KEYS[4], host)
-    end
+    local count = math.max(busy[host] - 1, 0)
+    busy[host] = count
     if ARGV[i + 2] == '' then
       acknowledged = acknowledged + 1
     else
@@ -102,15 +127,15 @@ for i = 10, #ARGV, 12 do
       hot = hot + redis.call('ZADD', KEYS[6] .. host, order, ARGV[i + 2] == '=' and member or ARGV[i + 2])
     end
     if ARGV[i + 3] ~= '' then
-      counts[ARGV[i + 3]] = (counts[ARGV[i + 3]] or 0) + 1
-      bytes = bytes + tonumber(ARGV[i + 4])
+      raise(ARGV[i + 3], 1)
+      raise('bytes', tonumber(ARGV[i + 4]))
     end
-    redis.call('HSET', host_record, 'next', next_ms)
-    if health ~= '' then
-      local longer_ms = math.max(delay_ms, wait_ms)
-      if longer_ms > usual_ms and longer_ms < never_ms then
-        redis.call('HSET', host_record, 'delay', longer_ms)
-      elseif stored[3] then
+    local longer_ms = health ~= '' and math.max(delay_ms, wait_ms) or 0
+    if longer_ms > usual_ms and longer_ms < never_ms then
+      redis.call('HSET', host_record, 'next', next_ms, 'delay', longer_ms)
+    else
+      redis.call('HSET', host_record, 'next', next_ms)
+      if stored[3] and health ~= '' then
         redis.call('HDEL', host_record, 'delay')
       end
     end
@@ -125,16 +150,19 @@ for i = 10, #ARGV, 12 do
       keep_record(host_record, next_ms - now + 120000 + 4 * math.min(rest_ms, 86400000))
     end
     if count < connections and redis.call('EXISTS', KEYS[6] .. host) == 1 then
+      local score = next_ms + (i + 2) / 12 / 1024
       if is_well then
-        redis.call('ZADD', KEYS[3], next_ms + (i + 2) / 12 / 1024, host)
-      else
-        redis.call('ZADD', KEYS[3], 'GT', next_ms + (i + 2) / 12 / 1024, host)
+        redis.call('ZADD', KEYS[3], score, host)
       end
+      due_again[#due_again + 1] = score
+      due_again[#due_again + 1] = host
     end
   end
 end
+call_many('HDEL', KEYS[5], untaken)
+call_many('ZADD', KEYS[3], due_again, 'GT')
 if snoozes > 0 then
-  redis.call('HINCRBY', KEYS[2], 'snoozes', snoozes)
+  raise('snoozes', snoozes)
   local over = redis.call('ZCARD', KEYS[9]) - snoozed_max
   local forgotten = over > 0 and redis.call('ZRANGE', KEYS[9], 0, over - 1, 'WITHSCORES') or {}
   for i = 1, #forgotten, 2 do
@@ -154,46 +182,71 @@ if tonumber(ARGV[6]) > 0 then
   local beyond = string.format('(%.0f', now + tonumber(ARGV[7]) + 1) -- the fraction of a score only orders hosts
   due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', beyond, 'WITHSCORES', 'LIMIT', 0, ARGV[6])
 end
+hosts = {}
+for i = 1, #due, 2 do
+  hosts[#hosts + 1] = due[i]
+end
+read_busy(hosts)
+local taken, later, unready = {}, {}, {}
 for i = 1, #due, 2 do
   local host, due_ms = due[i], math.floor(tonumber(due[i + 1]))
   local back, host_record = KEYS[6] .. host, KEYS[7] .. host
   local first = redis.call('ZPOPMIN', back)
+  local is_more_due = false
   if first[1] then
-    local seq = string.match(first[1], '^(%d+):')
     local start_ms = math.max(now, due_ms)
-    redis.call('HSET', KEYS[5], seq, host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1])
-    local count = redis.call('HINCRBY', KEYS[4], host, 1)
+    taken[#taken + 1] = string.match(first[1], '^(%d+):')
+    taken[#taken + 1] = host .. '\n' .. start_ms .. '\n' .. first[2] .. '\n' .. first[1]
+    busy[host] = busy[host] + 1
     -- Kept while the URL is in process, because a claim of the partition reads it.
     if redis.call('HEXISTS', host_record, 'delay') == 1 then
       keep_record(host_record, longest_ms)
     end
-    if count < connections and redis.call('EXISTS', back) == 1 then
-      redis.call('ZADD', KEYS[3], start_ms + usual_ms + (i - 1) / 2 / 1024, host)
-    else
-      redis.call('ZREM', KEYS[3], host)
+    if busy[host] < connections and redis.call('EXISTS', back) == 1 then
+      is_more_due = true
+      later[#later + 1] = start_ms + usual_ms + (i - 1) / 2 / 1024
+      later[#later + 1] = host
     end
     hot = hot - 1
     reply[#reply + 1] = host
     reply[#reply + 1] = due_ms
     reply[#reply + 1] = first[1]
-  else
-    redis.call('ZREM', KEYS[3], host)
+  end
+  if not is_more_due then
+    unready[#unready + 1] = host
   end
 end
+call_many('HSET', KEYS[5], taken)
+call_many('ZADD', KEYS[3], later)
+call_many('ZREM', KEYS[3], unready)
+local counts, idle = {}, {}
+for host, count in pairs(busy) do
+  if count ~= was_busy[host] then
+    if count > 0 then
+      counts[#counts + 1] = host
+      counts[#counts + 1] = count
+    else
+      idle[#idle + 1] = host
+    end
+  end
+end
+call_many('HSET', KEYS[4], counts)
+call_many('HDEL', KEYS[4], idle)
 local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 if head[2] then
   reply[2] = math.floor(tonumber(head[2]))
 end
-for counter, count in pairs(counts) do
-  redis.call('HINCRBY', KEYS[2], counter, count)
+raise('ended', acknowledged)
+raise('hot', hot)
+local fields, values = {}, {}
+for field, by in pairs(raised) do
+  if by ~= 0 then
+    fields[#fields + 1] = field
+  end
 end
-if bytes > 0 then
-  redis.call('HINCRBY', KEYS[2], 'bytes', bytes)
+for i, value in ipairs(ask_many('HMGET', KEYS[2], fields)) do
+  values[2 * i - 1] = fields[i]
+  values[2 * i] = tonumber(value or '0') + raised[fields[i]]
 end
-if acknowledged > 0 then
-  redis.call('HINCRBY', KEYS[2], 'ended', acknowledged)
-end
-if hot ~= 0 then -- Redis 7.0 writes a Lua -0 as "-0", which HINCRBY refuses
-  redis.call('HINCRBY', KEYS[2], 'hot', hot)
-end
+call_many('HSET', KEYS[2], values)
 return reply

@@ -1,6 +1,6 @@
 -- park_urls: move URLs of a snoozed or retired host from its back queue to the partition's own inbox.
 -- KEYS[1] hash    owner    node, epoch, generation
--- KEYS[2] hash    state    hot, appended, appended_urls
+-- KEYS[2] hash    state    hot, appended_urls
 -- KEYS[3] zset    ready    score = next fetch ms, member = host
 -- KEYS[4] prefix  back:    + host: zset, score = order, member = "<seq>:..."
 -- KEYS[5] stream  inbox    field b = batch of URLs
@@ -29,7 +29,6 @@ for i = 6, #ARGV, 1 do
   redis.call('ZREM', back, ARGV[i])
 end
 local id = redis.call('XADD', KEYS[5], '*', 'b', ARGV[5])
-redis.call('HINCRBY', KEYS[2], 'appended', 1)
 redis.call('HINCRBY', KEYS[2], 'appended_urls', #ARGV - 5)
 redis.call('HINCRBY', KEYS[2], 'hot', 5 - #ARGV)
 if redis.call('EXISTS', back) == 0 then

@@ -1,6 +1,6 @@
 -- set_aside_urls: move taken URLs back to their partition's inbox, unfetched. The owner's next step keeps them on disk.
 -- KEYS[1] hash    owner      node, epoch, generation
--- KEYS[2] hash    state      appended, appended_urls, set_aside = URLs ever set aside
+-- KEYS[2] hash    state      appended_urls, set_aside = URLs ever set aside
 -- KEYS[3] zset    ready      score = next fetch ms, member = host
 -- KEYS[4] hash    busy       host -> URLs taken
 -- KEYS[5] hash    taken      seq -> host \n taken-at ms \n order \n member
@@ -43,7 +43,6 @@ for i = 6, #ARGV, 2 do
   ids[#ids + 1] = id
 end
 if moved > 0 then
-  redis.call('HINCRBY', KEYS[2], 'appended', moved)
   redis.call('HINCRBY', KEYS[2], 'appended_urls', moved)
   redis.call('HINCRBY', KEYS[2], 'set_aside', moved)
 end

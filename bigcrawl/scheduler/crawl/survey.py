@@ -81,7 +81,7 @@ class Survey:
     @property
     def progress(self) -> tuple[int, ...]:
         """The monotonic counters."""
-        return tuple(self.counts[name] for name in ("appended", "admitted", "ended", "folded_urls"))
+        return tuple(self.counts[name] for name in ("appended_urls", "admitted", "ended", "folded_urls"))
 
 
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:

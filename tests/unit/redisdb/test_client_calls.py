@@ -122,7 +122,7 @@ def test_flushed_scripts_are_loaded_again(own_server: PrivateRedis, keys: Partit
         results = await client.run([claim(keys), append(keys, 1), look(keys), append(keys, 2)])
         assert isinstance(results[0], Claim)
         assert results[1::2] == [True, True]
-        assert results[2].count("appended") == 1
+        assert results[2].count("appended_urls") == 1
 
     run(own_server.url, work)
     assert own_server.client.xlen(keys.inbox) == 2
@@ -144,7 +144,7 @@ def test_restart_is_noticed_until_it_is_accepted(own_server: PrivateRedis, keys:
         await client.accept_restart()
         await client.ping()
         [view] = await client.run([look(keys)])
-        assert view.count("appended") >= 1
+        assert view.count("appended_urls") >= 1
 
     run(own_server.url, work)
 

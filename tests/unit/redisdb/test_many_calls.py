@@ -63,7 +63,7 @@ def test_neighbours_of_one_script_are_one_command(own_server: PrivateRedis, part
         first, second, seen_a, third, again, seen_b = await client.run(mixed)
         assert (first, second, third, again) == (True, True, True, False)
         assert isinstance(seen_a, PartitionView)
-        assert (seen_a.count("appended"), seen_b.count("appended")) == (2, 2)
+        assert (seen_a.count("appended_urls"), seen_b.count("appended_urls")) == (2, 2)
         assert commands(own_server) - before == 4
 
     run(own_server.url, work)

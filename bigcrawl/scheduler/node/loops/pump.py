@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PUMP_BUSY_S = 0.01  # between two looks at the engine while it has work
-PUMP_URLS = 32  # ended URLs that are worth a round trip
-PUMP_PATIENCE_MS = 100  # the longest wait of fewer; they do not wait if the engine has nothing to do
+PUMP_SHARE = 3  # a round trip pays when one in so many of the URLs that the node may hold has ended
+PUMP_PATIENCE_MS = 250  # the longest wait of fewer; they do not wait if the engine has nothing to do
 PUMP_IDLE_S = 0.25
 TAKES_MAX = 64  # in one round, while there is room and more may be due
 
@@ -44,6 +44,7 @@ class Pump(Loop):
         self._progress = parts.progress
         self._recovery = recovery
         self._room = room
+        self._batch_urls = max(1, parts.config.frontier.in_process_max // PUMP_SHARE)
         self._wake = asyncio.Event()
         self._is_hungry = True
         self._pumped_ms = 0
@@ -98,7 +99,7 @@ class Pump(Loop):
 
     def _pays(self) -> bool:
         """Whether a round trip is worth its CPU now. The larger the batch, the less it costs a page."""
-        if self._is_hungry or self._held.has_safe(PUMP_URLS):
+        if self._is_hungry or self._held.has_safe(self._batch_urls):
             return True
         if self._handout.is_idle and self._held.has_safe(1):
             return True

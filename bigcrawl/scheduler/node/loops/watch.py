@@ -43,7 +43,7 @@ class Watch(Loop):
         self._progress = parts.progress
         self._on_fatal = parts.engine.on_fatal
         self._haste = Haste()
-        self._finished_until_ms = 0  # what was found finished is not looked at again before, on the monotonic clock
+        self._finished_until_ms = 0  # a finished crawl is not looked at again before, on the monotonic clock
         self._closes_when_empty = parts.config.crawl.close_when_empty
 
     async def turn(self) -> float:
@@ -67,6 +67,10 @@ class Watch(Loop):
 
     def _is_idle(self) -> bool:
         return self._workload.is_idle(self._ownership.owned.values())
+
+    def _is_known_finished(self) -> bool:
+        """Whether a look has lately found the crawl finished, and no URL has come up since."""
+        return self._progress.is_finished and self._clock.monotonic_ms() < self._finished_until_ms
 
     def _is_quiet(self) -> bool:
         """Whether neither links nor start requests are under way on this node."""
@@ -101,9 +105,7 @@ class Watch(Loop):
         # Orders may free blacklisted URLs: a crawl is not finished before they were read.
         if self._is_idle() and await self._control.read():
             look_at_snoozed(self._ownership.owned.values())
-        elif not self._is_idle():
-            self._finished_until_ms = 0
-        elif self._clock.monotonic_ms() >= self._finished_until_ms and await self._finish.look():
+        elif self._is_idle() and not self._is_known_finished() and await self._finish.look():
             self._finished_until_ms = self._clock.monotonic_ms() + WATCH_FINISHED_MS
             self._progress.note_end(is_certain=offered == self._outbox.offered)
             self._handout.wake_engine()

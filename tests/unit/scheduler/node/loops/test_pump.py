@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
 
-from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_URLS
+from bigcrawl.scheduler.node.loops.pump import PUMP_BUSY_S, PUMP_PATIENCE_MS, PUMP_SHARE
 from tests.unit.scheduler.test_scheduler import new_scheduler
 from tests.unit.scheduler.world import queued, world
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.records.held import HeldUrl
     from tests.unit.scheduler.world import World
 
-HOSTS = [f"http://h{i}.example/" for i in range(PUMP_URLS)]
+IN_PROCESS_MAX = 48  # that of the 16 fetches at a time that Scrapy has by default
+BATCH_URLS = IN_PROCESS_MAX // PUMP_SHARE
+HOSTS = [f"http://h{i}.example/" for i in range(BATCH_URLS)]
 
 
 async def begun(w: World) -> tuple[Node, list[HeldUrl]]:
@@ -27,7 +29,7 @@ async def begun(w: World) -> tuple[Node, list[HeldUrl]]:
     for url in queued(*HOSTS):
         node.offer(url)
     started = await w.take(node, turns=12)
-    assert len(started) == PUMP_URLS
+    assert len(started) == BATCH_URLS
     node.wake()
     await node.pump.turn()
     # Redis is asked for the time once a second of the real clock: on a busy machine that may be now.
@@ -52,10 +54,10 @@ def test_batch_of_ended_urls_is_worth_a_round_trip(tmp_path: Path, crawl_name: s
                 w.end(node, held)
             assert await node.pump.turn() == PUMP_BUSY_S
             assert await trips(node) == 0
-            assert node.handout.held.unacknowledged == PUMP_URLS - 1
+            assert node.handout.held.unacknowledged == BATCH_URLS - 1
             w.end(node, started[0])
             assert await trips(node) == 1
-            assert (node.handout.held.unacknowledged, node.progress.pages) == (0, PUMP_URLS)
+            assert (node.handout.held.unacknowledged, node.progress.pages) == (0, BATCH_URLS)
 
     asyncio.run(scenario())
 

@@ -1,0 +1,12 @@
+-- ask_many: the answers of a command that has one for each of any number of words, such as HMGET.
+-- words: asked in portions that fit on Lua's stack.
+-- Returns: as many answers, false where there is none.
+local function ask_many(command, key, words)
+  local answers = {}
+  for from = 1, #words, 4000 do
+    for _, answer in ipairs(redis.call(command, key, unpack(words, from, math.min(from + 3999, #words)))) do
+      answers[#answers + 1] = answer
+    end
+  end
+  return answers
+end
