@@ -31,6 +31,7 @@ def main() -> None:
 def measured(directory: Path, partitions: int) -> str:
     """Let two nodes become idle, and watch them."""
     settings = {"BIGCRAWL_PARTITIONS": partitions, "BIGCRAWL_CLOSE": "forever", "BIGCRAWL_HOST_DELAY": 0}
+    settings |= {"BIGCRAWL_PROGRESS_SECONDS": 10}  # the default; tests want a line a second
     with PrivateRedis() as server, SimulatedWeb(directory / "web", hosts=4, pages=5) as web:
         told = {**settings, "BIGCRAWL_REDIS_URL": server.url}
         with Crawl(directory / "crawl", web.seeds, told) as first, second_process_of(first) as second:

@@ -23,9 +23,9 @@ html_show_sourcelink = False
 # stands here and not on them.
 CONTENTS = {
     "Guides": ["budgets", "robots", "crowds", "alone", "drum", "simweb"],
-    "Operate": ["operations", "commands"],
+    "Operate": ["operations", "scrapyd", "commands"],
     "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],
-    "Design": ["architecture", "life-of-a-url"],
+    "Design": ["architecture", "life-of-a-url", "design/sizing"],
     "Results": ["performance", "drum-cost", "spam"],
 }
 

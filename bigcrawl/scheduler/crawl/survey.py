@@ -45,6 +45,7 @@ class Survey:
     rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
     counts: Counter[str] = field(default_factory=Counter)
+    first_with_work: int | None = None  # the first partition that is not empty
 
     @property
     def pages(self) -> int:
@@ -93,6 +94,8 @@ async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
     seen = Survey(partitions)
     for partition, view in enumerate(await client.run(calls)):
         _add(seen, view)
+        if seen.first_with_work is None and not seen.is_empty:
+            seen.first_with_work = partition
         if view.count("rejected"):
             seen.rejected_in.append(partition)
     return seen
@@ -135,6 +138,7 @@ class FinishCheck:
         self._partitions = partitions
         self._key = CrawlKeys(crawl).crawl
         self._before: tuple[int, ...] | None = None
+        self._had_work: int | None = None  # a partition that was not empty at the last look
         self.stuck_looks = 0  # consecutive looks that found nothing left but a hold-up
         self.holdup = ""  # the hold-up that the last of them found
 
@@ -149,8 +153,14 @@ class FinishCheck:
         await self._client.command("HDEL", self._key, "finished")
 
     async def look(self) -> bool:
-        """Make one pass. If two in a row agree that all is done, announce the end to all nodes, and return True."""
+        """Make one pass. If two in a row agree that all is done, announce the end to all nodes, and return True.
+
+        Cost: that of a survey, or a single call as long as the partition that was not empty the last time still is not.
+        """
+        if self._had_work is not None and not await self._is_empty(self._had_work):
+            return False
         seen = await survey(self._client, self._crawl, self._partitions)
+        self._had_work = seen.first_with_work
         if not seen.is_empty:
             self.stuck_looks = 0
             await self.take_back()
@@ -171,6 +181,12 @@ class FinishCheck:
             return False
         await self._client.command("HSET", self._key, "finished", self._announcement(seen))
         return True
+
+    async def _is_empty(self, partition: int) -> bool:
+        seen = Survey(1)
+        [view] = await self._client.run([scripts.look_partition(partition_keys(self._crawl, partition))])
+        _add(seen, view)
+        return seen.is_empty
 
     def _announcement(self, seen: Survey) -> bytes:
         """Return the announcement of a finished crawl: its progress, and what it was not to fetch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
@@ -15,8 +15,10 @@ from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import connected
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.redisdb.scripts import Call, PartitionView
 
 LEASE_MS = 60_000
 
@@ -125,6 +127,31 @@ async def test_word_of_the_end_that_arrives_late_is_not_believed(crawl_name: str
         await client.run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
         await client.command(*said, word)
         assert not await FinishCheck(client, crawl_name, 1).look()
+
+
+@awaited
+async def test_partition_that_was_not_empty_is_looked_at_alone(crawl_name: str, redis_url: str) -> None:
+    """As long as it is not empty, the others need no look: a crawl that rests for hours has thousands of them."""
+    async with connected(redis_url) as client:
+        busy, partitions = 70, 100
+        keys, who = await own(client, crawl_name, busy)
+        await admit(client, keys, who, "a.example")
+        check = FinishCheck(client, crawl_name, partitions)
+        asked: list[int] = []
+        run = client.run
+
+        async def counted(calls: Sequence[Call[Any]]) -> list[Any]:
+            asked.append(len(calls))
+            return await run(calls)
+
+        client.run = counted  # type: ignore[method-assign]
+        assert [await check.look() for _ in range(3)] == [False] * 3
+        assert asked == [partitions, 1, 1]
+        await run([scripts.exchange_urls(keys, who, 1, 1, 0, 0)])
+        assert not await check.look(), "it is taken"
+        await run([scripts.exchange_urls(keys, who, 1, 0, 0, 0, [Ended(0, 0)])])
+        assert [await check.look() for _ in range(2)] == [False, True]
+        assert asked[3:] == [1, 1, partitions, partitions]
 
 
 def test_crawl_with_urls_anywhere_is_not_finished(crawl_name: str, redis_url: str) -> None:
