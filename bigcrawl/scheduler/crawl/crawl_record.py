@@ -215,8 +215,8 @@ async def _file_of_another_node(path: Path, config: CrawlConfig) -> dict[str, st
         if time.monotonic() >= wait_until:
             raise ConfigError(
                 f"the Redis holds crawl {config.name!r}, but its files are not in {config.crawl_dir}: point "
-                f"BIGCRAWL_STATE_DIR at them, on a disk that all its nodes share; or begin it with a BIGCRAWL_STORE_URL, "
-                f"which needs none; or choose another BIGCRAWL_CRAWL"
+                f"BIGCRAWL_STATE_DIR at them, on a disk that its nodes share, or begin it with a BIGCRAWL_STORE_URL, "
+                f"or choose another BIGCRAWL_CRAWL"
             )
         await asyncio.sleep(0.05)
     return found

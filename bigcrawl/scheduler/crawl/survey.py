@@ -155,9 +155,10 @@ class FinishCheck:
     async def look(self) -> bool:
         """Make one pass. If two in a row agree that all is done, announce the end to all nodes, and return True.
 
-        Cost: that of a survey, or a single call as long as the partition that was not empty the last time still is not.
+        Cost: that of a survey, or of two calls as long as the partition that was not empty the last time still is not.
         """
         if self._had_work is not None and not await self._is_empty(self._had_work):
+            await self.take_back()
             return False
         seen = await survey(self._client, self._crawl, self._partitions)
         self._had_work = seen.first_with_work
