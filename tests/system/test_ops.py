@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import compose_spec
 import pytest
 import redis
 import yaml
@@ -60,6 +59,8 @@ def test_hadolint_finds_no_fault_with_the_dockerfile(tmp_path: Path) -> None:
 
 
 def compose_refusal(text: str) -> str:
+    import compose_spec
+
     try:
         # The library reads YAML as well, but not its merge keys.
         compose_spec.PyCompose.from_json(json.dumps(yaml.safe_load(text)))
@@ -273,6 +274,13 @@ def test_three_nodes_of_the_image_crawl_a_web(image: Image, tmp_path: Path) -> N
         assert list((nodes.volume / "warc").glob("*.warc.gz"))
         directories = [path for path in nodes.volume.rglob("*") if path.is_dir() and path.name != "warc"]
         assert all(path.stat().st_mode & 0o077 == 0 for path in directories)
+
+
+def test_a_signal_without_a_handler_ends_a_node_in_its_container(image: Image, tmp_path: Path) -> None:
+    """The watchdog's timer ends a node whose C code holds the interpreter. As process 1 the node would live on."""
+    code = "import signal\nsignal.setitimer(signal.ITIMER_VIRTUAL, 0.1)\nsum(range(10**8))"
+    with image.start(["python", "-c", code], {}, {}, tmp_path / "log") as container:
+        assert container.wait(600) == 128 + signal.SIGVTALRM
 
 
 def test_the_command_of_the_unit_ends_with_the_statuses_that_it_expects(tmp_path: Path) -> None:
