@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 from bigcrawl.contact import find_contact, find_mail
 from bigcrawl.default_settings import BY_NAME
@@ -293,7 +294,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         machine=value["BIGCRAWL_NODE"] or _host_name(),
         capacity=value["BIGCRAWL_CAPACITY"],
         capacity_measured=value["BIGCRAWL_CAPACITY_MEASURED"],
-        redis_url=value["BIGCRAWL_REDIS_URL"] or None,
+        redis_url=_redis_url(value["BIGCRAWL_REDIS_URL"] or None, value["BIGCRAWL_REDIS_PASSWORD_FILE"] or None),
         state_dir=Path(value["BIGCRAWL_STATE_DIR"]).absolute(),
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
         warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
@@ -304,6 +305,31 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         is_fresh=value["BIGCRAWL_FRESH"],
         pages_max=value["BIGCRAWL_MAX_PAGES"],
     )
+
+
+def _redis_url(url: str | None, password_file: str | None) -> str | None:
+    """Return the URL of Redis with the password of the file, if there is one; a blank or newline at its ends is cut.
+
+    Raises:
+        ConfigError: the file cannot be read or is empty, there is no URL, or the URL has a password.
+    """
+    if password_file is None:
+        return url
+    name = "BIGCRAWL_REDIS_PASSWORD_FILE"
+    try:
+        password = Path(password_file).read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name} is {password_file!r}, a file that cannot be read: {error}") from None
+    if not password:
+        raise ConfigError(f"{name} is {password_file!r}, which is empty; must be a file with the password of Redis")
+    scheme, separator, rest = (url or "").partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not separator:
+        raise ConfigError(f"{name} needs a BIGCRAWL_REDIS_URL to add the password to")
+    if at and ":" in user:
+        raise ConfigError(f"BIGCRAWL_REDIS_URL has a password, and {name} another one; set one of them")
+    return f"{scheme}://{user}:{quote(password, safe='')}@{host}{slash}{path}"
 
 
 def _frontier(value: Mapping[str, Any], concurrency: int) -> FrontierConfig:

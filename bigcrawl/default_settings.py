@@ -53,6 +53,13 @@ TABLE: tuple[Setting | str, ...] = (
         "state directory.",
     ),
     Setting(
+        "BIGCRAWL_REDIS_PASSWORD_FILE",
+        None,
+        str,
+        "File that holds the password of Redis, and nothing else. It is added to BIGCRAWL_REDIS_URL, which then has "
+        "none.",
+    ),
+    Setting(
         "BIGCRAWL_STATE_DIR",
         "state",
         str,

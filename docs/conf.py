@@ -23,7 +23,7 @@ html_show_sourcelink = False
 # stands here and not on them.
 CONTENTS = {
     "Guides": ["budgets", "robots", "crowds", "alone", "drum", "simweb"],
-    "Operate": ["operations", "scrapyd", "commands"],
+    "Operate": ["operations", "scrapyd", "containers", "commands"],
     "Reference": ["settings", "stats", "redis-keys", "file-formats", "imports", "glossary"],
     "Design": ["architecture", "life-of-a-url", "design/sizing"],
     "Results": ["performance", "drum-cost", "spam"],

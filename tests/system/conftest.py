@@ -30,7 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent != HERE:
             continue
         names = getattr(item, "fixturenames", ())
-        shared = "served" if "served" in names else next((name for name in ("calm", "whole") if name in names), None)
+        shared = (
+            "served"
+            if "served" in names
+            else next((name for name in ("calm", "whole", "image") if name in names), None)
+        )
         item.add_marker(pytest.mark.xdist_group(shared or item.nodeid))
     items.sort(key=lambda item: item.path.parent == HERE and item.path.name not in LONGEST)
 

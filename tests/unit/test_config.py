@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
+from redis.asyncio.connection import parse_url
 from scrapy.settings import Settings
 
 from bigcrawl import config, setting_values
@@ -299,3 +300,47 @@ def test_where_metrics_are_served_is_checked(name: str, value: str) -> None:
     """A wrong address or port is an error at the start, which names the setting."""
     with pytest.raises(ConfigError, match=name):
         read_config({name: value})
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("redis://h:1/2", {"host": "h", "port": 1, "db": 2}),
+        ("redis://h", {"host": "h"}),
+        ("rediss://crawler@h/0?ssl_ca_certs=/ca.pem", {"username": "crawler", "host": "h", "ssl_ca_certs": "/ca.pem"}),
+        ("unix:///run/redis.sock?db=1", {"path": "/run/redis.sock", "db": 1}),
+    ],
+)
+def test_the_password_of_redis_may_stand_in_a_file(url: str, parts: dict[str, object], tmp_path: Path) -> None:
+    """Whatever characters it has; the newline at its end is not part of it."""
+    secret = tmp_path / "password"
+    secret.write_text("p@ss/wo:rd#?%41é \n", "utf-8")
+    found = read_config({"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_REDIS_PASSWORD_FILE": str(secret)}).crawl.redis_url
+    assert found is not None
+    assert parse_url(found).items() >= {**parts, "password": "p@ss/wo:rd#?%41é"}.items()
+
+
+def test_sentinels_get_the_password_before_their_names(tmp_path: Path) -> None:
+    """It is the master's, and stands where a password in the URL would."""
+    secret = tmp_path / "password"
+    secret.write_text("p@ss")
+    settings = {"BIGCRAWL_REDIS_URL": "redis+sentinel://a:1,b:2/main/0", "BIGCRAWL_REDIS_PASSWORD_FILE": str(secret)}
+    assert read_config(settings).crawl.redis_url == "redis+sentinel://:p%40ss@a:1,b:2/main/0"
+
+
+def test_a_password_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    """A missing or empty file, a missing URL, two passwords. No message holds a password."""
+    secret, empty = tmp_path / "password", tmp_path / "empty"
+    secret.write_text("s3cret")
+    empty.write_text("\n")
+
+    def said(url: str | None, path: Path) -> str:
+        return refusal(BIGCRAWL_REDIS_URL=url, BIGCRAWL_REDIS_PASSWORD_FILE=str(path))
+
+    assert "cannot be read" in said("redis://h", tmp_path / "none")
+    assert "is empty" in said("redis://h", empty)
+    assert "needs a BIGCRAWL_REDIS_URL" in said(None, secret)
+    twice = said("redis://:0ther@h", secret)
+    assert "set one of them" in twice
+    assert "s3cret" not in twice
+    assert "0ther" not in twice

@@ -1,0 +1,1 @@
+"""The Scrapy project that containers and services run; docs/containers.md."""
