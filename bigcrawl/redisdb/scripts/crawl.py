@@ -8,6 +8,8 @@ from bigcrawl.redisdb.keys import CLOCK, CRAWLS
 from bigcrawl.redisdb.scripts.call import Call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bigcrawl.redisdb.keys import CrawlKeys
 
 
@@ -20,6 +22,15 @@ def tell_time(
         return int(reply[0]), int(reply[1])
 
     return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node, int(correct)), parse)
+
+
+def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]:
+    """Ask for rows of a command and a key. The result has those that are not permitted, without a key if nowhere."""
+
+    def parse(reply: list[list[bytes]]) -> list[tuple[str, str]]:
+        return [(command.decode(), key.decode()) for command, key in reply]
+
+    return Call("check_rights", (CLOCK,), tuple(word for row in rows for word in row), parse)
 
 
 class Company(NamedTuple):

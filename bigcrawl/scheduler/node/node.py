@@ -23,6 +23,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.redisdb.rights import check_rights
 from bigcrawl.redisdb.server_needs import bytes_needed, look_at_needs
 from bigcrawl.scheduler.node.loops.beat import Beat
 from bigcrawl.scheduler.node.loops.fold import Fold
@@ -105,6 +106,7 @@ class Node:
         await parts.client.ping()
         for fault in await look_at_needs(parts.client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
+        await check_rights(parts.client, self.config.crawl.name)
         await parts.crawl.join()
         parts.reputation.begin()
         if self.config.dns.shared_answers:
