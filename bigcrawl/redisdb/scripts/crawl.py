@@ -39,7 +39,7 @@ class Company(NamedTuple):
     Attributes:
         has_others: whether there are any.
         all_hold: whether all their nodes hold the hosts that they fetch.
-        longest_ms: the longest host delay in their settings.
+        longest_ms: the longest delay of a host or server in their settings.
     """
 
     has_others: bool
