@@ -45,7 +45,7 @@ from bigcrawl.redisdb.pools import close_sentinels, make_pool
 from bigcrawl.redisdb.tls import check_certificates, tls_fault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 
     from redis.asyncio.connection import AbstractConnection
 
@@ -76,6 +76,9 @@ _PASSING_ERRORS = (
 )
 
 
+_NOT_PERMITTED_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
+
+
 class RedisRestartedError(RewoundError):
     """The server's run id changed: it may have forgotten its last second."""
 
@@ -101,8 +104,11 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
     reply = error.__cause__ if is_handshake else error
     if isinstance(reply, errors.AuthenticationError | errors.AuthorizationError):
         return ConfigError(f"Redis refuses the login: {reply}; set user and password in BIGCRAWL_REDIS_URL")
-    if isinstance(reply, errors.NoPermissionError):
-        return ConfigError(f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}")
+    if isinstance(reply, errors.NoPermissionError) or str(reply).startswith(_NOT_PERMITTED_IN_SCRIPT):
+        return ConfigError(
+            f"Redis does not permit BIGCRAWL_REDIS_URL's user what bigcrawl needs: {reply}; `ACL LOG` of the server "
+            f"names it, docs/operations.md has the rule"
+        )
     if (reason := tls_fault(error)) is not None:
         return ConfigError(f"no TLS connection to the Redis at BIGCRAWL_REDIS_URL: {reason}")
     if isinstance(reply, errors.ConnectionError | errors.TimeoutError):
@@ -193,7 +199,7 @@ class RedisClient:
             raise errors.ConnectionError(f"restarted:{run_id}")
         if self._masters is None and not self._crawl_clock.is_known:
             await connection.send_command("HMGET", CLOCK, "adjust", "told")
-            adjust_ms, told_ms = (int(value or 0) for value in await connection.read_response())
+            adjust_ms, told_ms = (int(value or 0) for value in await _permitted(connection.read_response(), CLOCK))
             # Never earlier than any node was told. If the server's clock has been set back since, the next
             # `tell_time` lets the time go on from there.
             time_ms = max(int(info.get("server_time_usec", "0")) // 1000 + adjust_ms, told_ms)
@@ -469,6 +475,14 @@ def _parsed(call: Call[Any], reply: Any) -> Any:
 def _leaves_doubt(result: object) -> bool:
     """Whether the partition must be compared with Redis. A refused call did nothing; a lost partition is not ours."""
     return isinstance(result, BigcrawlError) and not isinstance(result, OwnershipLostError | RedisRefusedError)
+
+
+async def _permitted(reply: Awaitable[Any], key: str) -> Any:
+    """Wait for the reply to a command. If it is not permitted, the error names the key, as servers do not."""
+    try:
+        return await reply
+    except errors.NoPermissionError as error:
+        raise errors.NoPermissionError(f"{error} (~{key})") from None
 
 
 def _text(reply: object) -> str:

@@ -28,10 +28,12 @@ def make_pool(url: str, **options: Any) -> Pool:
     Raises:
         ValueError, TypeError: the URL is none of these, or has an unknown option.
     """
-    scheme, _, _ = url.partition("://")
-    return (
-        _sentinel_pool(url, options) if scheme.endswith(_SCHEME_END) else aredis.ConnectionPool.from_url(url, **options)
-    )
+    return _sentinel_pool(url, options) if is_sentinel_url(url) else aredis.ConnectionPool.from_url(url, **options)
+
+
+def is_sentinel_url(url: str) -> bool:
+    """Whether the URL names sentinels, which know the master."""
+    return url.partition("://")[0].endswith(_SCHEME_END)
 
 
 async def close_sentinels(pool: Pool) -> None:

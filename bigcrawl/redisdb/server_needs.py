@@ -2,40 +2,93 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.redisdb.pools import is_sentinel_url
 
 if TYPE_CHECKING:
     from bigcrawl.redisdb.client import RedisClient
 
-_SECTIONS = ("memory", "persistence", "replication")
+_SECTIONS = ("server", "memory", "persistence", "replication")
+
+# Bytes in Redis (docs/performance.md, "Memory"), each where it takes most.
+_SERVER_BYTES: Final = 2 << 20  # an empty server with all scripts
+_PARTITION_BYTES: Final = 6_000  # its hashes, a short inbox, the numbers of a few senders
+_HOT_URL_BYTES: Final = 1_060  # the only hot URL of its host
+_HOST_RECORD_BYTES: Final = 334
+_ANSWER_BYTES: Final = 170
+_INBOX_URL_BYTES: Final = 22
 
 
-async def look_at_needs(client: RedisClient) -> list[str]:
+def bytes_needed(
+    *, partitions: int, hot_urls: int, host_records: int, robots_bytes: int, dns_answers: int, inbox_urls: int
+) -> int:
+    """Estimate how many bytes a crawl with one node may come to hold in Redis.
+
+    Each argument is the upper bound that a setting gives. Every hot URL is taken to be of another host. The copy that
+    Redis makes while it rewrites its log comes on top.
+    """
+    return (
+        _SERVER_BYTES
+        + partitions * _PARTITION_BYTES
+        + hot_urls * _HOT_URL_BYTES
+        + host_records * _HOST_RECORD_BYTES
+        + robots_bytes
+        + dns_answers * _ANSWER_BYTES
+        + inbox_urls * _INBOX_URL_BYTES
+    )
+
+
+async def look_at_needs(client: RedisClient, crawl_bytes: int) -> list[str]:
     """Return the server's faults, each a sentence with its remedy.
 
+    `crawl_bytes` is what the crawl may come to hold, over all servers (`bytes_needed`).
+
     Raises:
-        ConfigError: a crawl would lose URLs there in normal operation.
-        TransientStoreError: Redis is unreachable.
+        ConfigError: a crawl would lose URLs there in normal operation, or no write is possible.
+        TransientStoreError: Redis is unreachable, or cannot be written to until its master is replaced.
     """
     by_section = [await client.ask_each_server("INFO", section) for section in _SECTIONS]
+    servers = list(zip(*by_section, strict=False))  # masters may come and go meanwhile
+    share = crawl_bytes // max(1, len(servers))
     faults: dict[str, None] = {}
-    for replies in zip(*by_section, strict=False):  # of one server; masters may come and go meanwhile
+    for replies in servers:
         lines = b"\r\n".join(replies).decode("utf-8", "replace").splitlines()
-        faults |= dict.fromkeys(faults_of(dict(line.split(":", 1) for line in lines if ":" in line)))
+        info = dict(line.split(":", 1) for line in lines if ":" in line)
+        _check_role(info, is_named_by_sentinels=is_sentinel_url(client.url))
+        faults |= dict.fromkeys(faults_of(info, share))
     return list(faults)
 
 
-def faults_of(info: dict[str, str]) -> list[str]:
-    """Return the faults in the fields of INFO. Raises what `look_at_needs` raises."""
-    policy = info.get("maxmemory_policy", "noeviction")
-    is_bounded = info.get("maxmemory", "0") != "0"
-    if info.get("role") == "slave" and info.get("slave_read_only", "1") == "0":
+def _check_role(info: dict[str, str], *, is_named_by_sentinels: bool) -> None:
+    """Refuse a replica. One that may become the master soon is only not ready yet."""
+    if info.get("role") != "slave":
+        return
+    if info.get("slave_read_only", "1") == "0":
         raise ConfigError(
             "the Redis at BIGCRAWL_REDIS_URL is a writable replica: it forgets all writes when its master sends it a "
             "full copy; set the URL to the master's address"
         )
+    if "cluster" in (info.get("redis_mode"), info.get("server_mode")):
+        return  # it was a master a moment ago, and says where a slot went
+    replica = "the Redis at BIGCRAWL_REDIS_URL is a read-only replica"
+    if is_named_by_sentinels or info.get("master_link_status") != "up":
+        raise RedisRefusedError(f"{replica}, which may be made the master yet; if not, set the URL to the master")
+    master = f"{info.get('master_host', '?')}:{info.get('master_port', '?')}"
+    raise ConfigError(f"{replica} and takes no writes: set the URL to the master (the replica says {master})")
+
+
+def faults_of(info: dict[str, str], crawl_bytes: int) -> list[str]:
+    """Return the faults in the fields of INFO of a server that may come to hold `crawl_bytes` of a crawl.
+
+    Raises:
+        ConfigError: as `look_at_needs`.
+    """
+    policy = info.get("maxmemory_policy", "noeviction")
+    memory_max = int(info.get("maxmemory", "0"))
+    is_bounded = memory_max != 0
     if policy.startswith("allkeys-") and is_bounded:
         raise ConfigError(
             f"the Redis at BIGCRAWL_REDIS_URL evicts any key when its memory is full (maxmemory-policy {policy}), and "
@@ -53,4 +106,14 @@ def faults_of(info: dict[str, str]) -> list[str]:
             "Redis keeps no AOF: when it ends, it forgets everything since its last snapshot, up to the whole crawl; "
             "CONFIG SET appendonly yes, and the same in its configuration"
         )
+    if 0 < memory_max < crawl_bytes:
+        faults.append(
+            f"Redis may need up to {_mib(crawl_bytes)} MiB for this crawl and has {_mib(memory_max)} (maxmemory): "
+            f"CONFIG SET maxmemory {_mib(crawl_bytes)}mb, and the same in its configuration, or lower "
+            f"BIGCRAWL_HOT_URLS, BIGCRAWL_HOST_RECORDS, BIGCRAWL_ROBOTS_BYTES or BIGCRAWL_DNS_SHARED"
+        )
     return faults
+
+
+def _mib(size: int) -> int:
+    return -(-size >> 20)

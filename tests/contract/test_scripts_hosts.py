@@ -356,6 +356,30 @@ def test_gate_is_forgotten_when_it_is_past(runner: ScriptRunner, gate: str) -> N
     assert 0 < runner.client.pttl(gate_prefix(gate) + gate) <= GAP_MS + LATE_MS + 1_000
 
 
+def test_longer_of_two_gaps_counts(runner: ScriptRunner, gate: str) -> None:
+    """Whoever starts last, and also for a turn; each keeps its own gap to its own starts."""
+    long_ms = 3 * GAP_MS
+
+    def wide(now: int, ahead: int = 100_000) -> tuple[int, bool]:
+        return runner.run(passing(gate, "wide", now, gates=[(gate, long_ms)], ahead=ahead))
+
+    assert wide(5_000) == (5_000, True)
+    assert runner.run(passing(gate, "b", 5_100)) == (5_000 + long_ms + LATE_MS, True)
+    assert runner.run(passing(gate, "b", 6_700)) == (6_600 + GAP_MS, True)
+    assert wide(7_200) == (7_100 + long_ms + LATE_MS, True)
+    assert wide(9_000) == (8_700 + long_ms, True)
+    runner.client.delete(gate_prefix(gate) + gate)
+    assert runner.run(passing(gate, "b", 5_000)) == (5_000, True)
+    assert wide(5_100, ahead=500) == (5_000 + long_ms + LATE_MS, False)
+    assert runner.run(passing(gate, "b", 5_600, ahead=500, had_turn=True)) == (5_600, True), "a turn takes no start"
+
+
+def test_start_is_remembered_for_the_gap_of_others(runner: ScriptRunner, gate: str) -> None:
+    """One that another crawl must keep clear of for long."""
+    runner.run(passing(gate, "a", 0, kept=60_000))
+    assert 60_000 < runner.client.pttl(gate_prefix(gate) + gate) <= 61_000
+
+
 def test_many_askers_at_once_get_distinct_starts(runner: ScriptRunner, gate: str) -> None:
     """However many ask together, every start is granted once, exactly a gap apart: none is lost."""
     askers, each = 8, 25
@@ -475,6 +499,7 @@ def passing(
     missed: int = 0,
     ahead: int = 100_000,
     had_turn: bool = False,
+    kept: int = 0,
 ) -> Call[tuple[int, bool]]:
     return scripts.pass_gates(
         prefix or gate_prefix(gate),
@@ -485,6 +510,7 @@ def passing(
         ahead_ms=ahead,
         missed_ms=missed,
         had_turn=had_turn,
+        kept_ms=kept,
         now_ms=now,
     )
 

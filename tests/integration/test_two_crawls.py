@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import no_strays_below
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.named_web import NamedWeb
+from tests.support.processes import no_strays_below, wait_until
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.named_web import Hit
 
 DELAY_MS = 300
 TOLERANCE_MS = 20  # between the end of an answer in the kernel of one and in the log of the other
@@ -52,3 +55,61 @@ def test_two_crawls_on_the_same_hosts_keep_their_delay(tmp_path: Path) -> None:
         gaps = [two[0] - one[1] for one, two in itertools.pairwise(line)]
         short += [gap for gap in gaps if gap < DELAY_MS - TOLERANCE_MS]
     assert not short, f"{len(short)} of {len(log)} gaps are too short: {sorted(short)[:10]}"
+
+
+ADDRESS = "127.0.0.31"
+HOSTS = tuple(f"www{number}.example{number}.org" for number in range(4))
+LATE_READ_S = 0.2  # a busy server reads a request that much later than the one before
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("first_s", "second_s"), [(0.6, 0.6), (1.0, 0.4)], ids=["alike", "different"])
+def test_two_crawls_keep_the_gap_of_a_server(tmp_path: Path, first_s: float, second_s: float) -> None:
+    """Hosts of their own PLDs on one address; one crawl has two nodes. The longer gap and the longer delay hold."""
+    pages = {f"{host}/": '<a href="/1">1</a> <a href="/2">2</a>' for host in HOSTS}
+    pages |= {f"{host}/{number}": "page" for host in HOSTS for number in (1, 2)}
+    with (
+        no_strays_below(tmp_path),
+        NamedWeb([ADDRESS], dict.fromkeys(HOSTS, ADDRESS), pages) as web,
+        PrivateRedis() as server,
+    ):
+        settings = {
+            "BIGCRAWL_REDIS_URL": server.url,
+            "BIGCRAWL_DNS_SERVERS": web.name_server,
+            "BIGCRAWL_PARTITIONS": 8,
+        }
+        seeds = [web.url(host) for host in HOSTS]
+        delays = {"BIGCRAWL_SERVER_DELAY": first_s, "BIGCRAWL_HOST_DELAY": 1.5, "USER_AGENT": "first"}
+        first = Crawl(tmp_path / "first", seeds, {**settings, **delays}, name="first")
+        delays = {"BIGCRAWL_SERVER_DELAY": second_s, "BIGCRAWL_HOST_DELAY": 0.3, "USER_AGENT": "second"}
+        second = Crawl(tmp_path / "second", seeds, {**settings, **delays}, name="second")
+        with first, second, second_process_of(first, "another") as another:
+            first.start()
+            second.start()
+            wait_until(lambda: bool(web.hits), "a crawl is under way")
+            another.start()
+            assert first.wait(120) == 0
+            assert second.wait(120) == 0
+            assert another.wait(120) == 0
+        hits = sorted(web.hits, key=lambda hit: hit.at)
+    times = Counter((hit.host, hit.target) for hit in hits)
+    assert {times[host, target] for host in HOSTS for target in ("/", "/1", "/2")} == {2}, "each crawl has all pages"
+    short = too_close(hits, {"first": first_s, "second": second_s})
+    for host in HOSTS:
+        short += too_close([hit for hit in hits if hit.host == host], {"first": 1.5, "second": 0.3})
+    assert not short
+    assert met(hits) > 2, "the crawls fetched in turn"
+
+
+def too_close(hits: list[Hit], delays_s: dict[str, float]) -> list[tuple[float, Hit, Hit]]:
+    """Requests that came sooner after another than the delays of both crawls allow, with the time between."""
+    return [
+        (later.at - earlier.at, earlier, later)
+        for earlier, later in itertools.pairwise(hits)
+        if later.at - earlier.at < max(delays_s[earlier.agent], delays_s[later.agent]) - LATE_READ_S
+    ]
+
+
+def met(hits: list[Hit]) -> int:
+    """How often a request of one crawl follows one of the other."""
+    return sum(earlier.agent != later.agent for earlier, later in itertools.pairwise(hits))

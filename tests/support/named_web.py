@@ -23,13 +23,14 @@ PORT_TRIES = 50
 class Hit(NamedTuple):
     """A request: the address that was connected to, the host that was asked for, without its port, and the target.
 
-    `at` is the second of the monotonic clock when its head was read.
+    `at` is the second of the monotonic clock when its head was read, `agent` the client's name for itself.
     """
 
     address: str
     host: str
     target: str
     at: float
+    agent: str = ""
 
 
 class NamedWeb:
@@ -108,7 +109,10 @@ class NamedWeb:
                 target = "/" + target.split("/", 3)[3]
             named = next(line for line in head.split("\r\n") if line.lower().startswith("host:"))
             host = named[5:].strip().rpartition(":")[0] or named[5:].strip()
-            self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target, time.monotonic()))
+            agent = next(
+                (line[11:].strip() for line in head.split("\r\n") if line.lower().startswith("user-agent:")), ""
+            )
+            self.hits.append(Hit(writer.get_extra_info("sockname")[0], host, target, time.monotonic(), agent))
             writer.write(self._answer(f"{host}{target}"))
             await writer.drain()
         writer.close()

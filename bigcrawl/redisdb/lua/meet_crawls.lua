@@ -1,10 +1,10 @@
 -- meet_crawls: announce that a node of a crawl is alive, and return whether other crawls on this server are.
 -- KEYS[1] hash  crawls    crawl/node id -> end of its lease ms, 1 if it holds hosts else 0, its longest delay of a host
---                         ms, time of this announcement ms, crawl
+--                         or server ms, time of this announcement ms, crawl
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] crawl    ARGV[4] lease ms
--- ARGV[5] 1: it holds the hosts that it fetches, 0: it does not know of others    ARGV[6] longest delay of a host ms
+-- ARGV[5] 1: it holds the hosts that it fetches, 0: it does not know of others    ARGV[6] longest delay ms
 -- ARGV[7] 1: it is alive, 0: it leaves
--- Returns: {1 if another crawl is alive, 1 if all nodes of others hold their hosts, their longest delay of a host ms}.
+-- Returns: {1 if another crawl is alive, 1 if all nodes of others hold their hosts, their longest delay ms}.
 -- Guarantee: a node that is alone counts as one that does not know of others. A crawl that comes later waits until the
 --            node announces that it holds its hosts.
 -- Lost reply: repeated, it changes nothing more.

@@ -1,18 +1,21 @@
 -- pass_gates: grant a node the next start time that all given gates allow if it is near, else a turn to ask again.
 -- A gate belongs to a server (an IP address), a pay-level domain, or a user's group.
--- KEYS[1] prefix  gate:   + name: string, "free others since line", then node and last, on a line each; expires when
---                         all times are past. Times are ms. free: from when node, which got the last start, may start
---                         again; others: from when other nodes may; since: node's first start after the last one of
---                         another node; line, last: the end of the last turn, and the node that has it
+-- KEYS[1] prefix  gate:   + name: string, "free others since line began", then node and last, on a line each; expires
+--                         when all times are past. Times are ms. free: from when node, which got the last start, may
+--                         start again; others: from when other nodes may; since: node's first start after the last
+--                         one of another node; line, last: the end of the last turn, and the node that has it; began:
+--                         the last start
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] earliest start wanted ms    ARGV[3] node
 -- ARGV[4] late ms: how late a start may happen
 -- ARGV[5] missed ms: the start granted earlier that was given up or missed; 0 for none
 -- ARGV[6] ahead ms: no start is granted if a gate is free only later than this from now
--- ARGV[7] 1: the caller has waited for its turn    ARGV[8...] per gate: name, gap between starts ms
+-- ARGV[7] 1: the caller has waited for its turn
+-- ARGV[8] kept ms: the longest gap of other crawls, for which a start is remembered
+-- ARGV[9...] per gate: name, gap between starts ms
 -- Returns: {start ms or turn ms, 1 for a start and 0 for a turn}. The caller starts at that time, or up to `late` after
 --          it, and keeps its own starts apart; or it asks again at its turn.
--- Guarantee: starts at one gate that are not late by more than allowed are the gate's gap apart, over all callers. A
---            missed start is granted again at once if no other node got a start since. Whether a turn leads to a start
+-- Guarantee: starts at one gate that are not late by more than allowed are the gate's gap apart, over all callers; if
+--            the gaps of two callers differ, by the longer one. A missed start is granted again at once if no other node got a start since. Whether a turn leads to a start
 --            does not depend on which node has it. A caller that must wait for one of several gates uses up no start at
 --            the others, and does not lengthen their turns.
 -- Lost reply: a repeat wastes one gap.
@@ -22,13 +25,17 @@
 local now = now_ms(ARGV[1])
 local wanted, late, missed = math.max(now, tonumber(ARGV[2])), tonumber(ARGV[4]), tonumber(ARGV[5])
 local gates, start, is_free_still = {}, wanted, missed > 0
-for i = 8, #ARGV, 2 do
-  local record = redis.call('GET', KEYS[1] .. ARGV[i]) or '0 0 0 0\n\n'
-  local free, others, since, line, node, last = string.match(record, '^(%d+) (%d+) (%d+) (%d+)\n(.*)\n(.*)$')
+for i = 9, #ARGV, 2 do
+  local record = redis.call('GET', KEYS[1] .. ARGV[i]) or '0 0 0 0 0\n\n'
+  local times, node, last = string.match(record, '^([%d ]+)\n(.*)\n(.*)$')
+  local free, others, since, line, began = string.match(times, '^(%d+) (%d+) (%d+) (%d+) ?(%d*)$')
   local gate = {name = ARGV[i], gap = tonumber(ARGV[i + 1]), node = node, last = last}
   gate.free, gate.others, gate.since, gate.line = tonumber(free), tonumber(others), tonumber(since), tonumber(line)
+  gate.began = tonumber(began) or 0
   gate.is_same = node == ARGV[3]
-  gate.next = gate.is_same and gate.free or gate.others
+  gate.own = gate.began > 0 and gate.began + gate.gap or 0
+  local later = gate.is_same and 0 or gate.others - gate.free -- by how much the last node may be late
+  gate.next = math.max(gate.free, gate.own) + later
   gate.turn = math.max(wanted, gate.line + ((last == '' or last == ARGV[3]) and 0 or late))
   start = math.max(start, gate.next)
   is_free_still = is_free_still and gate.is_same and missed >= gate.since
@@ -36,7 +43,7 @@ for i = 8, #ARGV, 2 do
 end
 local refused, turn = {}, 0
 for _, gate in ipairs(gates) do
-  local is_near = math.max(wanted, gate.free) - now <= tonumber(ARGV[6])
+  local is_near = math.max(wanted, gate.free, gate.own) - now <= tonumber(ARGV[6])
   -- If a gate was idle for its gap, the nodes with earlier turns have not come, so their turns no longer count.
   local has_turn = start >= gate.turn or ARGV[7] == '1' or now >= gate.others + gate.gap
   if not is_free_still and not (is_near and has_turn) then
@@ -55,12 +62,14 @@ for _, gate in ipairs(gates) do
     gate.free = math.max(gate.free, start + gate.gap)
     gate.since = gate.is_same and gate.since or start
     gate.others = math.max(gate.others, start + gate.gap + late)
+    gate.began = math.max(gate.began, start)
     gate.node = ARGV[3]
   else
     gate.line, gate.last = math.max(gate.turn, gate.next) + gate.gap, ARGV[3]
   end
-  local times = string.format('%.0f %.0f %.0f %.0f', gate.free, gate.others, gate.since, gate.line)
-  local left_ms = string.format('%.0f', math.max(gate.others, gate.line) - now + 1000)
+  local times = string.format('%.0f %.0f %.0f %.0f %.0f', gate.free, gate.others, gate.since, gate.line, gate.began)
+  local until_ms = math.max(gate.others, gate.line, gate.began + tonumber(ARGV[8]))
+  local left_ms = string.format('%.0f', until_ms - now + 1000)
   redis.call('SET', KEYS[1] .. gate.name, times .. '\n' .. gate.node .. '\n' .. gate.last, 'PX', left_ms)
 end
 return {start, is_granted and 1 or 0}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from bigcrawl.redisdb.scripts.back_queues import admit_urls, drop_urls
 from bigcrawl.redisdb.scripts.call import Call, Identity, Value
-from bigcrawl.redisdb.scripts.crawl import Company, beat_node, claim_start, meet_crawls, tell_time
+from bigcrawl.redisdb.scripts.crawl import Company, beat_node, check_rights, claim_start, meet_crawls, tell_time
 from bigcrawl.redisdb.scripts.exchange import (
     ANSWERS,
     NO_NEWS,
@@ -81,6 +81,7 @@ __all__ = [
     "beat_node",
     "borrow_host",
     "bury_url",
+    "check_rights",
     "claim_partition",
     "claim_start",
     "drop_urls",

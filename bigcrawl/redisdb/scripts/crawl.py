@@ -8,6 +8,8 @@ from bigcrawl.redisdb.keys import CLOCK, CRAWLS
 from bigcrawl.redisdb.scripts.call import Call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bigcrawl.redisdb.keys import CrawlKeys
 
 
@@ -22,13 +24,22 @@ def tell_time(
     return Call("tell_time", (CLOCK,), (now_ms, estimate_ms, step_ms, node, int(correct)), parse)
 
 
+def check_rights(rows: Sequence[tuple[str, str]]) -> Call[list[tuple[str, str]]]:
+    """Ask for rows of a command and a key. The result has those that are not permitted, without a key if nowhere."""
+
+    def parse(reply: list[list[bytes]]) -> list[tuple[str, str]]:
+        return [(command.decode(), key.decode()) for command, key in reply]
+
+    return Call("check_rights", (CLOCK,), tuple(word for row in rows for word in row), parse)
+
+
 class Company(NamedTuple):
     """The other live crawls on a Redis.
 
     Attributes:
         has_others: whether there are any.
         all_hold: whether all their nodes hold the hosts that they fetch.
-        longest_ms: the longest host delay in their settings.
+        longest_ms: the longest delay of a host or server in their settings.
     """
 
     has_others: bool

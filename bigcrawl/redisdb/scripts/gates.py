@@ -23,6 +23,7 @@ def pass_gates(
     ahead_ms: int,
     missed_ms: int = 0,
     had_turn: bool = False,
+    kept_ms: int = 0,
     now_ms: int = 0,
 ) -> Call[tuple[int, bool]]:
     """Reserve a start time at several gates, each (name, gap ms), or a turn to ask again.
@@ -34,7 +35,7 @@ def pass_gates(
     return Call(
         "pass_gates",
         (prefix,),
-        (now_ms, earliest_ms, node, late_ms, missed_ms, ahead_ms, int(had_turn), *flat),
+        (now_ms, earliest_ms, node, late_ms, missed_ms, ahead_ms, int(had_turn), kept_ms, *flat),
         lambda reply: (int(reply[0]), bool(reply[1])),
     )
 

@@ -19,7 +19,7 @@ from bigcrawl.scheduler.gates.start_gates import AHEAD_MS, Gates, Line, Lines, o
 from bigcrawl.scheduler.records.passage import ANY_TIME, UNASKED, Passage, Start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
@@ -38,7 +38,16 @@ class Passages:
         servers_have_gates: whether the settings give servers gates at all.
     """
 
-    def __init__(self, node: str, client: RedisClient, clock: Clock, paces: Paces, spaces: Spaces, crawl: str) -> None:
+    def __init__(
+        self,
+        node: str,
+        client: RedisClient,
+        clock: Clock,
+        paces: Paces,
+        spaces: Spaces,
+        crawl: str,
+        kept_ms: Callable[[], int] = lambda: 0,
+    ) -> None:
         """Make the passages.
 
         Args:
@@ -48,11 +57,12 @@ class Passages:
             paces: the gaps between fetches.
             spaces: the spaces that hosts share.
             crawl: the name of the crawl that these spaces belong to.
+            kept_ms: returns the longest delay of other crawls.
         """
         self._clock = clock
         self._paces = paces
         self._keys = CrawlKeys(crawl)
-        self._gates = Gates(node, client, clock)
+        self._gates = Gates(node, client, clock, kept_ms)
         self._turns: BoundedDict[str, Start] = BoundedDict(TURNS_KEPT)
         """By grant: the last start of each fetch that a gate has sent away."""
         self.spaces = spaces

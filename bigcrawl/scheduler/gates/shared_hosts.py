@@ -98,6 +98,10 @@ class SharedHosts:
             await self._hold_all()
             self._holds_all = True
 
+    def longest_delay_ms(self) -> int:
+        """The longest delay of a host or a server in the settings of other crawls; 0 without other crawls."""
+        return self._longest_ms
+
     def note_restart(self) -> None:
         """Redis may have forgotten what is held: hold it again with the next sign of life."""
         self._holds_all = False
@@ -112,7 +116,7 @@ class SharedHosts:
             self._node,
             self._crawl,
             self._lease_ms,
-            self._policy.host_delay_ms,
+            max(self._policy.host_delay_ms, self._policy.server_delay_ms),
             holds=self._holds_all,
             leave=leave,
         )

@@ -6,6 +6,7 @@ No node can promise to be punctual. A late start comes too close to the next one
 start has some slack. After that it is missed, and must be asked for again. The node with the last start may have the
 next one a gap later, because a node keeps its own starts apart whenever they come. All others wait twice the slack
 longer, half of it for the time between a start and its arrival. A node that has a gate to itself pays nothing for it.
+If the gap of the node that wants a start is longer than that of the last one, the longer gap counts.
 
     granted ---- slack ----> missed
     granted ---------- gap ----------> next, the same node's ---- 2 slack ----> next, another node's
@@ -25,6 +26,8 @@ from bigcrawl.scheduler.gates.batcher import Batcher
 from bigcrawl.scheduler.records.passage import ANY_TIME, Start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.records.passage import Space
@@ -75,8 +78,12 @@ def of_server(address: str, gap_ms: int) -> Line:
 class Gates:
     """Asks gates for the starts of a node."""
 
-    def __init__(self, node: str, client: RedisClient, clock: Clock) -> None:
-        """Ask for `node`, which keeps gaps between the starts that it is granted."""
+    def __init__(self, node: str, client: RedisClient, clock: Clock, kept_ms: Callable[[], int] = lambda: 0) -> None:
+        """Ask for `node`, which keeps gaps between the starts that it is granted.
+
+        `kept_ms` returns the longest gap of other crawls that may meet at a gate.
+        """
+        self._kept_ms = kept_ms
         self._node = node
         self._client = client
         self._clock = clock
@@ -106,6 +113,7 @@ class Gates:
             ahead_ms=AHEAD_MS,
             missed_ms=before.granted_ms,
             had_turn=had_turn or misses > 0,
+            kept_ms=self._kept_ms(),
         )
         server_ms, is_granted = await self._calls.ask(call)
         at_ms = self._clock.monotonic_ms() + server_ms - self._client.now_ms()

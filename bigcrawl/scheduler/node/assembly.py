@@ -158,7 +158,8 @@ class Parts:
         resolves_here, on_fatal = local_names(config.dns), self.engine.on_fatal
         addresses = AddressCheck(config.politeness, self.dns, lookups, self.aside, resolves_here, on_fatal)
         spaces = Spaces(config.pace, self.paces, self.crawl.pld_of)
-        passages = Passages(self.node_id, client, clock, self.paces, spaces, config.crawl.name)
+        longest_ms = self.shared_hosts.longest_delay_ms
+        passages = Passages(self.node_id, client, clock, self.paces, spaces, config.crawl.name, longest_ms)
         self.robots = self._make_robots(
             RobotsStarts(addresses, passages, clock, self.handout.start_gaps.try_start_until), fetch
         )

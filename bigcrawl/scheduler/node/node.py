@@ -23,7 +23,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.redisdb.server_needs import look_at_needs
+from bigcrawl.redisdb.rights import check_rights
+from bigcrawl.redisdb.server_needs import bytes_needed, look_at_needs
 from bigcrawl.scheduler.node.loops.beat import Beat
 from bigcrawl.scheduler.node.loops.fold import Fold
 from bigcrawl.scheduler.node.loops.guard import Guard
@@ -103,8 +104,9 @@ class Node:
         """Do all of `start` but the loops; raises the same."""
         parts = self.parts
         await parts.client.ping()
-        for fault in await look_at_needs(parts.client):
+        for fault in await look_at_needs(parts.client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
+        await check_rights(parts.client, self.config.crawl.name)
         await parts.crawl.join()
         parts.reputation.begin()
         if self.config.dns.shared_answers:
@@ -120,6 +122,17 @@ class Node:
         self.membership.remove_locks(seen.named)
         await self.progress.begin(seen)
         await self.membership.note_taking(parts.client)
+
+    def _bytes_in_redis(self) -> int:
+        frontier = self.config.frontier
+        return bytes_needed(
+            partitions=self.config.crawl.partitions,
+            hot_urls=frontier.hot_urls,
+            host_records=frontier.host_records,
+            robots_bytes=frontier.robots_bytes,
+            dns_answers=self.config.dns.shared_answers,
+            inbox_urls=frontier.outbox_urls_max,
+        )
 
     async def abandon(self) -> None:
         """Undo a start that failed halfway. Claimed partitions are taken over like those of a dead node."""

@@ -94,7 +94,7 @@ def test_each_master_is_looked_at_for_faults(redis_cluster: PrivateCluster) -> N
     client = redis_cluster.masters[1].client
 
     async def work(client: RedisClient) -> None:
-        assert any("volatile-lru" in fault for fault in await look_at_needs(client))
+        assert any("volatile-lru" in fault for fault in await look_at_needs(client, 0))
 
     client.config_set("maxmemory-policy", "volatile-lru")
     try:

@@ -1,0 +1,75 @@
+"""What an ACL user of Redis must be permitted, and the check whether it is.
+
+A script that lacks a right fails where it needs it, after its earlier writes. So a node asks for all rights before it
+writes anything. Tests compare this table and docs/operations.md with the scripts; add a command to both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CLOCK, CRAWLS, GATE_TAGS, CrawlKeys, gate_prefix, host_prefix, partition_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bigcrawl.redisdb.client import RedisClient
+
+NODE_COMMANDS: Final = (
+    *("DEL", "EXISTS", "GET", "PERSIST", "PEXPIRE", "PTTL", "SET", "TIME"),
+    *("HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HLEN", "HMGET", "HSET", "HSETNX", "HSTRLEN", "HVALS"),
+    *("XADD", "XDEL", "XINFO", "XRANGE", "XTRIM"),
+    *("ZADD", "ZCARD", "ZCOUNT", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
+)
+"""Besides PING, INFO, SELECT, SCRIPT LOAD and EVALSHA, which the server's own error names if one is missing."""
+
+
+def key_patterns(crawl: str) -> tuple[str, ...]:
+    """Return the ACL patterns of all keys of a crawl, those that crawls share included."""
+    return (f"bigcrawl:{{{crawl}}}:*", f"bigcrawl:{{{crawl}:p*}}:*", "bigcrawl:{gate*}:*", "bigcrawl:{clock}:*")
+
+
+async def check_rights(client: RedisClient, crawl: str) -> None:
+    """Check that the user in the client's URL may do what a node does. In a cluster, one server is asked.
+
+    Cost: one call.
+
+    Raises:
+        ConfigError: a right is missing; the message names it.
+        TransientStoreError: Redis is unreachable.
+    """
+    rows = [(command, key) for command in NODE_COMMANDS for key in _keys(crawl)]
+    [missing] = await client.run([scripts.check_rights(rows)])
+    if missing:
+        raise ConfigError(
+            f"Redis does not permit BIGCRAWL_REDIS_URL's user what a node needs: "
+            f"ACL SETUSER with {' '.join(_rights_of(missing, crawl))}, and the same in its configuration; see "
+            f"docs/operations.md"
+        )
+
+
+def _keys(crawl: str) -> list[str]:
+    """One key of each hash tag that a crawl has keys of."""
+    gates = [f"bigcrawl:{{gate{tag}}}:server:192.0.2.1" for tag in range(GATE_TAGS)]
+    hosts = [host_prefix("a.example") + "a.example", gate_prefix("192.0.2.1") + "192.0.2.1"]
+    return [CLOCK, CRAWLS, CrawlKeys(crawl).crawl, partition_keys(crawl, 0).owner, *gates, *hosts]
+
+
+def _rights_of(missing: Iterable[tuple[str, str]], crawl: str) -> list[str]:
+    """Write rights as the words of an ACL rule, each once."""
+    rights: dict[str, None] = {}
+    for command, key in missing:
+        if not key:
+            rights[f"+{command.lower()}"] = None
+            continue
+        start = key[: key.index("{") + 1]
+        tag = key[len(start) : key.index("}")]
+        pattern = next(one for one in key_patterns(crawl) if _is_of(tag, one[len(start) : one.index("}")]))
+        rights[f"~{pattern}"] = None
+    return list(rights)
+
+
+def _is_of(tag: str, pattern: str) -> bool:
+    return tag.startswith(pattern[:-1]) if pattern.endswith("*") else tag == pattern

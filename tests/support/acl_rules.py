@@ -1,0 +1,26 @@
+"""The ACL rules that docs/operations.md states, as a user of Redis gets them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support.redis_server import PrivateRedis
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+
+
+def rule_of(role: str) -> list[str]:
+    """The words behind the name of the user `bigcrawl-<role>`."""
+    found = re.search(rf"^user bigcrawl-{role} (.+?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/operations.md has no rule of a user bigcrawl-{role}"
+    return found[1].split()
+
+
+def make_user(server: PrivateRedis, role: str, crawl: str, *more: str) -> str:
+    """Make the user that the page describes for a crawl, with `more` words; the URL with which it logs in."""
+    rule = [word.replace("NAME", crawl).replace("PASSWORD", "secret") for word in rule_of(role)]
+    server.client.execute_command("ACL", "SETUSER", role, "reset", *rule, *more)
+    return server.url.replace("unix://", f"unix://{role}:secret@")
