@@ -22,6 +22,7 @@ NODE_COMMANDS: Final = (
     *("HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HLEN", "HMGET", "HSET", "HSETNX", "HSTRLEN", "HVALS"),
     *("XADD", "XDEL", "XINFO", "XRANGE", "XTRIM"),
     *("ZADD", "ZCARD", "ZCOUNT", "ZPOPMIN", "ZRANGE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
+    "ZMSCORE",
 )
 """Besides PING, INFO, SELECT, SCRIPT LOAD and EVALSHA, which the server's own error names if one is missing."""
 

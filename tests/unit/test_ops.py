@@ -242,7 +242,9 @@ def test_redis_is_configured_as_the_crawl_needs_it() -> None:
         if line and not line.startswith("#")
     )
     assert directives["appendonly"] == "yes"
-    assert faults_of({"maxmemory": "1", "maxmemory_policy": directives["maxmemory-policy"], "aof_enabled": "1"}) == []
+    assert (
+        faults_of({"maxmemory": "1", "maxmemory_policy": directives["maxmemory-policy"], "aof_enabled": "1"}, 0) == []
+    )
     held = manifest("ConfigMap", "crawl-redis")["data"]
     for name in ("redis.conf", "start.sh"):
         assert held[name] == (OPS / "redis" / name).read_text("utf-8"), f"ops/redis/{name} in ops/kubernetes/redis.yaml"
