@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(bigcrawl.__file__).parent
 CONNECTION_COMMANDS = ("PING", "INFO", "SELECT", "SCRIPT|LOAD", "EVALSHA")
 OPERATOR_COMMANDS = (
-    *("DEL", "EXISTS", "GET", "PERSIST", "PEXPIRE", "PTTL", "SET", "TIME"),
+    *("DEL", "EXISTS", "PERSIST", "PEXPIRE", "PTTL", "SET", "TIME"),
     *("HDEL", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HLEN", "HMGET", "HSET", "HVALS"),
     *("XADD", "XINFO", "XRANGE"),
     *("ZADD", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZSCAN", "ZSCORE"),
@@ -47,7 +47,8 @@ def server() -> Iterator[PrivateRedis]:
 
 def called_by_scripts(names: Iterable[str]) -> set[str]:
     texts = [script_texts.source_for_many(name) for name in names]
-    return {command for text in texts for command in re.findall(r"(?:redis\.p?call|call_many|ask_many)\('([A-Z]+)'", text)}
+    calls = re.compile(r"(?:redis\.p?call|call_many|ask_many)\('([A-Z]+)'")
+    return {command for text in texts for command in calls.findall(text)}
 
 
 def sent_by_modules(paths: Iterable[Path], known: set[str]) -> set[str]:
