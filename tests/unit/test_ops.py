@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from bigcrawl.commands.frontier import ACTIONS
 from bigcrawl.config import read_config
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.exceptions import ConfigError
@@ -30,6 +32,20 @@ PASSWORD_FILE = "BIGCRAWL_REDIS_PASSWORD_FILE"  # noqa: S105 - a setting's name
 MADE_BY_HAND = {("Secret", "crawl-redis"), ("Secret", "crawl-store")}
 
 
+def test_the_page_names_files_commands_and_objects_that_are_there() -> None:
+    """What docs/containers.md has the reader copy, run and make."""
+    page = (PROJECT / "docs" / "containers.md").read_text("utf-8")
+    for name in re.findall(r"\bops/[\w./@-]+\w", page):
+        assert (PROJECT / name).exists(), name
+    assert set(re.findall(r"scrapy frontier (\w+)", page)) <= ACTIONS.keys()
+    assert set(re.findall(r"create secret generic ([\w-]+)", page)) == {name for _, name in MADE_BY_HAND}
+    for name in re.findall(r"\bConfigMap `([\w-]+)", page):
+        assert manifest("ConfigMap", name)
+    for name in re.findall(r"\bstatefulset\s+([\w-]+)", page):
+        assert manifest("StatefulSet", name)
+    assert set(re.findall(r"\bnode\d\b", page)) <= compose()["services"].keys()
+
+
 def names_in(path: Path) -> set[str]:
     return set(re.findall(r"\bBIGCRAWL_[A-Z_]+[A-Z]\b", path.read_text("utf-8")))
 
@@ -42,8 +58,8 @@ def test_a_setting_that_is_named_exists(path: Path) -> None:
 
 def settings_of(environment: dict[str, str], tmp_path: Path, patches: pytest.MonkeyPatch) -> Settings:
     """The settings that the project of ops/project has in an environment; the password is there."""
-    for name in BY_NAME:
-        patches.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("BIGCRAWL_")]:
+        patches.delenv(name)
     secret = tmp_path / "password"
     secret.write_text("s3cret")
     for name, value in {**environment, PASSWORD_FILE: str(secret)}.items():
@@ -213,7 +229,9 @@ def test_manifests_name_what_is_there() -> None:
             for name in field:
                 labels = labels[name]
             assert len(selected(labels)) == 1, each
-    assert selected(manifest("PodDisruptionBudget", "crawl-nodes")["spec"]["selector"]["matchLabels"]) == ["crawl"]
+    budget = manifest("PodDisruptionBudget", "crawl-nodes")["spec"]
+    assert selected(budget["selector"]["matchLabels"]) == ["crawl"]
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow", "nodes that wait for Redis hold up no machine"
     assert ("Service", "crawl-redis") in there, "the host of BIGCRAWL_REDIS_URL"
     assert NODES["kubernetes"]["BIGCRAWL_REDIS_URL"] == "redis://crawl-redis:6379/0"
 
