@@ -38,6 +38,7 @@ class CrawlConfig:
     Attributes:
         node: what this process is called in files and status.
         machine: what stays the same when the process is started again: BIGCRAWL_NODE, or the name of the host.
+        spider: the name of the spider that the process runs; empty if it runs none.
     """
 
     name: str
@@ -55,6 +56,7 @@ class CrawlConfig:
     close_when_empty: bool
     is_fresh: bool
     pages_max: int
+    spider: str = ""
 
     @property
     def crawl_dir(self) -> Path:

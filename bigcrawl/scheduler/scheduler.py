@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from bigcrawl.config import Config
     from bigcrawl.scheduler.crawl.survey import Survey
     from bigcrawl.scheduler.node.node import Node
     from bigcrawl.scheduler.records.held import HeldUrl
@@ -61,7 +63,7 @@ class Scheduler(BaseScheduler):
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self.config = read_config(crawler.settings)
+        self.config = _config_of(crawler)
         politeness = self.config.politeness
         self.guard = AddressGuard(politeness.allow_private_addresses, politeness.allow_addresses)
         clock = SystemClock()
@@ -223,3 +225,8 @@ class Scheduler(BaseScheduler):
     def _note_limit(self, fetches: int) -> None:
         assert self._crawler.stats is not None
         self._crawler.stats.set_value("bigcrawl/fetches/limit", fetches)
+
+
+def _config_of(crawler: Crawler) -> Config:
+    config = read_config(crawler.settings)
+    return replace(config, crawl=replace(config.crawl, spider=getattr(crawler.spider, "name", "")))

@@ -164,7 +164,10 @@ class NotedSite:
 
 
 class PlainProject:
-    """`scrapy crawl plain` in a directory of its own, as often as it takes."""
+    """`scrapy crawl plain` in a directory of its own, as often as it takes. A subclass may have another spider."""
+
+    spider = "plain"
+    source = SPIDER
 
     def __init__(self, directory: Path, **settings: Any) -> None:
         self.directory = directory
@@ -174,7 +177,7 @@ class PlainProject:
         (package / "__init__.py").touch()
         (package / "settings.py").write_text(SETTINGS)
         (package / "settings.json").write_text(json.dumps(settings))
-        (package / "spiders" / "__init__.py").write_text(SPIDER)
+        (package / "spiders" / "__init__.py").write_text(self.source)
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
@@ -188,7 +191,7 @@ class PlainProject:
     def start(self, *urls: str, output: Sequence[str] = (), **settings: Any) -> None:
         """Start a crawl of the URLs; the settings are those of the command line, `output` Scrapy's words for feeds."""
         self.starts += 1
-        command = ["scrapy", "crawl", "plain", "-a", f"urls={' '.join(urls)}"]
+        command = ["scrapy", "crawl", self.spider, "-a", f"urls={' '.join(urls)}"]
         command += output or ["-O", str(self._items)]
         command += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FIELD = "settings"
 """Field of a report: name to value of each such setting that is not the default."""
 
+SPIDER = "the spider"
+"""Among the settings: the name of the spider, which alone can run the crawl's stored requests."""
+
 SINCE = "since"
 """Field of a report: when its node joined, ms since 1970 on the crawls' clock."""
 

@@ -23,7 +23,7 @@ from bigcrawl.private_files import FILE_MODE, make_private, make_private_directo
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, difference, joined_before, refusal
+from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, SPIDER, difference, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import Member, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
@@ -66,6 +66,8 @@ class Membership:
         self.reports: dict[str, dict[str, Any]] = {}
         # Nodes share parsed robots.txt rules, which apply to one user agent.
         self._alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
+        if config.crawl.spider:  # stored requests name its methods
+            self._alike[SPIDER] = config.crawl.spider
         self._report: dict[str, Any] = {}  # the last one
         self._beats = 0
         self._since_ms = 0

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.redisdb.rights import check_rights
 from bigcrawl.redisdb.server_needs import bytes_needed, look_at_needs
+from bigcrawl.scheduler.crawl.crawls_spider import take_for_spider
 from bigcrawl.scheduler.node.loops.beat import Beat
 from bigcrawl.scheduler.node.loops.fold import Fold
 from bigcrawl.scheduler.node.loops.guard import Guard
@@ -112,6 +113,8 @@ class Node:
         if self.config.dns.shared_answers:
             parts.dns.use_store(parts.answers)
         await self.membership.wait_for_alike(parts.client)
+        if self.config.crawl.spider:
+            await take_for_spider(parts.client, self.config.crawl.name, self.config.crawl.spider)
         self.membership.lock()
         await parts.heartbeat.send()
         parts.leases.begin()
