@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(bigcrawl.__file__).parent
 CONNECTION_COMMANDS = ("PING", "INFO", "SELECT", "SCRIPT|LOAD", "EVALSHA")
 OPERATOR_COMMANDS = (
-    *("DEL", "EXISTS", "PERSIST", "PEXPIRE", "PTTL", "SET", "TIME"),
+    *("DEL", "EXISTS", "GET", "PERSIST", "PEXPIRE", "PTTL", "SET", "TIME"),
     *("HDEL", "HGET", "HGETALL", "HINCRBY", "HKEYS", "HLEN", "HMGET", "HSET", "HVALS"),
     *("XADD", "XINFO", "XRANGE"),
     *("ZADD", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZSCAN", "ZSCORE"),
@@ -36,6 +36,7 @@ OPERATORS_SCRIPTS = ("awaken_host", "unbury_urls", "append_batch", "look_partiti
 OPERATORS_MODULES = [*PACKAGE.glob("commands/*.py"), *(PACKAGE / "redisdb").glob("*.py")] + [
     PACKAGE / "scheduler" / "crawl" / f"{name}.py" for name in ("deletion", "membership", "survey", "stored_record")
 ]
+OPERATORS_MODULES.append(PACKAGE / "scheduler" / "gates" / "dns_answers.py")  # explain asks for a host's addresses
 NOT_A_NODES = {"ZRANK", "ZSCAN", "SCAN", "UNLINK"}
 
 
