@@ -28,8 +28,12 @@ def make_private_directory(path: str | os.PathLike[str]) -> None:
     try:
         os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - called often, and a Path costs as much as the call
     except FileNotFoundError:
-        make_private_directory(os.path.dirname(path))  # noqa: PTH120 - as above
-        make_private_directory(path)
+        parent = os.path.dirname(path)  # noqa: PTH120 - as above
+        if os.path.isdir(parent or os.curdir):  # noqa: PTH112 - as above
+            raise  # it is there, and takes no directories: /proc for instance
+        make_private_directory(parent)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, DIRECTORY_MODE)  # noqa: PTH102 - as above
     except FileExistsError:
         if not os.path.isdir(path):  # noqa: PTH112 - as above
             raise
