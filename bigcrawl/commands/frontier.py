@@ -16,6 +16,7 @@ import argparse
 import difflib
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from scrapy.commands import ScrapyCommand
@@ -45,6 +46,7 @@ class Action(NamedTuple):
         examples: arguments of example calls.
         options: a function below `bigcrawl.commands` that adds its options to a parser; empty: it has none.
         names_crawl: whether its first argument is the crawl's name.
+        begins_crawl: whether its first argument is the file of an exported crawl, which by default keeps its name.
     """
 
     words: str
@@ -55,6 +57,7 @@ class Action(NamedTuple):
     examples: tuple[str, ...]
     options: str = ""
     names_crawl: bool = False
+    begins_crawl: bool = False
 
 
 ACTIONS: Final[dict[str, Action]] = {
@@ -148,6 +151,23 @@ ACTIONS: Final[dict[str, Action]] = {
         "delete.add_options",
         names_crawl=True,
     ),
+    "export": Action(
+        "FILE",
+        1,
+        1,
+        "moving.export.export",
+        "write waiting URLs, seen keys and rules of the crawl into a file",
+        ("mycrawl.jsonl.zst",),
+    ),
+    "import": Action(
+        "FILE",
+        1,
+        1,
+        "moving.import_crawl.import_crawl",
+        "continue an exported crawl here, or under another name",
+        ("mycrawl.jsonl.zst", "mycrawl.jsonl.zst -s BIGCRAWL_CRAWL=newname"),
+        begins_crawl=True,
+    ),
     "speed": Action(
         "[SPEED]",
         0,
@@ -217,6 +237,10 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
     assert settings is not None
     if action.names_crawl:
         settings.set("BIGCRAWL_CRAWL", opts.words[0], "cmdline")
+    elif settings.get("BIGCRAWL_CRAWL") is None and action.begins_crawl:
+        from bigcrawl.commands.moving.export_file import exported_crawl
+
+        settings.set("BIGCRAWL_CRAWL", exported_crawl(Path(opts.words[0])), "command")
     elif settings.get("BIGCRAWL_CRAWL") is None:
         settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(settings)), "command")
     result: Result = load_object(f"bigcrawl.commands.{action.run}")(read_config(settings), opts.words, opts)

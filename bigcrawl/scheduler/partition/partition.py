@@ -205,6 +205,7 @@ class Partition(Figures):
             if source.budgets is not None:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
+            fold.merge_rows(fresh)
             chosen = fold.choose(source, room, hot, self._limits, away, extra_room)
             batch = AdmitBatch(self.batch_number + 1, self.admitted, chosen) if chosen else None
             step = Step(batch, len(fold.new), fold.duplicates, fold.rejected, fold.trap_changes)

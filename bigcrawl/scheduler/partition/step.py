@@ -1,7 +1,7 @@
 """One step of a partition's fold, on copies of its state, up to its commit (steps 4 to 7).
 
     inbox entries -> forgotten URLs -> outcomes -> edges -> in-degrees
-                  -> seen check -> budgets (STAR) -> placement (BEAST) -> choice
+                  -> seen check -> imported rows -> budgets (STAR) -> placement (BEAST) -> choice
 
 Nothing here is committed or sent. If a step fails, its copies are dropped, and the next step overwrites the files that
 it wrote. No clock, no Redis.
@@ -19,6 +19,7 @@ from bigcrawl.scheduler.budgets.traps import note_same_content, note_wildcards
 from bigcrawl.scheduler.partition.admission import Admission
 from bigcrawl.scheduler.partition.budgeting import Budgeting
 from bigcrawl.scheduler.partition.edges import EdgesFormatError, decode_edges, new_targets
+from bigcrawl.scheduler.partition.imported_rows import RowsFormatError, merge_rows, unpack_rows
 from bigcrawl.scheduler.partition.seen import check_seen, decode_entries
 from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.front_queues import Selector
@@ -207,6 +208,19 @@ class StepFold:
         self.new = [url for url, is_new in zip(urls, result.new.tolist(), strict=True) if is_new]
         self.duplicates = len(urls) - len(self.new)
         self.rejected += rejected
+
+    def merge_rows(self, entries: Sequence[InboxEntry]) -> None:
+        """Merge rows from another crawl, after the URLs: those that waited there had been seen there."""
+        for entry in entries:
+            if not entry.rows:
+                continue
+            try:
+                rise = merge_rows(self._state.tables, unpack_rows(entry.rows))
+            except RowsFormatError:
+                self._reject(f"{entry.id}-rows", entry.rows)
+                continue
+            if rise is not None:
+                self._state.raise_in_degrees(rise)
 
     def choose(
         self,

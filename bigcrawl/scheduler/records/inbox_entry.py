@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-FIELDS: Final = (b"b", b"e", b"o", b"f")
+FIELDS: Final = (b"b", b"e", b"o", b"f", b"r")
 """The names of an entry's fields in Redis, in the order of `InboxEntry`; the Lua scripts write them too."""
-BATCH, EDGES, OUTCOMES, FORGOTTEN = FIELDS
+BATCH, EDGES, OUTCOMES, FORGOTTEN, ROWS = FIELDS
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
@@ -24,6 +24,8 @@ class InboxEntry(NamedTuple):
         edges: links between PLDs, see `bigcrawl.scheduler.partition.edges`.
         outcomes: how URLs ended, see `bigcrawl.scheduler.records.outcomes`.
         forgotten: keys of URLs to treat as never seen, see there; applied before the rest of the entry.
+        rows: rows of a table from another crawl, see `bigcrawl.scheduler.partition.imported_rows`; merged after the
+            URLs of the entry.
     """
 
     id: str
@@ -31,6 +33,7 @@ class InboxEntry(NamedTuple):
     edges: bytes = b""
     outcomes: bytes = b""
     forgotten: bytes = b""
+    rows: bytes = b""
 
     @property
     def has_batch(self) -> bool:

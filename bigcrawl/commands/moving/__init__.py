@@ -1,0 +1,1 @@
+"""A crawl as one file: `scrapy frontier export` and `import`."""

@@ -1,0 +1,255 @@
+"""`scrapy frontier import FILE`: continue an exported crawl in another Redis, directory or store, or with another name.
+
+All goes through the inboxes, as what nodes discover does. So an import works on a running and on a stopped crawl, and
+may be repeated: URLs and rows that are there already change nothing. A crawl that does not exist yet is begun with the
+record of the exported one. It fetches nothing until the file has been read to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import sys
+import time
+import uuid
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.commands.moving.export import RECORD_FIELDS, RULES
+from bigcrawl.commands.moving.export_file import data_of, packed_rows_of, read_lines, url_of
+from bigcrawl.commands.opened_crawl import OpenedCrawl
+from bigcrawl.commands.result import Result
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb.embedded import EmbeddedServer
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl.crawl_record import open_record
+from bigcrawl.scheduler.crawl.survey import FinishCheck
+from bigcrawl.scheduler.node.control import BLACKLISTED, DELAYED, SPEED
+from bigcrawl.scheduler.records.inbox_entry import EDGES, FORGOTTEN, ROWS, id_order
+from bigcrawl.scheduler.records.queued_url import encode_batch
+from bigcrawl.store.objects import Objects
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from bigcrawl.commands.moving.export_file import Line
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.records.queued_url import QueuedUrl
+
+BATCH_URLS_MAX: Final = 1_000
+BATCH_BYTES_MAX: Final = 1 << 20
+UNREAD_BYTES_MAX: Final = 64 << 20  # sent and not merged by an owner; the inboxes hold at most twice that
+_WIRE: Final = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS}
+_IMPORTING: Final = "importing"
+_STANDSTILL: Final = "0/s"
+_LOOK_S: Final = 0.5
+_SAY_AFTER_S: Final = 10.0
+
+
+def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Read the file of an export into a crawl, which is begun if it does not exist.
+
+    Raises:
+        ConfigError: the file is no export, damaged or cut off; its keys are not those of the crawl; or the crawl
+            cannot be begun here. What came before a damaged line is in; the import may be repeated.
+        TransientStoreError: Redis or the store failed; some or all may be in, and the import may be repeated.
+    """
+    lines = read_lines(Path(words[0]))
+    header = next(lines)
+    with _server_of(config) as server:
+        counts = asyncio.run(_import(config, server, header["record"], lines))
+    text = f"crawl {config.crawl.name}: {counts['urls']:,} URLs and {counts['rows']:,} rows of tables are in"
+    return Result({"crawl": config.crawl.name, "from": header.get("crawl"), **counts}, text)
+
+
+async def _import(config: Config, server: str, record: dict[str, Any], lines: Iterator[Line]) -> dict[str, int]:
+    client = RedisClient(server)
+    try:
+        await _begin(config, client, record)
+        crawl = await OpenedCrawl.of(config, client)
+        sender, speed = _Sender(crawl), None
+        for line in lines:
+            if line.get("rules") == SPEED:
+                speed = line["fields"].get(SPEED)
+            elif "rules" in line:
+                await _set_rules(crawl, line)
+            else:
+                await sender.send(line)
+        await sender.flush()
+        await FinishCheck(client, config.crawl.name, crawl.partitions).take_back()
+        await _end(crawl, speed)
+        return sender.counts
+    finally:
+        await client.close()
+
+
+async def _begin(config: Config, client: RedisClient, record: dict[str, Any]) -> None:
+    """Begin the crawl with the exported record, unless it exists; then its keys must be made in the same way."""
+    name = config.crawl.name
+    keys = CrawlKeys(name)
+    wanted = {field: str(record.get(field, "")).encode() for field in RECORD_FIELDS}
+    wanted["suffixes"] = base64.b64decode(wanted["suffixes"])
+    _compare(config, wanted)
+    if await client.command("HGET", keys.crawl, "id") is None:
+        await client.commands(
+            [
+                ("HSET", keys.control, SPEED, _STANDSTILL),
+                ("HSET", keys.crawl, _IMPORTING, "1"),
+                ("HSETNX", keys.crawl, "hash_seed", wanted["hash_seed"]),
+                ("HSETNX", keys.crawl, "suffixes", wanted["suffixes"]),
+            ]
+        )
+    objects = Objects(config.store.url) if config.store.url else None
+    await open_record(client, config.crawl, objects)
+    found = dict(zip(RECORD_FIELDS, await client.command("HMGET", keys.crawl, *RECORD_FIELDS), strict=True))
+    if found != wanted:
+        other = next(name for name in RECORD_FIELDS if found[name] != wanted[name])
+        raise ConfigError(
+            f"crawl {name!r} is there and makes its keys in another way than the exported one ({other}): import "
+            f"into a new crawl, with another BIGCRAWL_CRAWL, or add the URLs of the file with `scrapy frontier add`"
+        )
+
+
+def _compare(config: Config, wanted: dict[str, bytes]) -> None:
+    """Refuse settings that are not those of the exported crawl."""
+    settings = {"partitions": "BIGCRAWL_PARTITIONS", "private_suffixes": "BIGCRAWL_PRIVATE_SUFFIXES"}
+    for name, setting in settings.items():
+        value, was = str(getattr(config.crawl, name)), wanted[name].decode()
+        if was != value:
+            raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it so")
+
+
+async def _end(crawl: OpenedCrawl, speed: str | None) -> None:
+    """Let a crawl that was begun by the import run, at the exported crawl's speed if that was set by hand."""
+    keys = CrawlKeys(crawl.config.crawl.name)
+    if await crawl.client.command("HGET", keys.crawl, _IMPORTING) is None:
+        return
+    change = ("HDEL", keys.control, SPEED) if speed is None else ("HSET", keys.control, SPEED, speed)
+    await crawl.client.commands([change, ("HDEL", keys.crawl, _IMPORTING)])
+
+
+async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
+    """Set rules by hand, unless there is one for the same name, and notify the nodes."""
+    keys = CrawlKeys(crawl.config.crawl.name)
+    if line["rules"] not in RULES:
+        raise ConfigError(f"the file has rules of an unknown kind, {line['rules']!r}: import it with a later version")
+    target = getattr(keys, RULES[line["rules"]])
+    rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in line["fields"].items()]
+    notices = {"blacklist": BLACKLISTED, "delays": DELAYED}
+    if line["rules"] in notices:
+        rows.append(("HINCRBY", keys.control, notices[line["rules"]], "1"))
+    await crawl.client.commands(rows)
+
+
+@dataclass
+class _Batch:
+    urls: list[QueuedUrl] = field(default_factory=list)
+    bytes: int = 0
+    number: int = 0
+
+
+class _Sender:
+    """Sends URLs and rows to the inboxes, and waits while owners are far behind."""
+
+    def __init__(self, crawl: OpenedCrawl) -> None:
+        self._crawl = crawl
+        self._node = f"import-{uuid.uuid4().hex[:8]}"
+        self._batches: defaultdict[int, _Batch] = defaultdict(_Batch)
+        self._unread_bytes = 0
+        self._sent: dict[int, str] = {}  # the last entry of each partition since the last wait
+        self._awaited: dict[int, str] = {}  # and of those before that
+        self.counts = {"urls": 0, "rows": 0}
+
+    def __repr__(self) -> str:
+        return f"<_Sender {self.counts}>"
+
+    async def send(self, line: Line) -> None:
+        """Send what a line says.
+
+        Raises:
+            ConfigError: the line is damaged.
+        """
+        try:
+            partition = range(self._crawl.partitions)[int(line["partition"])]
+            if "url" in line:
+                await self._add(partition, url_of(line))
+                return
+            if "table" in line:
+                wire, data = ROWS, packed_rows_of(line)
+                self.counts["rows"] += len(data_of(line, "keys")) // 8
+            else:
+                name = next(name for name in _WIRE if name in line)
+                wire, data = _WIRE[name], data_of(line, name)
+        except (ValueError, TypeError, LookupError, StopIteration) as error:
+            raise ConfigError(f"a line of the file is damaged ({error}): {str(line)[:80]}") from None
+        await self._flush(partition)  # URLs first: those that wait are among the seen keys
+        entry = await self._crawl.client.command("XADD", self._crawl.keys(partition).inbox, "*", wire, data)
+        await self._note_sent(partition, entry.decode(), len(data))
+
+    async def flush(self) -> None:
+        """Send all that is left."""
+        for partition in list(self._batches):
+            await self._flush(partition)
+
+    async def _add(self, partition: int, url: QueuedUrl) -> None:
+        batch = self._batches[partition]
+        batch.urls.append(url)
+        batch.bytes += len(url.body)
+        self.counts["urls"] += 1
+        if len(batch.urls) >= BATCH_URLS_MAX or batch.bytes >= BATCH_BYTES_MAX:
+            await self._flush(partition)
+
+    async def _flush(self, partition: int) -> None:
+        batch = self._batches[partition]
+        if not batch.urls:
+            return
+        data = encode_batch(batch.urls)
+        number = batch.number + 1
+        call = scripts.append_batch(self._crawl.keys(partition), self._node, 1, number, data, len(batch.urls))
+        [entry] = await self._crawl.client.run([call])
+        self._batches[partition] = _Batch(number=number)
+        await self._note_sent(partition, entry or "", len(data))
+
+    async def _note_sent(self, partition: int, entry: str, size: int) -> None:
+        if entry:
+            self._sent[partition] = entry
+        self._unread_bytes += size
+        if self._unread_bytes < UNREAD_BYTES_MAX:
+            return
+        await self._wait_until_read()
+        self._awaited, self._sent, self._unread_bytes = self._sent, {}, 0
+
+    async def _wait_until_read(self) -> None:
+        """Wait until owners have merged what was sent before the last portion."""
+        begun, has_said = time.monotonic(), False
+        while self._awaited:
+            partition, entry = next(iter(self._awaited.items()))
+            folded = await self._crawl.client.command("HGET", self._crawl.keys(partition).state, "folded")
+            if folded is not None and id_order(folded.decode()) >= id_order(entry):
+                del self._awaited[partition]
+                continue
+            if not has_said and time.monotonic() - begun > _SAY_AFTER_S:
+                has_said = True
+                text = "the inboxes are full, and the import waits until nodes have read them: start the crawl"
+                print(f"bigcrawl: {text}", file=sys.stderr, flush=True)
+            await asyncio.sleep(_LOOK_S)
+
+
+@contextlib.contextmanager
+def _server_of(config: Config) -> Iterator[str]:
+    """Yield the URL of the crawl's Redis. An embedded server is started, and made if the crawl is new."""
+    if config.crawl.redis_url:
+        yield config.crawl.redis_url
+        return
+    server = EmbeddedServer(config.crawl.crawl_dir / "redis")
+    url = server.start()
+    try:
+        yield url
+    finally:
+        server.leave()

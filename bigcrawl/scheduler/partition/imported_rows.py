@@ -1,0 +1,116 @@
+"""Rows of tables that `scrapy frontier import` brings from another crawl into a partition (step 5).
+
+On the wire they are msgpack [table, keys, values]: u64 keys, ascending, and as many values of the table's kind. Merging
+the same rows twice changes nothing the second time. What the partition knows itself is never lowered:
+
+    seen, edges, hosts    keys that are not there are added
+    plds, totals          the larger number counts
+    ends, traps           only keys that are not there are added
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgpack
+import numpy as np
+
+from bigcrawl.drum.format import KEY_TYPE
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.scheduler.budgets.placement import RECORD
+from bigcrawl.scheduler.partition.budgeting import InDegreeRise
+from bigcrawl.scheduler.partition.tables import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bigcrawl.drum.format import KeyArray, Records, ValueArray
+    from bigcrawl.scheduler.partition.tables import Tables
+
+ROWS_AT_ONCE = 8_192  # 64 KB of keys
+_LARGER_COUNTS = {"plds": ("in_degree",), "totals": ("pages", "bytes")}
+
+
+class RowsFormatError(BigcrawlError):
+    """The bytes are not rows of a table."""
+
+
+class TableRows(NamedTuple):
+    """Rows of one table.
+
+    Attributes:
+        table: its name, see `bigcrawl.scheduler.partition.tables`.
+        keys: strictly ascending.
+        values: of the table's kind; None in a set.
+    """
+
+    table: str
+    keys: KeyArray
+    values: ValueArray | None
+
+
+def rows_to_export(table: str, records: Records) -> Iterator[TableRows]:
+    """Yield records of a table in portions for the inbox.
+
+    Where a PLD's last URL was placed is left out: it says nothing in another crawl.
+    """
+    keys, values = records
+    if table == "plds" and values is not None:
+        linked = values["in_degree"] > 0
+        keys, placed = keys[linked], values[linked]
+        values = np.zeros(len(keys), dtype=RECORD)
+        values["in_degree"] = placed["in_degree"]
+    for at in range(0, len(keys), ROWS_AT_ONCE):
+        portion = slice(at, at + ROWS_AT_ONCE)
+        yield TableRows(table, keys[portion], None if values is None else values[portion])
+
+
+def pack_rows(table: str, keys: bytes, values: bytes) -> bytes:
+    """Return rows as bytes for the inbox; `values` is empty in a set."""
+    packed: bytes = msgpack.packb((table, keys, values))
+    return packed
+
+
+def unpack_rows(data: bytes) -> TableRows:
+    """Return the rows that `pack_rows` packed.
+
+    Raises:
+        RowsFormatError: the table is unknown, or keys and values do not belong together.
+    """
+    try:
+        table, key_bytes, value_bytes = msgpack.unpackb(data)
+        kind = KINDS[table]
+        keys = np.frombuffer(key_bytes, dtype=KEY_TYPE)
+        values = None if kind.value is None else np.frombuffer(value_bytes, dtype=kind.value)
+    except (ValueError, TypeError, KeyError, msgpack.UnpackException) as error:
+        raise RowsFormatError(f"rows of a table cannot be read: {error!r}") from error
+    if len(keys) != len(values if values is not None else keys) or (values is None and value_bytes):
+        raise RowsFormatError(f"{table}: {len(keys)} keys have {len(value_bytes)} bytes of values")
+    if not (keys[1:] > keys[:-1]).all():
+        raise RowsFormatError(f"{table}: keys are not ascending")
+    return TableRows(table, keys, values)
+
+
+def merge_rows(tables: Tables, rows: TableRows) -> InDegreeRise | None:
+    """Merge rows into the tables of a step. Return the in-degrees that have risen.
+
+    Raises:
+        CorruptionError: a run is damaged.
+        OSError: the disk failed or is full.
+    """
+    name, keys, values = rows
+    table = getattr(tables, name)
+    if values is None:
+        tables.commit(table, table.check_update(keys))
+        return None
+    found, before = table.values(keys)
+    after = before.copy()
+    if name in _LARGER_COUNTS:
+        for field in _LARGER_COUNTS[name]:
+            after[field] = np.maximum(before[field], values[field])
+    else:
+        after[~found] = values[~found]
+    changed = after != before
+    if changed.any():
+        tables.commit(table, table.put(keys[changed], after[changed]))
+    return InDegreeRise(before["in_degree"][changed], after["in_degree"][changed]) if name == "plds" else None
