@@ -19,11 +19,12 @@ import pytest
 
 from bigcrawl.simweb.check.checker import Rules, check
 from bigcrawl.warc.recovery import recover
-from tests.support.crawls import SimulatedWeb
+from tests.support.crawls import Crawl, SimulatedWeb
 from tests.support.everything import stored
 from tests.support.faults.kinds import KINDS, strike
 from tests.support.faults.world import DEADLINE_S, DELAY_MS, World
 from tests.support.processes import no_strays_below
+from tests.support.scrapyd_node import ScrapydCrawl
 from tests.support.verdicts import was_untold
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(4 * 3600)]
 
 FAULTS = int(os.environ.get("BIGCRAWL_TEST_FAULTS", "1000"))
 FAULTS_OF_OWN_DISKS = int(os.environ.get("BIGCRAWL_TEST_FAULTS", "200"))
+FAULTS_OF_SCRAPYD = int(os.environ.get("BIGCRAWL_TEST_FAULTS", "120"))
+SMALL, LARGE = (40, 40), (60, 840)  # hosts and pages of each
 SECONDS_MAX = float(os.environ.get("BIGCRAWL_TEST_FAULT_SECONDS", "7200"))
 SEED = int(os.environ.get("BIGCRAWL_TEST_SEED", "1"))
 NAMES = sorted(os.environ.get("BIGCRAWL_TEST_FAULT_KINDS", ",".join(KINDS)).split(","))
@@ -43,15 +46,22 @@ STILL_S = 120.0  # far longer than any rest of a host, with all that is taken ov
 
 
 @pytest.mark.parametrize(
-    ("own_disks", "faults"),
+    ("own_disks", "faults", "size", "kind"),
     [
-        pytest.param(False, FAULTS, id="one-disk"),
+        pytest.param(False, FAULTS, SMALL, Crawl, id="one-disk"),
         # Nodes join, and machines are lost with their disks; the clock of one is half a minute wrong.
-        pytest.param(True, FAULTS_OF_OWN_DISKS, id="own-disks-and-a-store"),
+        pytest.param(True, FAULTS_OF_OWN_DISKS, SMALL, Crawl, id="own-disks-and-a-store"),
+        # The same, one crawl of 50,000 pages: each node is a scrapyd in a directory of its own.
+        pytest.param(True, FAULTS_OF_SCRAPYD, LARGE, ScrapydCrawl, id="scrapyds-and-50000-pages"),
     ],
 )
 def test_random_faults_lose_nothing_and_break_no_rule(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], own_disks: bool, faults: int
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    own_disks: bool,
+    faults: int,
+    size: tuple[int, int],
+    kind: type[Crawl],
 ) -> None:
     """Coverage 1, polite throughout, repeats within their bounds, each page stored; no node ends by itself."""
     met: Counter[str] = Counter()
@@ -61,8 +71,8 @@ def test_random_faults_lose_nothing_and_break_no_rule(
         directory = tmp_path / f"seed{seed}"
         with (
             no_strays_below(directory),
-            SimulatedWeb(directory / "web", hosts=40, pages=40, seed=seed) as web,
-            World(directory, web, seed, own_disks=own_disks) as world,
+            SimulatedWeb(directory / "web", hosts=size[0], pages=size[1], seed=seed) as web,
+            World(directory, web, seed, own_disks=own_disks, kind=kind) as world,
         ):
             here = suffer(world, random.Random(seed), faults - met.total())
             problems = world.problems + wrong(world)

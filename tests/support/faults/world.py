@@ -61,7 +61,16 @@ CLOCK_WRONG_S = 30.0
 class Node:
     """One of the nodes: its process, started again whenever it has died, its link to Redis, and its disk."""
 
-    def __init__(self, name: str, directory: Path, seeds: list[str], link: FaultyLink, *, own_disk: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        seeds: list[str],
+        link: FaultyLink,
+        *,
+        own_disk: bool,
+        kind: type[Crawl],
+    ) -> None:
         self.name = name
         self.link = link
         self.word = directory / f"{name}.disk"
@@ -76,7 +85,7 @@ class Node:
         }
         if own_disk:
             settings |= {**STORE_SETTINGS, "BIGCRAWL_STORE_URL": (directory / "store").as_uri()}
-        self.crawl = Crawl(directory / name, seeds, settings, name=_NAME)
+        self.crawl = kind(directory / name, seeds, settings, name=_NAME)
 
     def __repr__(self) -> str:
         return f"<Node {self.name} starts={self.crawl.starts} status={self.status}>"
@@ -108,8 +117,12 @@ class Node:
 class World:
     """The crawl, and the moments at which what was broken is mended. One thread does everything."""
 
-    def __init__(self, directory: Path, web: SimulatedWeb, seed: int, *, own_disks: bool = False) -> None:
+    def __init__(
+        self, directory: Path, web: SimulatedWeb, seed: int, *, own_disks: bool = False, kind: type[Crawl] = Crawl
+    ) -> None:
+        """Each node is a process of this kind."""
         self.directory = directory
+        self._kind = kind
         self.own_disks = own_disks
         self._seed = seed
         self.web = web
@@ -135,13 +148,12 @@ class World:
 
     def __exit__(self, *_: object) -> None:
         for node in self.nodes:
-            if node.status is None:
-                node.crawl.kill()
+            node.crawl.__exit__(None)
         self._stack.close()
 
     def _node(self, number: int) -> Node:
         link = self._stack.enter_context(FaultyLink(self.server.socket_path, self._seed * NODES_MAX + number))
-        return Node(f"n{number}", self.directory, self.web.seeds, link, own_disk=self.own_disks)
+        return Node(f"n{number}", self.directory, self.web.seeds, link, own_disk=self.own_disks, kind=self._kind)
 
     def add_node(self) -> Node | None:
         """Another node joins, unless there are as many as there may be."""
