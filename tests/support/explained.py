@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.explain import look_up, said_of
+from bigcrawl.commands.looking.explain import look_up, said_of
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.scheduler.partition.manifest_log import decode_manifest
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from bigcrawl.commands.budget import add_options, budget, budget_text
+from bigcrawl.commands.steering.budget import add_options, budget, budget_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of

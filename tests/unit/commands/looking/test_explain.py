@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request, Spider
 
-from bigcrawl.commands.explain import _explain, explain, explanation_text
+from bigcrawl.commands.looking.explain import _explain, explain, explanation_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.dns_cache import DnsAnswer
 from bigcrawl.redisdb.keys import CrawlKeys

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.blacklist import blacklist, blacklist_text
-from bigcrawl.commands.explain import explain
+from bigcrawl.commands.looking.explain import explain
+from bigcrawl.commands.steering.blacklist import blacklist, blacklist_text
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.node.control import BLACKLISTED
-from tests.unit.commands.test_budget import begun
+from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import connected, make_config
 
 if TYPE_CHECKING:

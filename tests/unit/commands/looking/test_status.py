@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bigcrawl.commands.status import _awaited_host
+from bigcrawl.commands.looking.status import _awaited_host
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import Survey
 from tests.unit.scheduler.world import connected

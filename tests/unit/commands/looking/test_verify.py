@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.commands.verify import damage_of
+from bigcrawl.commands.looking.verify import damage_of
 from bigcrawl.config import Config, read_config
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits

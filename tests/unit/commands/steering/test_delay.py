@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.delay import add_options, delay, delay_text
+from bigcrawl.commands.steering.delay import add_options, delay, delay_text
 from bigcrawl.exceptions import ConfigError
-from tests.unit.commands.test_budget import begun
+from tests.unit.commands.steering.test_budget import begun
 from tests.unit.scheduler.world import make_config
 
 if TYPE_CHECKING:

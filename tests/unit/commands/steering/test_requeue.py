@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bigcrawl.commands.explain import _explain
-from bigcrawl.commands.requeue import forget, retry
+from bigcrawl.commands.looking.explain import _explain
+from bigcrawl.commands.steering.requeue import forget, retry
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.url.canonical import UrlError

@@ -11,11 +11,11 @@ import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.awaken import awaken_hosts
-from bigcrawl.commands.dead import unbury
-from bigcrawl.commands.explain import look_up, where, where_text
+from bigcrawl.commands.looking.dead import unbury
+from bigcrawl.commands.looking.explain import look_up, where, where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
+from bigcrawl.commands.steering.awaken import awaken_hosts
 from bigcrawl.links import Links
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.adapter.request_codec import links_encoder

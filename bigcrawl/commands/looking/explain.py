@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
-from bigcrawl.commands.blacklist import entries_of
-from bigcrawl.commands.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
+from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, read_partition_view, trace_inbox
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
+from bigcrawl.commands.steering.blacklist import entries_of
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from bigcrawl.commands.locate import HostState, Hot, InboxTrace
+    from bigcrawl.commands.looking.locate import HostState, Hot, InboxTrace
     from bigcrawl.commands.opened_crawl import OpenedCrawl, Place
     from bigcrawl.config import Config, TrapConfig
     from bigcrawl.redisdb.scripts import PartitionView
