@@ -72,6 +72,15 @@ ACTIONS: Final[dict[str, Action]] = {
         ("http://a.example/page", "--find-page http://a.example/page"),
         "looking.explain.add_options",
     ),
+    "add": Action(
+        "URL... | FILE... | -",
+        1,
+        URLS_MAX,
+        "steering.add.add",
+        "queue URLs, from the command line, files or standard input",
+        ("http://a.example/page", "--priority 10 urls.txt", "-"),
+        "steering.add.add_options",
+    ),
     "forget": Action(
         "URL...",
         1,

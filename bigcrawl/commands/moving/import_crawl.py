@@ -10,28 +10,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import sys
-import time
-import uuid
-from collections import defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bigcrawl.commands.inbox_sender import InboxSender
 from bigcrawl.commands.moving.export import RECORD_FIELDS, RULES
 from bigcrawl.commands.moving.export_file import data_of, packed_rows_of, read_lines, url_of
 from bigcrawl.commands.opened_crawl import OpenedCrawl
 from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
-from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.crawl_record import open_record
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.node.control import BLACKLISTED, DELAYED, SPEED
-from bigcrawl.scheduler.records.inbox_entry import EDGES, FORGOTTEN, ROWS, id_order
-from bigcrawl.scheduler.records.queued_url import encode_batch
+from bigcrawl.scheduler.records.inbox_entry import EDGES, FORGOTTEN, ROWS
 from bigcrawl.store.objects import Objects
 
 if TYPE_CHECKING:
@@ -40,16 +34,10 @@ if TYPE_CHECKING:
 
     from bigcrawl.commands.moving.export_file import Line
     from bigcrawl.config import Config
-    from bigcrawl.scheduler.records.queued_url import QueuedUrl
 
-BATCH_URLS_MAX: Final = 1_000
-BATCH_BYTES_MAX: Final = 1 << 20
-UNREAD_BYTES_MAX: Final = 64 << 20  # sent and not merged by an owner; the inboxes hold at most twice that
 _WIRE: Final = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS}
 _IMPORTING: Final = "importing"
 _STANDSTILL: Final = "0/s"
-_LOOK_S: Final = 0.5
-_SAY_AFTER_S: Final = 10.0
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -73,7 +61,7 @@ async def _import(config: Config, server: str, record: dict[str, Any], lines: It
     try:
         await _begin(config, client, record)
         crawl = await OpenedCrawl.of(config, client)
-        sender, speed = _Sender(crawl), None
+        sender, speed = _LineSender(crawl), None
         for line in lines:
             if line.get("rules") == SPEED:
                 speed = line["fields"].get(SPEED)
@@ -147,40 +135,28 @@ async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
     await crawl.client.commands(rows)
 
 
-@dataclass
-class _Batch:
-    urls: list[QueuedUrl] = field(default_factory=list)
-    bytes: int = 0
-    number: int = 0
-
-
-class _Sender:
-    """Sends URLs and rows to the inboxes, and waits while owners are far behind."""
+class _LineSender:
+    """Sends what the lines of a file say to the inboxes."""
 
     def __init__(self, crawl: OpenedCrawl) -> None:
-        self._crawl = crawl
-        self._node = f"import-{uuid.uuid4().hex[:8]}"
-        self._batches: defaultdict[int, _Batch] = defaultdict(_Batch)
-        self._unread_bytes = 0
-        self._sent: dict[int, str] = {}  # the last entry of each partition since the last wait
-        self._awaited: dict[int, str] = {}  # and of those before that
+        self._partitions = crawl.partitions
+        self._inboxes = InboxSender(crawl, "import")
         self.counts = {"urls": 0, "rows": 0}
 
     def __repr__(self) -> str:
-        return f"<_Sender {self.counts}>"
+        return f"<_LineSender {self.counts}>"
 
     async def send(self, line: Line) -> None:
-        """Send what a line says.
+        """Send a line.
 
         Raises:
-            ConfigError: the line is damaged.
+            ConfigError: it is damaged.
         """
         try:
-            partition = range(self._crawl.partitions)[int(line["partition"])]
+            partition = range(self._partitions)[int(line["partition"])]
             if "url" in line:
-                await self._add(partition, url_of(line))
-                return
-            if "table" in line:
+                url = url_of(line)
+            elif "table" in line:
                 wire, data = ROWS, packed_rows_of(line)
                 self.counts["rows"] += len(data_of(line, "keys")) // 8
             else:
@@ -188,57 +164,15 @@ class _Sender:
                 wire, data = _WIRE[name], data_of(line, name)
         except (ValueError, TypeError, LookupError, StopIteration) as error:
             raise ConfigError(f"a line of the file is damaged ({error}): {str(line)[:80]}") from None
-        await self._flush(partition)  # URLs first: those that wait are among the seen keys
-        entry = await self._crawl.client.command("XADD", self._crawl.keys(partition).inbox, "*", wire, data)
-        await self._note_sent(partition, entry.decode(), len(data))
+        if "url" in line:
+            self.counts["urls"] += 1
+            await self._inboxes.add(partition, url)
+        else:
+            await self._inboxes.tell(partition, wire, data)
 
     async def flush(self) -> None:
         """Send all that is left."""
-        for partition in list(self._batches):
-            await self._flush(partition)
-
-    async def _add(self, partition: int, url: QueuedUrl) -> None:
-        batch = self._batches[partition]
-        batch.urls.append(url)
-        batch.bytes += len(url.body)
-        self.counts["urls"] += 1
-        if len(batch.urls) >= BATCH_URLS_MAX or batch.bytes >= BATCH_BYTES_MAX:
-            await self._flush(partition)
-
-    async def _flush(self, partition: int) -> None:
-        batch = self._batches[partition]
-        if not batch.urls:
-            return
-        data = encode_batch(batch.urls)
-        number = batch.number + 1
-        call = scripts.append_batch(self._crawl.keys(partition), self._node, 1, number, data, len(batch.urls))
-        [entry] = await self._crawl.client.run([call])
-        self._batches[partition] = _Batch(number=number)
-        await self._note_sent(partition, entry or "", len(data))
-
-    async def _note_sent(self, partition: int, entry: str, size: int) -> None:
-        if entry:
-            self._sent[partition] = entry
-        self._unread_bytes += size
-        if self._unread_bytes < UNREAD_BYTES_MAX:
-            return
-        await self._wait_until_read()
-        self._awaited, self._sent, self._unread_bytes = self._sent, {}, 0
-
-    async def _wait_until_read(self) -> None:
-        """Wait until owners have merged what was sent before the last portion."""
-        begun, has_said = time.monotonic(), False
-        while self._awaited:
-            partition, entry = next(iter(self._awaited.items()))
-            folded = await self._crawl.client.command("HGET", self._crawl.keys(partition).state, "folded")
-            if folded is not None and id_order(folded.decode()) >= id_order(entry):
-                del self._awaited[partition]
-                continue
-            if not has_said and time.monotonic() - begun > _SAY_AFTER_S:
-                has_said = True
-                text = "the inboxes are full, and the import waits until nodes have read them: start the crawl"
-                print(f"bigcrawl: {text}", file=sys.stderr, flush=True)
-            await asyncio.sleep(_LOOK_S)
+        await self._inboxes.flush()
 
 
 @contextlib.contextmanager
