@@ -70,6 +70,8 @@ class Pump(Loop):
             return PUMP_BUSY_S
         self._is_hungry = False
         self._pumped_ms = self._clock.monotonic_ms()
+        if self._troubles.are_any:
+            await self._client.ping()  # this loop starts the embedded server again, and may have nothing else to send
         refused = await refusal_of(self.flush())
         # Ends free memory, which may be what Redis lacks.
         moved = await self.end_and_take() if refused is None else await self.end()

@@ -17,12 +17,14 @@ class Troubles:
 
     Attributes:
         is_restarted: whether Redis was restarted, and recovery has not finished.
+        text: what the node waits for; empty if all loops succeed.
     """
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
         self._failing: set[str] = set()
         self.is_restarted = False
+        self.text = ""
 
     def __repr__(self) -> str:
         return f"<Troubles of {sorted(self._failing)} restarted={self.is_restarted}>"
@@ -39,6 +41,7 @@ class Troubles:
         """A round has failed. Log once that the node waits, and nothing more until all loops succeed again."""
         if not self._failing:
             logger.warning("waiting: %(error)s", {"error": error})
+            self.text = str(error)
         self._failing.add(loop)
 
     def note_success(self, loop: str) -> None:
@@ -46,7 +49,13 @@ class Troubles:
         if loop in self._failing and not (self.is_restarted or self._client.in_doubt):
             self._failing.discard(loop)
             if not self._failing:
+                self.text = ""
                 logger.info("the crawl goes on")
+
+    @property
+    def are_any(self) -> bool:
+        """Whether the last round of any loop failed."""
+        return bool(self._failing)
 
     def is_failing(self, loop: str) -> bool:
         """Whether the last round of a loop failed."""

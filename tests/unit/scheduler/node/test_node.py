@@ -399,6 +399,28 @@ def test_pump_survives_a_server_that_cannot_be_revived(tmp_path: Path, crawl_nam
     asyncio.run(scenario())
 
 
+def test_pump_with_nothing_to_send_notices_that_the_server_is_gone(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Folding fails, so nothing is taken; the pump alone starts the embedded server again."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            node.parts.troubles.note_failure("fold", TransientStoreError("gone"))
+
+            async def gone(*_: object, **__: object) -> list[object]:
+                raise TransientStoreError("gone")
+
+            node.parts.client.commands = gone  # type: ignore[method-assign]
+            node.parts.client.run_each = gone  # type: ignore[method-assign]
+            node.pump.wake()
+            with pytest.raises(TransientStoreError):
+                await node.pump.turn()
+
+    asyncio.run(scenario())
+
+
 def test_end_is_looked_for_as_soon_as_nothing_is_left(
     tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
