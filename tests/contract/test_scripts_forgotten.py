@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.scripts import Claim
 from tests.support.script_world import ABORT_MS, DELAY_MS, LEASE_MS
 
 if TYPE_CHECKING:
@@ -104,15 +105,18 @@ def test_a_long_rest_is_not_shortened_by_the_next_owner(world: ScriptWorld) -> N
 
 
 def test_hosts_rest_when_redis_has_forgotten_the_last_claim(world: ScriptWorld) -> None:
-    """The files know a later epoch than Redis does."""
+    """The files know a later epoch than Redis does. Its owner may stand still, with fetches under way."""
     world.claim("b", "token-a")
     epoch = world.who.epoch
     world.client.delete(world.keys.owner)
-    world.claim("c", epoch_min=epoch, server="another")
+    claim = world.claim("c", epoch_min=epoch, server="another")
     world.admit(HOST)
+    world.advance(LEASE_MS + ABORT_MS + DELAY_MS - 1)
     assert world.take_seqs() == []
-    world.advance(DELAY_MS + 1)
+    world.advance(2)
     assert world.take_seqs() == [1]
+    assert isinstance(claim, Claim)
+    assert claim.rest_ms == world.now_ms - 1
 
 
 def test_hosts_do_not_rest_after_the_owner_has_left(world: ScriptWorld) -> None:

@@ -136,6 +136,23 @@ def test_no_host_is_asked_too_soon_when_a_node_dies_and_redis_forgets_its_last_s
         machine.teardown()
 
 
+def test_no_host_is_asked_twice_at_a_time_when_redis_forgets_the_claim_of_a_node_that_is_stopped(
+    redis_url: str,
+) -> None:
+    """Only the files know that it owned anything. What it has under way is answered while it stands still."""
+    machine = UnreliableMachine(redis_url)
+    machine.begin()
+    machine.a_node_is_stopped(0, turns=18)
+    machine.pages_come(0, ends=4, again=False, turns=1)
+    machine.time_passes(4)
+    machine.a_node_is_stopped(0, turns=1)
+    machine.redis_forgets(8_000)
+    machine.a_node_starts()
+    machine.redis_forgets(0)
+    machine.a_node_is_stopped(0, turns=29)
+    machine.teardown()
+
+
 def test_nodes_keep_their_partitions_when_redis_was_away_for_longer_than_a_lease(redis_url: str) -> None:
     """Whoever comes back first seems to be alone, and waits for the others."""
     machine = UnreliableMachine(redis_url)

@@ -15,10 +15,11 @@
 -- ARGV[9] generation: counts this node's claims and comparisons
 -- ARGV[10] token of the owner of which ARGV[11] tells, '' nobody's yet, or '*' whoever it is
 -- ARGV[11] what it had in process: " <seq>f" being fetched or " <seq>a" answered, of each URL; '*' nobody knows
--- ARGV[12] run id of this server, or '' if this node made all fetches of the last epoch itself
+-- ARGV[12] run id of this server, or '' if this node made all fetches of the last epoch itself, and no others can be
+--          under way
 -- ARGV[13] abort ms: by so long after the end of its lease an owner that may be alive has given up its fetches
 -- Returns: {1, epoch, last admitted batch, last inbox id, URLs returned, 1 if Redis knows it as committed,
---           deaths as fields and values} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
+--           deaths as fields and values, rest} or {0, lease left in ms, owner's node id, owner's token}; no lease is left when
 --          the owner had URLs taken, and ARGV[11] does not tell of it.
 -- Guarantee: a live owner is never fenced; the new epoch is above every earlier one. Every taken URL is back in
 --            its host's queue at its old place; its host waits its delay, or as long as after its last fetch where
@@ -100,7 +101,7 @@ local had_owner = owner[1] or tonumber(owner[2] or '0') < tonumber(ARGV[5])
 if is_restarted then
   if had_owner then
     local from_ms = now
-    if may_fetch and owner[1] then -- an owner that is forgotten claims anew, or is dead
+    if may_fetch then -- so may an owner whose claim is forgotten, if it stands still
       from_ms = math.min(now + tonumber(ARGV[7]), over_ms)
     end
     redis.call('HSET', KEYS[1], 'rest', math.max(from_ms + delay_ms, tonumber(owner[7] or '0')))
@@ -115,4 +116,5 @@ local lease_ms = now + tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'node', ARGV[2], 'epoch', epoch, 'generation', ARGV[9])
 redis.call('HSET', KEYS[1], 'lease_ms', lease_ms, 'token', ARGV[3])
 local deaths = redis.call('HGETALL', KEYS[9])
-return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0'), deaths}
+local rest = redis.call('HGET', KEYS[1], 'rest') or '0'
+return {1, epoch, tonumber(state[1] or '0'), inbox_id, #taken / 2, tonumber(state[2] or '0'), deaths, tonumber(rest)}

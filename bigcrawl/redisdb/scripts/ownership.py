@@ -25,6 +25,7 @@ class Claim:
     committed: bool
     generation: int = field(default=0, compare=False)
     deaths: Mapping[int, bytes] = field(default_factory=dict)  # of suspects, by sequence number
+    rest_ms: int = field(default=0, compare=False)  # until when hosts wait whose last fetches Redis may not know
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def claim_partition(
             return Refusal(int(reply[1]), reply[2].decode(), reply[3].decode())
         deaths = dict(zip(map(int, reply[6][::2]), reply[6][1::2], strict=True))
         epoch, admitted, returned = int(reply[1]), int(reply[2]), int(reply[4])
-        return Claim(epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths)
+        return Claim(epoch, admitted, reply[3].decode(), returned, bool(reply[5]), generation, deaths, int(reply[7]))
 
     return Call(
         "claim_partition",

@@ -76,6 +76,7 @@ class Claims:
         self._next_generation = next_generation
         self._stale: set[OwnedPartition] = set()  # not claimed again yet since Redis was restarted
         self._opening: dict[int, Identity] = {}  # claimed, but not opened yet
+        self._rests: dict[int, int] = {}  # until when hosts rest, by the last claim; Redis may forget it
         self.has_claimed = False
 
     def __repr__(self) -> str:
@@ -124,7 +125,9 @@ class Claims:
         owners = await self._thread.run(lambda: {token: LastOwner.of(token, membership) for token in tokens})
         free = {p: owners[r.token] for p, r in refused.items() if owners[r.token].is_dead or r.left_ms <= 0}
         again = await self._client.run([self._call(p, epochs[p], last) for p, last in free.items()])
-        return won | {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
+        won |= {p: result for p, result in zip(free, again, strict=True) if isinstance(result, Claim)}
+        self._rests |= {p: result.rest_ms for p, result in won.items()}
+        return won
 
     async def _open(self, won: dict[int, Claim]) -> None:
         """Open won partitions. One that another node has taken over meanwhile is left to it.
@@ -172,7 +175,9 @@ class Claims:
 
     def _call(self, partition: int, epoch_min: int, last: LastOwner | None = None) -> scripts.Call[Claim | Refusal]:
         before, deadline_ms = self._table.by_number.get(partition), self._config.politeness.fetch_deadline_ms
-        has_fetched_all = before is not None and before.identity.epoch == epoch_min
+        # Those of the owner before may be under way until hosts need no longer rest for them.
+        is_alone = self._rests.get(partition, 0) <= self._client.now_ms()
+        has_fetched_all = before is not None and before.identity.epoch == epoch_min and is_alone
         return scripts.claim_partition(
             partition_keys(self._config.crawl.name, partition),
             node=self._membership.node,
