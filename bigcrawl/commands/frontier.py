@@ -177,6 +177,23 @@ ACTIONS: Final[dict[str, Action]] = {
         ("mycrawl.jsonl.zst", "mycrawl.jsonl.zst -s BIGCRAWL_CRAWL=newname"),
         begins_crawl=True,
     ),
+    "pause": Action(
+        "[NODE | HOST | PLD]...",
+        0,
+        URLS_MAX,
+        "steering.pause.pause",
+        "stop fetching for a while: the crawl, a node, or sites",
+        ("", "node2", "example.com"),
+    ),
+    "resume": Action(
+        "[NODE | HOST | PLD]...",
+        0,
+        URLS_MAX,
+        "steering.pause.resume",
+        "go on with what was paused",
+        ("", "example.com"),
+    ),
+    "drain": Action("NODE...", 1, 100, "steering.drain.drain", "end nodes; others take their partitions", ("node2",)),
     "speed": Action(
         "[SPEED]",
         0,

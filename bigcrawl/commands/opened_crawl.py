@@ -19,7 +19,7 @@ from bigcrawl.url.canonical import CANONICAL_VERSION, authority_of, canonicalize
 from bigcrawl.url.domain import PublicSuffixes
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
     from pathlib import Path
 
     from bigcrawl.config import Config
@@ -96,9 +96,20 @@ class OpenedCrawl:
         """Put one field, see `records.inbox_entry`, into a partition's inbox, whether or not it has an owner now."""
         await self.client.command("XADD", self.keys(partition).inbox, "*", field, data)
 
+    async def nodes(self) -> set[str]:
+        """Return the ids of the nodes whose last heartbeat is not older than a lease."""
+        beats = CrawlKeys(self.config.crawl.name).beats
+        oldest_ms = self.client.now_ms() - self.config.frontier.lease_ms
+        return {name.decode() for name in await self.client.command("ZRANGEBYSCORE", beats, oldest_ms, "+inf")}
+
     def directory(self, partition: int) -> Path:
         """Return the directory of a partition."""
         return self.config.crawl.crawl_dir / f"p{partition:04d}"
+
+
+def ids_of(word: str, nodes: Iterable[str]) -> list[str]:
+    """Return the nodes that a word means: by their id, or by the part of it that BIGCRAWL_NODE names."""
+    return sorted(node for node in nodes if word in (node, node.rpartition("-")[0]))
 
 
 def crawls_here(config: Config) -> list[str]:

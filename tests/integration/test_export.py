@@ -156,7 +156,7 @@ def test_crawl_keeps_its_name(tmp_path: Path, exported: tuple[Path, Crawl]) -> N
     new = Crawl(tmp_path / "x", [], {**SETTINGS, "BIGCRAWL_CRAWL": None}, name="old")
     assert new.asked("import", str(file))["crawl"] == "old"
     assert new.status()["crawl"] == "old"
-    assert new.asked("speed")["by_hand"] is None, "it may run"
+    assert new.asked("speed")["paused"] == [], "it may run"
 
 
 def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, exported: tuple[Path, Crawl]) -> None:
@@ -183,10 +183,11 @@ def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, exported: tuple[Path, C
     small = Crawl(tmp_path / "new", [], {"BIGCRAWL_PARTITIONS": 4}, name="new")
     assert "BIGCRAWL_PARTITIONS is 4, but was 8" in refused(small, "import", str(file))
     assert "ends too soon" in refused(new, "import", str(cut))
-    assert new.asked("speed")["by_hand"] == "0/s", "it does not run before all is there"
+    assert new.asked("speed")["paused"] == [""], "it does not run before all is there"
+    assert new.status()["standstill"][0] == "an import into this crawl was not completed: run it again"
     assert "a line of the file is damaged" in refused(new, "import", str(damaged))
     new.frontier("import", str(file))
-    assert new.asked("speed")["by_hand"] is None
+    assert new.asked("speed")["paused"] == []
 
     header = json.loads(lines[0])
     header["record"]["hash_seed"] = "00" * 16

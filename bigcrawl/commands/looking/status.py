@@ -9,10 +9,13 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.commands.looking.standstill import Facts, done_in_s, standstill
+from bigcrawl.commands.moving.import_crawl import IMPORTING
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
+from bigcrawl.commands.steering.speed import read_speed
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.redisdb.replies import scores_of
+from bigcrawl.redisdb.replies import pairs_of, scores_of
 from bigcrawl.scheduler.crawl.survey import survey
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 
@@ -46,12 +49,28 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
     async with opened(config, server) as crawl:
         keys, client = CrawlKeys(config.crawl.name), crawl.client
         seen = await survey(client, config.crawl.name, crawl.partitions)
-        finished = await client.command("HGET", keys.crawl, "finished")
-        names = [name.decode() for name in await client.command("ZRANGE", keys.beats, 0, -1)]
+        record = dict(pairs_of(await client.command("HGETALL", keys.crawl)))
+        speed = await read_speed(crawl)
+        names = sorted(await crawl.nodes())
         reports = await client.commands([("HGET", keys.nodes, name) for name in names])
         awaited = await _awaited_host(client, config.crawl.name, seen) if not seen.hosts_ready else None
     nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
-    return {**_status(config, seen, nodes, finished=bool(finished)), "awaited_host": awaited}
+    starts = [value.decode() for name, value in record.items() if name.startswith(b"start:")]
+    facts = Facts(
+        seen,
+        nodes,
+        finished=b"finished" in record,
+        importing=IMPORTING.encode() in record,
+        starting=tuple(value.partition("\n")[0] for value in starts if not value.startswith("done")),
+        paused=frozenset(speed["paused"]),
+        has_speed=0 not in (speed["pages_per_s"], speed["bytes_per_s"]),
+        speed_by_hand=speed["by_hand"] is not None,
+        pages_max=config.crawl.pages_max,
+        awaited=awaited,
+    )
+    why, done = standstill(facts), done_in_s(facts)
+    status = _status(config, seen, nodes, finished=facts.finished)
+    return {**status, "awaited_host": awaited, "standstill": why, "done_in_s": done}
 
 
 async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[str, Any] | None:
@@ -119,7 +138,10 @@ def status_text(status: dict[str, Any]) -> str:
     urls, hosts = status["urls"], status["hosts"]
     lines = [
         f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
-        f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second",
+        (
+            f"pages       {status['pages']:,} ({status['bytes'] / 1e6:,.1f} MB), {status['pages_per_s']:.1f} a second"
+            f"{_done_text(status['done_in_s'])}"
+        ),
         (
             f"hosts       {hosts['ready']:,} ready, {hosts['waiting']:,} waiting, {hosts['busy']:,} busy; "
             f"{hosts['snoozed']:,} snoozed, {hosts['retired']:,} retired"
@@ -130,6 +152,7 @@ def status_text(status: dict[str, Any]) -> str:
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
+    lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
     if damaged := status["partitions"]["damaged"]:
         lines.append(
             f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
@@ -145,10 +168,6 @@ def status_text(status: dict[str, Any]) -> str:
         lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")
     if urls["dead"]:
         lines.append(f"dead        {urls['dead']:,} URLs kill or hang their node; `scrapy frontier dead` lists them")
-    if awaited := status["awaited_host"]:
-        times = f", which failed {awaited['failures']} times in a row, the last by {awaited['why']}"
-        failed = times if awaited["failures"] else ""
-        lines.append(f"waiting     for {awaited['host']}{failed}, for {awaited['due_in_s']:,.1f} s")
     for name, node in status["nodes"].items():
         lines.append(
             f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
@@ -158,3 +177,13 @@ def status_text(status: dict[str, Any]) -> str:
         lines.append("node        none runs")
     lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
     return "\n".join(lines)
+
+
+def _done_text(seconds: float | None) -> str:
+    """What waits is done in this time, if no more is found."""
+    if seconds is None:
+        return ""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"; what waits now takes {seconds / length:,.0f} {unit}"
+    return f"; what waits now takes {seconds:,.0f} s"

@@ -24,7 +24,7 @@ from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.crawl_record import open_record
 from bigcrawl.scheduler.crawl.survey import FinishCheck
-from bigcrawl.scheduler.node.control import BLACKLISTED, DELAYED, SPEED
+from bigcrawl.scheduler.node.control import BLACKLISTED, DELAYED, PAUSED, SPEED
 from bigcrawl.scheduler.records.inbox_entry import EDGES, FORGOTTEN, ROWS
 from bigcrawl.store.objects import Objects
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 _WIRE: Final = {"edges": EDGES, "forgotten": FORGOTTEN, "rows": ROWS}
-_IMPORTING: Final = "importing"
-_STANDSTILL: Final = "0/s"
+IMPORTING: Final = "importing"
+"""The field of the crawl record that says that an import has begun the crawl and is not complete."""
 
 
 def import_crawl(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -61,17 +61,15 @@ async def _import(config: Config, server: str, record: dict[str, Any], lines: It
     try:
         await _begin(config, client, record)
         crawl = await OpenedCrawl.of(config, client)
-        sender, speed = _LineSender(crawl), None
+        sender = _LineSender(crawl)
         for line in lines:
-            if line.get("rules") == SPEED:
-                speed = line["fields"].get(SPEED)
-            elif "rules" in line:
+            if "rules" in line:
                 await _set_rules(crawl, line)
             else:
                 await sender.send(line)
         await sender.flush()
         await FinishCheck(client, config.crawl.name, crawl.partitions).take_back()
-        await _end(crawl, speed)
+        await _end(crawl)
         return sender.counts
     finally:
         await client.close()
@@ -87,8 +85,8 @@ async def _begin(config: Config, client: RedisClient, record: dict[str, Any]) ->
     if await client.command("HGET", keys.crawl, "id") is None:
         await client.commands(
             [
-                ("HSET", keys.control, SPEED, _STANDSTILL),
-                ("HSET", keys.crawl, _IMPORTING, "1"),
+                ("HSET", keys.control, PAUSED, "1"),
+                ("HSET", keys.crawl, IMPORTING, "1"),
                 ("HSETNX", keys.crawl, "hash_seed", wanted["hash_seed"]),
                 ("HSETNX", keys.crawl, "suffixes", wanted["suffixes"]),
             ]
@@ -113,21 +111,19 @@ def _compare(config: Config, wanted: dict[str, bytes]) -> None:
             raise ConfigError(f"{setting} is {value}, but was {was} in the exported crawl: set it so")
 
 
-async def _end(crawl: OpenedCrawl, speed: str | None) -> None:
-    """Let a crawl that was begun by the import run, at the exported crawl's speed if that was set by hand."""
+async def _end(crawl: OpenedCrawl) -> None:
+    """Let a crawl that was begun by the import run."""
     keys = CrawlKeys(crawl.config.crawl.name)
-    if await crawl.client.command("HGET", keys.crawl, _IMPORTING) is None:
-        return
-    change = ("HDEL", keys.control, SPEED) if speed is None else ("HSET", keys.control, SPEED, speed)
-    await crawl.client.commands([change, ("HDEL", keys.crawl, _IMPORTING)])
+    if await crawl.client.command("HGET", keys.crawl, IMPORTING) is not None:
+        await crawl.client.commands([("HDEL", keys.control, PAUSED), ("HDEL", keys.crawl, IMPORTING)])
 
 
 async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
     """Set rules by hand, unless there is one for the same name, and notify the nodes."""
     keys = CrawlKeys(crawl.config.crawl.name)
-    if line["rules"] not in RULES:
+    if line["rules"] not in {*RULES, SPEED}:
         raise ConfigError(f"the file has rules of an unknown kind, {line['rules']!r}: import it with a later version")
-    target = getattr(keys, RULES[line["rules"]])
+    target = getattr(keys, RULES.get(line["rules"], "control"))
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in line["fields"].items()]
     notices = {"blacklist": BLACKLISTED, "delays": DELAYED}
     if line["rules"] in notices:

@@ -50,9 +50,8 @@ async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[
     async with opened(config, server) as crawl:
         before = await entries_of(crawl)
         unknown = entries - before if verb == "remove" else frozenset()
-        changed = entries & before if verb == "remove" else entries - before
-        if changed:
-            await _write(crawl, changed, of_settings, add=verb == "add")
+        if entries:
+            await change_blacklist(crawl, entries, add=verb == "add")
         now = await entries_of(crawl)
     return {
         "added": sorted(now - before),
@@ -60,6 +59,15 @@ async def _blacklist(config: Config, server: str, verb: str, entries: frozenset[
         "unknown": sorted(unknown),
         "entries": {entry: "settings" if entry in of_settings else "by hand" for entry in sorted(now)},
     }
+
+
+async def change_blacklist(crawl: OpenedCrawl, entries: frozenset[str], *, add: bool) -> frozenset[str]:
+    """Add entries, or remove them. Return those that were not there before, or were."""
+    before = await entries_of(crawl)
+    changed = entries - before if add else entries & before
+    if changed:
+        await _write(crawl, changed, parse_entries(crawl.config.pace.blacklist), add=add)
+    return changed
 
 
 async def entries_of(crawl: OpenedCrawl) -> frozenset[str]:

@@ -14,7 +14,7 @@ from bigcrawl.commands.result import Result
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.speed_plan import parse_speed
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.node.control import SPEED, ControlHash
+from bigcrawl.scheduler.node.control import PAUSED, SPEED, ControlHash
 
 if TYPE_CHECKING:
     import argparse
@@ -55,10 +55,11 @@ async def _speed(config: Config, server: str, text: str, *, unset: bool) -> dict
             await crawl.client.command("HSET", key, SPEED, text)
         elif unset:
             await crawl.client.command("HDEL", key, SPEED)
-        return await _read(crawl)
+        return await read_speed(crawl)
 
 
-async def _read(crawl: OpenedCrawl) -> dict[str, Any]:
+async def read_speed(crawl: OpenedCrawl) -> dict[str, Any]:
+    """Return the speed in force and where it comes from."""
     pace = crawl.config.pace
     control = ControlHash(crawl.client, crawl.config.crawl.name)
     await control.read()
@@ -69,6 +70,7 @@ async def _read(crawl: OpenedCrawl) -> dict[str, Any]:
         "now": str(now),
         "pages_per_s": now.pages if now.pages < float("inf") else None,
         "bytes_per_s": now.body_bytes if now.body_bytes < float("inf") else None,
+        "paused": sorted(name[len(PAUSED) + 1 :] for name in control.fields if name.partition(":")[0] == PAUSED),
         "by_hand": None if by_hand is None else by_hand.decode(),
         "settings": pace.speed,
         "time_zone": pace.time_zone,
@@ -83,4 +85,6 @@ def speed_text(data: dict[str, Any]) -> str:
         "settings": data["settings"] or "no limit",
         "time zone": data["time_zone"],
     }
+    if data["paused"]:
+        rows["paused"] = ", ".join(f"node {name}" if name else "the whole crawl" for name in data["paused"])
     return "\n".join(["the whole crawl", *(f"  {name:<11}{text}" for name, text in rows.items())])

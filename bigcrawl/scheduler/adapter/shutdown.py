@@ -68,13 +68,17 @@ class Shutdown:
             self._hurry()
 
     def look(self, node: Node) -> None:
-        """Check whether the spider closes, or has fetched as many pages as it may."""
+        """Check whether the spider closes, has fetched as many pages as it may, or the node is drained."""
         if self.is_closing():
             self._hurry()
         elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
             node.workload.stop()
             logger.info("BIGCRAWL_MAX_PAGES reached: %(pages)d pages", {"pages": node.progress.pages})
             self._close_spider_soon("bigcrawl_max_pages")
+        elif node.parts.control.is_drained and not node.workload.is_stopping and self._is_open():
+            node.workload.stop()
+            logger.info("this node is drained: its partitions go to others")
+            self._close_spider_soon("bigcrawl_drained")
 
     def end(self) -> None:
         """The scheduler is closed: stop checking."""

@@ -208,6 +208,7 @@ class Parts:
         self.trials = Trials(client, self.ownership, self.handout)
         self.control = Control(
             config,
+            self.node_id,
             client,
             clock,
             self.speed,
@@ -233,6 +234,8 @@ class Parts:
             self.exchange,
             self.last_hosts,
             self.shared_hosts,
+            self.workload,
+            self.troubles,
         )
         lease_ms = config.frontier.lease_ms
         self.leases = Leases(client, clock, self.ownership, self.handout, self.workload, lease_ms)

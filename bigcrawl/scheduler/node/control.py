@@ -31,6 +31,13 @@ BLACKLISTED = "blacklisted"
 DELAYED = "delayed"
 """The field with the number of the last change to delays set by hand."""
 
+PAUSED = "paused"
+"""The field that stops all fetching, whatever the speed; `paused:<node>` stops that of one node."""
+
+DRAINED = "drained:"
+"""Begins the field that asks a node to end; its id, which no other process has, follows."""
+
+STANDSTILL = b"0/s"
 READ_MS = 400  # between two readings; with a round trip, every node obeys within a second
 
 
@@ -63,11 +70,15 @@ class Control:
     Args:
         pld_of: returns a host's PLD, once the node has joined.
         note_blacklist: called with each new blacklist, for the partitions' queues.
+
+    Attributes:
+        is_drained: whether this node was asked to end.
     """
 
     def __init__(
         self,
         config: Config,
+        node_id: str,
         client: RedisClient,
         clock: Clock,
         speed: SpeedControl,
@@ -99,6 +110,9 @@ class Control:
         self._blacklist_change: bytes | None = b"never"
         self._delays_change: bytes | None = b"never"
         self._due_ms = 0
+        self._paused = {PAUSED, f"{PAUSED}:{node_id}"}
+        self._drained = DRAINED + node_id
+        self.is_drained = False
 
     def __repr__(self) -> str:
         return f"<Control {self._hash!r} {self._aside.blacklist!r}>"
@@ -116,7 +130,9 @@ class Control:
         await self._hash.read()
         self._due_ms = self._clock.monotonic_ms() + READ_MS
         self._speed.note_time(self._hash.now_ms)
-        self._speed.adopt_plan(self._hash.fields.get(SPEED))
+        is_paused = bool(self._paused & self._hash.fields.keys())
+        self._speed.adopt_plan(STANDSTILL if is_paused else self._hash.fields.get(SPEED))
+        self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()

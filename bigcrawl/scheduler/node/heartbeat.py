@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.last_hosts import LastHosts
+    from bigcrawl.scheduler.node.loops.troubles import Troubles
     from bigcrawl.scheduler.node.outbox import Outbox
     from bigcrawl.scheduler.node.workload import Workload
     from bigcrawl.scheduler.owner.ownership import Ownership
 
+TROUBLE_MAX = 300  # characters of the report
 RATE_MS = 10_000  # the reported pages a second are a mean over this time
 LEASE_MARGIN_MS = 1_000  # how much sooner a lease ends for this node than for others
 
@@ -38,6 +40,8 @@ class Heartbeat:
         exchange: UrlExchange,
         last_hosts: LastHosts,
         shared_hosts: SharedHosts,
+        workload: Workload,
+        troubles: Troubles,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -45,6 +49,8 @@ class Heartbeat:
         self._ownership = ownership
         self._handout = handout
         self._outbox = outbox
+        self._workload = workload
+        self._troubles = troubles
         self._exchange = exchange
         self._last_hosts = last_hosts
         self._shared_hosts = shared_hosts
@@ -68,6 +74,9 @@ class Heartbeat:
             "rate": round(self._rate(), 1),
             "partitions": len(self._ownership.owned),
             "only_failing": self._last_hosts.is_all,
+            "stages": Counter(url.stage.value for url in self._handout.held),
+            "crowded": self._workload.is_crowded,
+            "trouble": self._troubles.text[:TROUBLE_MAX],
         }
         await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)
         await self._shared_hosts.meet()

@@ -128,7 +128,7 @@ def test_json_is_one_object(
     ("words", "parts"),
     [
         ((), ("status, verify, explain", "scrapy frontier -h")),
-        (("dance",), ("no action 'dance'; `scrapy frontier -h`",)),
+        (("fly",), ("no action 'fly'; `scrapy frontier -h`",)),
         (("awakn", "--all"), ("no action 'awakn'; did you mean awaken?",)),
         (("status", "more"), ("wants nothing behind it", "scrapy frontier status -h")),
         (("status", "--unset"), ("--unset", "scrapy frontier status -h")),

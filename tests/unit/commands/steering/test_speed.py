@@ -47,6 +47,7 @@ def test_tells_what_is_in_force_and_where_it_comes_from(config: Config) -> None:
         "now": "90 pages/s and 2 MB/s",
         "pages_per_s": 90,
         "bytes_per_s": 2e6,
+        "paused": [],
         "by_hand": "2MB/s 90/s",
         "settings": "70/s",
         "time_zone": "",
