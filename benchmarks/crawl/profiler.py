@@ -95,13 +95,13 @@ class Sampler:
         """What another thread has worked since it was last asked."""
         if thread == self._main:
             return 0
-        clock, before_ns = self._clocks.get(thread, (0, 0))
+        kept = self._clocks.pop(thread, None)
         try:
-            now_ns = time.clock_gettime_ns(clock or time.pthread_getcpuclockid(thread))
-        except OSError:  # the thread has ended, and another one bears its number
-            clock, before_ns = 0, 0
-            now_ns = time.clock_gettime_ns(time.pthread_getcpuclockid(thread))
-        self._clocks[thread] = (clock or time.pthread_getcpuclockid(thread), now_ns)
+            clock, before_ns = kept or (time.pthread_getcpuclockid(thread), 0)
+            now_ns = time.clock_gettime_ns(clock)
+        except OSError:  # it has ended; another one that bears its number is found at the next sample
+            return 0
+        self._clocks[thread] = (clock, now_ns)
         return now_ns - before_ns
 
     def _note_gc(self, phase: str, info: dict[str, Any]) -> None:
