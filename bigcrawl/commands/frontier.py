@@ -62,6 +62,27 @@ class Action(NamedTuple):
 
 ACTIONS: Final[dict[str, Action]] = {
     "status": Action("", 0, 0, "looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
+    "nodes": Action("", 0, 0, "looking.nodes.nodes", "show the nodes, one by one", ("",)),
+    "hosts": Action(
+        "[HOST | PLD | PATTERN]",
+        0,
+        1,
+        "looking.hosts.hosts",
+        "list the hosts that Redis knows, by state",
+        ("", "--state snoozed --sort failures", "example.com --sort waiting", '"*.edu" --limit 100'),
+        "looking.hosts.add_options",
+    ),
+    "host": Action("HOST", 1, 1, "looking.site.host", "show a host: rests, failures, queue", ("www.example.com",)),
+    "pld": Action("PLD", 1, 1, "looking.site.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",)),
+    "errors": Action(
+        "",
+        0,
+        0,
+        "looking.errors.errors",
+        "show what fails most, by reason and site, with examples",
+        ("", "--reason timeout --limit 20", "--pld example.com"),
+        "looking.errors.add_options",
+    ),
     "verify": Action("", 0, 0, "looking.verify.verify", "list damaged files of the crawl", ("",)),
     "explain": Action(
         "URL",

@@ -29,6 +29,8 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or range -> 1; 0 removes an entry of the settings
     bigcrawl:{<crawl>}:speed             hash    earliest start of the next fetch, by pages and by bytes a second
     bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of its delays, set by hand
+    bigcrawl:{<crawl>}:errors            zset    failed fetches -> reason and PLD
+    bigcrawl:{<crawl>}:examples          hash    reason and PLD -> time and URL of the last failed fetch
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
     bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
     bigcrawl:{gate<n>}:server:<address>  string  gate of a server: earliest next start, for the last node and for others
@@ -136,6 +138,14 @@ class CrawlKeys:
     @property
     def space(self) -> str:
         return self._prefix + "space:"
+
+    @property
+    def errors(self) -> str:
+        return self._prefix + "errors"
+
+    @property
+    def examples(self) -> str:
+        return self._prefix + "examples"
 
     @property
     def speed(self) -> str:

@@ -111,19 +111,19 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
         blacklist = Blacklist(await entries_of(crawl), crawl.suffixes.pld)
         entry, address = blacklist.of_canonical(place.host, place.url), None
         if entry is None:
-            addresses = await _addresses(crawl, place)
+            addresses = await addresses_of(crawl, place.host)
             entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
         return {**said, "blacklisted": entry, "blacklisted_address": address}
 
 
-async def _addresses(crawl: OpenedCrawl, place: Place) -> Sequence[str]:
-    """Return the addresses of the URL's host, if it is a literal or nodes have a valid DNS answer for it."""
-    literal = place.host.strip("[]")
+async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
+    """Return the addresses of a host, if it is a literal or nodes have a valid DNS answer for it."""
+    literal = host.strip("[]")
     cells = crawl.config.dns.shared_answers
     if not cells or literal.replace(".", "").isdigit() or ":" in literal:
         return (literal,)
     answers = SharedAnswers(crawl.client, CrawlKeys(crawl.config.crawl.name), cells)
-    answer = await answers.get(place.host)
+    answer = await answers.get(host)
     await answers.close()
     return answer.addresses if answer is not None else ()
 
@@ -191,11 +191,11 @@ def said_of(found: Found, partitions: int, traps: TrapConfig) -> dict[str, Any]:
         "is_dead_letter": found.letter is not None,
         "host_queued": found.host.queued,
         "host_busy": found.host.busy,
-        "host_due_in_s": _due_in_s(found),
-        "host_state": _host_state(found),
+        "host_due_in_s": found.host.due_in_s(view.now_ms),
+        "host_state": found.host.state(view.now_ms),
         "host_failures": found.host.failures,
         "host_failed_by": found.host.why or None,
-        "host_failed": _time(found.host.failed_ms) if found.host.failed_ms else None,
+        "host_failed": time_text(found.host.failed_ms) if found.host.failed_ms else None,
         "robots": None if rules is None else "allowed" if rules.is_allowed(place.url) else "forbidden",
         "pld_in_degree": found.disk.in_degree if found.disk else None,
         "turn": found.disk.turn if found.disk else None,
@@ -245,22 +245,7 @@ def where(found: Found) -> str:
     return "disk" if found.is_seen else "nowhere"
 
 
-def _due_in_s(found: Found) -> float | None:
-    if not found.host.next_ms or found.host.is_retired:
-        return None
-    return max(0, found.host.next_ms - found.view.now_ms) / 1000
-
-
-def _host_state(found: Found) -> str:
-    """Return `retired`, `snoozed` while it rests after a failure, `failing` once it is due again, else `well`."""
-    if found.host.is_retired:
-        return "retired"
-    if not found.host.failures:
-        return "well"
-    return "snoozed" if found.host.next_ms > found.view.now_ms else "failing"
-
-
-def _time(time_ms: int) -> str:
+def time_text(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat(sep=" ").replace("+00:00", "Z")
 
 
@@ -270,7 +255,7 @@ def _outcome(end: Outcome | None, rules: RobotsRules | None) -> dict[str, Any] |
     lines = rules.lines if rules is not None and end.detail else ()
     return {
         "name": end.name,
-        "time": _time(end.time_s * 1000),
+        "time": time_text(end.time_s * 1000),
         "rule": next((x for x in lines if rule_hash(x) == end.detail), None),
     }
 

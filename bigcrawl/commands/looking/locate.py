@@ -77,6 +77,20 @@ class HostState(NamedTuple):
         """Whether it failed so often that it is no longer fetched."""
         return self.next_ms >= RETIRED_MS
 
+    def state(self, now_ms: int) -> str:
+        """Return `retired`, `snoozed` while it rests after a failure, `failing` once it is due again, else `well`."""
+        if self.is_retired:
+            return "retired"
+        if not self.failures:
+            return "well"
+        return "snoozed" if self.next_ms > now_ms else "failing"
+
+    def due_in_s(self, now_ms: int) -> float | None:
+        """Return when it may be asked; None if that is not known, or never."""
+        if not self.next_ms or self.is_retired:
+            return None
+        return max(0, self.next_ms - now_ms) / 1000
+
 
 @dataclass
 class InboxTrace:

@@ -81,7 +81,7 @@ async def _budget(config: Config, server: str, name: str, changes: dict[str, int
         elif changes:
             before = rules.live.get(name, rules.settings.get(name, NO_RULE))
             await _set(crawl, name, parse_rule({**before.written(), **changes}, name))
-        return await _read(crawl, name, await _read_rules(crawl))
+        return await read_budget(crawl, name)
 
 
 async def _read_rules(crawl: OpenedCrawl) -> Rules:
@@ -96,7 +96,13 @@ async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
         await crawl.client.command("HSET", _keys(crawl).rules, name, rule.to_json())
 
 
-async def _read(crawl: OpenedCrawl, name: str, rules: Rules) -> dict[str, Any]:
+async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
+    """Return what limits a PLD or a host, or the rules of a pattern.
+
+    Raises:
+        CorruptionError: the partition's files are damaged.
+    """
+    rules = await _read_rules(crawl)
     data: dict[str, Any] = {
         "name": name,
         "policy": crawl.config.budget.policy,

@@ -65,30 +65,35 @@ def delay(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Res
 async def _delay(config: Config, server: str, name: str, changes: dict[str, float] | None) -> dict[str, Any]:
     of_settings = parse_delays(config.pace.delay_rules)
     async with opened(config, server) as crawl:
-        rules = await _read(crawl, of_settings)
+        rules = await rules_in_force(crawl)
         if changes is None:
             await _set(crawl, name, NO_DELAYS if name in of_settings else None)
         elif changes:
             await _set(crawl, name, parse_delay({**rules.get(name, NO_DELAYS).written(), **changes}, _WHERE))
-        rules = await _read(crawl, of_settings)
+        rules = await rules_in_force(crawl)
         in_force = None if name.startswith(BELOW) else DelayBook(rules, crawl.suffixes.pld).of_host(name)
     rule, settings = rules.get(name), of_settings.get(name)
-    pace, politeness = config.pace, config.politeness
     data: dict[str, Any] = {
         "name": name,
         "rule": rule.written() if rule else None,
         "rule_of_settings": settings.written() if settings else None,
     }
     if in_force is not None:
-        delay_ms = politeness.host_delay_ms if in_force.delay_ms is None else in_force.delay_ms
-        pld_ms = pace.pld_delay_ms if in_force.pld_delay_ms is None else in_force.pld_delay_ms
-        data |= {"delay": delay_ms / 1000, "pld_delay": pld_ms / 1000}
+        data |= seconds_of(config, in_force)
     return data
 
 
-async def _read(crawl: OpenedCrawl, of_settings: dict[str, DelayRule]) -> dict[str, DelayRule]:
+def seconds_of(config: Config, rule: DelayRule) -> dict[str, float]:
+    """Return the delays of a host by its rule; the settings' where the rule says nothing."""
+    delay_ms = config.politeness.host_delay_ms if rule.delay_ms is None else rule.delay_ms
+    pld_ms = config.pace.pld_delay_ms if rule.pld_delay_ms is None else rule.pld_delay_ms
+    return {"delay": delay_ms / 1000, "pld_delay": pld_ms / 1000}
+
+
+async def rules_in_force(crawl: OpenedCrawl) -> dict[str, DelayRule]:
+    """Return the rules of settings and operators, by name."""
     live = dict(pairs_of(await crawl.client.command("HGETALL", CrawlKeys(crawl.config.crawl.name).delays)))
-    return delays_in_force(of_settings, live)[0]
+    return delays_in_force(parse_delays(crawl.config.pace.delay_rules), live)[0]
 
 
 async def _set(crawl: OpenedCrawl, name: str, rule: DelayRule | None) -> None:

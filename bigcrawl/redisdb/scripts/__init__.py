@@ -22,7 +22,15 @@ from __future__ import annotations
 
 from bigcrawl.redisdb.scripts.back_queues import admit_urls, drop_urls
 from bigcrawl.redisdb.scripts.call import Call, Identity, Value
-from bigcrawl.redisdb.scripts.crawl import Company, beat_node, check_rights, claim_start, meet_crawls, tell_time
+from bigcrawl.redisdb.scripts.crawl import (
+    Company,
+    beat_node,
+    check_rights,
+    claim_start,
+    meet_crawls,
+    note_errors,
+    tell_time,
+)
 from bigcrawl.redisdb.scripts.exchange import (
     ANSWERS,
     NO_NEWS,
@@ -93,6 +101,7 @@ __all__ = [
     "look_partition",
     "meet_crawls",
     "moved",
+    "note_errors",
     "note_rewind",
     "park_urls",
     "pass_gates",

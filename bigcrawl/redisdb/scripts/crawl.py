@@ -84,3 +84,9 @@ def claim_start(
     """Claim, renew, finish, or give up the start requests. Result: 1 this node's, 0 another's or nobody's, 2 done."""
     action = 2 if done else 3 if undone else 1
     return Call("claim_start", (keys.crawl,), (now_ms, node, start_digest, lease_ms, action), int)
+
+
+def note_errors(keys: CrawlKeys, rows: Sequence[tuple[str, int, str]], kept_max: int, now_ms: int = 0) -> Call[int]:
+    """Count failed fetches; a row is reason and PLD with a line break between them, fetches, URL of one. Result: 1."""
+    args = (now_ms, kept_max, *(word for row in rows for word in row))
+    return Call("note_errors", (keys.errors, keys.examples), args, int)

@@ -33,6 +33,7 @@ from bigcrawl.scheduler.gates.speed import SpeedControl
 from bigcrawl.scheduler.handout.handout import Handout
 from bigcrawl.scheduler.node.control import Control
 from bigcrawl.scheduler.node.exchange import UrlExchange
+from bigcrawl.scheduler.node.failed_fetches import FailedFetches
 from bigcrawl.scheduler.node.forbidden_sweep import Sweeper
 from bigcrawl.scheduler.node.heartbeat import Heartbeat, Leases
 from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
@@ -195,6 +196,7 @@ class Parts:
 
     def _make_exchange(self) -> None:
         config, client, clock = self.config, self.client, self.clock
+        self.failed = FailedFetches(client, clock, config.crawl.name, self.crawl.pld_of)
         self.exchange = UrlExchange(
             config,
             client,
@@ -203,6 +205,7 @@ class Parts:
             self.handout,
             self.outbox,
             self.gatekeeper,
+            self.failed,
             self.reputation.bytes_account,
         )
         self.trials = Trials(client, self.ownership, self.handout)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bigcrawl.redisdb.scripts import Exchanged, TakenUrl
     from bigcrawl.scheduler.gates.gatekeeper import Gatekeeper
     from bigcrawl.scheduler.handout.handout import Handout
+    from bigcrawl.scheduler.node.failed_fetches import FailedFetches
     from bigcrawl.scheduler.node.outbox import Outbox
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
     from bigcrawl.scheduler.owner.ownership import Ownership
@@ -48,6 +49,7 @@ class UrlExchange:
         handout: Handout,
         outbox: Outbox,
         gatekeeper: Gatekeeper,
+        failed: FailedFetches,
         bytes_account: Callable[[str, str], int | None],
     ) -> None:
         """`bytes_account` returns the account of a host and URL if a rule limits its bytes."""
@@ -58,6 +60,7 @@ class UrlExchange:
         self._handout = handout
         self._outbox = outbox
         self._gatekeeper = gatekeeper
+        self._failed = failed
         self._bytes_account = bytes_account
         self._outcomes_to_repeat: dict[int, bytes] = {}  # by partition; a restarted Redis may have forgotten them
         self.pages = 0  # acknowledged by this node
@@ -186,6 +189,7 @@ class UrlExchange:
         for held in ended:
             assert held.end is not None, "an ended URL has an end"
             self._count(held.end)
+            self._failed.note(held)
             if not held.end.member:
                 if held.suspicion is not None:
                     self._handout.suspects.note_cleared(held)

@@ -193,6 +193,7 @@ class Node:
             await self.ownership.settle_doubts()
         await self.pump.flush()
         await self.pump.end()
+        await parts.failed.send()
         await self.membership.note_taken_last(parts.client, len(self.handout.held))
         await self.starts.leave_undone()
         async with parts.folding:

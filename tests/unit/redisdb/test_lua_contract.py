@@ -41,6 +41,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("reconcile_partition", "places"): [("host", 3)],
     ("reconcile_partition", "rests"): {"host": 4},
     ("park_urls", "members"): [b"1:url"],
+    ("note_errors", "rows"): [("error:dns\na.example", 2, "http://a.example/")],
     ("pass_gates", "gates"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],
     ("trim_partition", "state"): {"waiting": 5},

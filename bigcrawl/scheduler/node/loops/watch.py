@@ -41,6 +41,7 @@ class Watch(Loop):
         self._workload = parts.workload
         self._finish = parts.finish
         self._progress = parts.progress
+        self._failed = parts.failed
         self._on_fatal = parts.engine.on_fatal
         self._haste = Haste()
         self._finished_until_ms = 0  # a finished crawl is not looked at again before, on the monotonic clock
@@ -54,6 +55,7 @@ class Watch(Loop):
             await self._look_after_partitions()
         await self._starts.renew()
         await self._progress.count_pages()
+        await self._failed.send_if_due()
         await self._look_for_end()
         self._end_held_up()
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
