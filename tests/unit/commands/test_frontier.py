@@ -127,7 +127,7 @@ def test_json_is_one_object(
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        ((), ("status, verify, explain", "scrapy frontier -h")),
+        ((), ("status, ", ", explain, ", "scrapy frontier -h")),
         (("fly",), ("no action 'fly'; `scrapy frontier -h`",)),
         (("awakn", "--all"), ("no action 'awakn'; did you mean awaken?",)),
         (("status", "more"), ("wants nothing behind it", "scrapy frontier status -h")),
