@@ -25,6 +25,7 @@ from tests.support.crawls import SimulatedWeb
 from tests.support.image import Container, Image
 from tests.support.ops_files import OPS
 from tests.support.processes import spawn, wait_until
+from tests.support.s3_server import new_bucket, s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,42 +180,50 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
 
 
 class Nodes:
-    """The nodes of the compose file as containers, with a web and a Redis of this machine."""
+    """Nodes as containers, with a web and a Redis of this machine."""
 
     def __init__(self, image: Image, web: SimulatedWeb, redis_port: int, directory: Path) -> None:
-        self._image, self._redis_port, self._directory = image, redis_port, directory
+        self._image, self._directory = image, directory
         (directory / "seeds.txt").write_text("\n".join(web.seeds) + "\n")
-        self.volume = directory / "volume"
-        self.volume.mkdir()
-        made = image.path("/var/lib/bigcrawl")  # a new volume is made like what it is mounted on
-        shutil.copystat(made, self.volume)
-        os.chown(self.volume, made.stat().st_uid, made.stat().st_gid)
-        self.ports: dict[str, int] = {}
-        self._starts = 0
-
-    def start(self, name: str, *command: str, **changes: str) -> Container:
-        """Start a node, or another command in its place; `changes` are settings."""
-        service = ops_files.compose()["services"][name]
-        self._starts += 1
-        if not command:
-            self.ports[name] = free_port()
-        environment = {
-            **ops_files.compose_environment(name),
-            **changes,
-            "BIGCRAWL_REDIS_URL": f"redis://127.0.0.1:{self._redis_port}/0",
-            "BIGCRAWL_METRICS_PORT": str(self.ports[name]),
+        self._here = {
+            "BIGCRAWL_REDIS_URL": f"redis://127.0.0.1:{redis_port}/0",
             "BIGCRAWL_ALLOW_PRIVATE_ADDRESSES": "1",
             "BIGCRAWL_SERVER_DELAY": "0",
             "BIGCRAWL_HOST_DELAY": "0.25",
             "BIGCRAWL_PARTITIONS": "16",
         }
+        self.ports: dict[str, int] = {}
+        self._starts = 0
+
+    def described(self, name: str) -> tuple[list[str], dict[str, str]]:
+        """The command of a node, and its environment, by the files."""
+        command: list[str] = ops_files.compose()["services"][name]["command"]
+        return command, ops_files.compose_environment(name)
+
+    def volume(self, name: str) -> Path:
+        """What is mounted: the compose file's volume, which a new one is like what it is mounted on."""
+        volume = self._directory / "volume"
+        if not volume.exists():
+            volume.mkdir()
+            made = self._image.path("/var/lib/bigcrawl")
+            shutil.copystat(made, volume)
+            os.chown(volume, made.stat().st_uid, made.stat().st_gid)
+        return volume
+
+    def start(self, name: str, *instead: str, **changes: str) -> Container:
+        """Start a node, or another command in its place; `changes` are settings."""
+        command, environment = self.described(name)
+        self._starts += 1
+        if not instead:
+            self.ports[name] = free_port()
         mounts = {
-            "/var/lib/bigcrawl": self.volume,
-            "/crawl/seeds.txt": self._directory / "seeds.txt",
-            "/run/secrets/redis_password": self._directory / "redis_password",
+            "/var/lib/bigcrawl": self.volume(name),
+            command[-1].removeprefix("seeds="): self._directory / "seeds.txt",
+            environment["BIGCRAWL_REDIS_PASSWORD_FILE"]: self._directory / "redis_password",
         }
         log = self._directory / f"{self._starts}-{name}.log"
-        return self._image.start(command or service["command"], environment, mounts, log)
+        given = {**environment, **self._here, **changes, "BIGCRAWL_METRICS_PORT": str(self.ports[name])}
+        return self._image.start(instead or command, given, mounts, log)
 
     def is_healthy(self, name: str, container: Container) -> bool:
         """Whether the image's HEALTHCHECK says so. Here containers share a network, so each has its own port."""
@@ -223,7 +232,7 @@ class Nodes:
 
     def status(self) -> dict[str, Any]:
         """What `scrapy frontier status` says in a container; empty if the crawl does not exist yet."""
-        with self.start("node1", "scrapy", "frontier", "status", "--json") as container:
+        with self.start(next(iter(self.ports)), "scrapy", "frontier", "status", "--json") as container:
             status = container.wait(300)
             found: dict[str, Any] = json.loads(container.log.read_text()) if status == 0 else {}
             return found
@@ -271,9 +280,77 @@ def test_three_nodes_of_the_image_crawl_a_web(image: Image, tmp_path: Path) -> N
             assert running[name].wait(600) == 0, running[name].log.read_text()
         assert nodes.status()["finished"]
         assert web.report(delay_ms=250).kinds <= {"refetched"}, str(web.report(delay_ms=250))
-        assert list((nodes.volume / "warc").glob("*.warc.gz"))
-        directories = [path for path in nodes.volume.rglob("*") if path.is_dir() and path.name != "warc"]
+        volume = nodes.volume("node1")
+        assert list((volume / "warc").glob("*.warc.gz"))
+        directories = [path for path in volume.rglob("*") if path.is_dir() and path.name != "warc"]
         assert all(path.stat().st_mode & 0o077 == 0 for path in directories)
+
+
+class Pods(Nodes):
+    """The nodes of the Kubernetes manifests: each has a volume of its own, and all share a store."""
+
+    def described(self, name: str) -> tuple[list[str], dict[str, str]]:
+        """The same, by the manifests; on loopback, and with the store of the tests."""
+        [container] = ops_files.manifest("StatefulSet", "crawl")["spec"]["template"]["spec"]["containers"]
+        store = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+        return container["args"], {
+            **ops_files.pod_environment(name),
+            **store,
+            "BIGCRAWL_STORE_URL": os.environ["TEST_BUCKET"],
+            "BIGCRAWL_METRICS_ADDRESS": "127.0.0.1",
+        }
+
+    def volume(self, name: str) -> Path:
+        """A volume as the kubelet gives it to a pod: root's, and the group's of `fsGroup`."""
+        volume = self._directory / f"volume-{name}"
+        if not volume.exists():
+            volume.mkdir()
+            os.chown(
+                volume,
+                0,
+                ops_files.manifest("StatefulSet", "crawl")["spec"]["template"]["spec"]["securityContext"]["fsGroup"],
+            )
+            volume.chmod(0o2775)
+        return volume
+
+
+def test_pods_with_disks_of_their_own_are_updated_one_by_one(
+    image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each ends with status 0 and comes back under its name; the crawl is whole at the end."""
+    port, names = free_port(), ("crawl-0", "crawl-1", "crawl-2")
+    with ExitStack() as stack:
+        monkeypatch.setenv("TEST_BUCKET", new_bucket(stack.enter_context(s3_server()), monkeypatch))
+        web = stack.enter_context(SimulatedWeb(tmp_path / "web", hosts=12, pages=30))
+        stack.enter_context(redis_of_ops(tmp_path, port))
+        pods = Pods(image, web, port, tmp_path)
+
+        def start(name: str) -> None:
+            running[name] = stack.enter_context(pods.start(name))
+
+        def wait_until_ready(name: str) -> None:
+            wait_until(lambda: pods.is_healthy(name, running[name]), f"{name} is ready")
+
+        running: dict[str, Container] = {}
+        for name in names:
+            start(name)
+        for name in names:
+            wait_until_ready(name)
+        for name in reversed(names):
+            running[name].send(signal.SIGTERM)
+            assert running[name].wait(600) == 0, running[name].log.read_text()
+            start(name)
+            wait_until_ready(name)
+
+        for name in names:
+            running[name].send(signal.SIGTERM)
+            assert running[name].wait(600) == 0, running[name].log.read_text()
+        running = {name: stack.enter_context(pods.start(name, BIGCRAWL_CLOSE="until-empty")) for name in names}
+        for name in names:
+            assert running[name].wait(600) == 0, running[name].log.read_text()
+        assert web.report(delay_ms=250).ok, str(web.report(delay_ms=250))
+        for name in names:
+            assert list((pods.volume(name) / "warc").glob("*.warc.gz")), name
 
 
 def test_a_signal_without_a_handler_ends_a_node_in_its_container(image: Image, tmp_path: Path) -> None:
