@@ -29,10 +29,13 @@ def meeting(runner: ScriptRunner) -> Iterator[ScriptRunner]:
 
 
 def beat(
-    runner: ScriptRunner, at_ms: int, node: str, *, holds: bool = True, delay_ms: int = 5, leave: bool = False
+    runner: ScriptRunner, at_ms: int, node: str, *, holds: bool = True, delay_ms: int = 5, rest_ms: int | None = None
 ) -> Company:
-    """A sign of life of a node; its first letter is its crawl."""
-    call = scripts.meet_crawls(node, node[0], LEASE_MS, delay_ms, holds=holds, leave=leave, now_ms=T0 + at_ms)
+    """A sign of life of a node, or with a rest its last one; its first letter is its crawl."""
+    leave = rest_ms is not None
+    call = scripts.meet_crawls(
+        node, node[0], LEASE_MS, delay_ms, holds=holds, leave=leave, rest_ms=rest_ms or 0, now_ms=T0 + at_ms
+    )
     company: Company = runner.run(call)
     return company
 
@@ -63,8 +66,25 @@ def test_node_that_was_alone_holds_nothing_whatever_it_says(meeting: ScriptRunne
 def test_node_that_is_gone_is_no_company(meeting: ScriptRunner, how: str) -> None:
     beat(meeting, 0, "a1")
     if how == "leaves":
-        beat(meeting, 1, "a1", leave=True)
+        beat(meeting, 1, "a1", rest_ms=0)
     assert beat(meeting, 2 if how == "leaves" else LEASE_MS + 1, "b1") == ALONE
+
+
+def test_node_that_has_left_is_company_while_its_hosts_rest(meeting: ScriptRunner) -> None:
+    """Else who stays would ask nobody, and come too soon."""
+    beat(meeting, 0, "b1")
+    beat(meeting, 0, "a1")
+    beat(meeting, 1_000, "b1", rest_ms=700)
+    assert beat(meeting, 1_700, "a1") == Company(True, True, 0)
+    assert beat(meeting, 1_701, "a1") == ALONE
+
+
+def test_silent_node_is_company_until_its_hosts_have_rested(meeting: ScriptRunner) -> None:
+    """It may have fetched until its lease was over. One that held nothing has nothing that would be kept."""
+    beat(meeting, 0, "a1")
+    beat(meeting, 0, "b1", delay_ms=700)
+    assert beat(meeting, LEASE_MS + 700, "a1") == Company(True, True, 700)
+    assert beat(meeting, LEASE_MS + 701, "a1") == ALONE
 
 
 def test_late_sign_of_life_changes_nothing(meeting: ScriptRunner) -> None:
@@ -74,7 +94,7 @@ def test_late_sign_of_life_changes_nothing(meeting: ScriptRunner) -> None:
     beat(meeting, 1_000, "a1", holds=False)
     beat(meeting, 500, "a1", holds=True)
     assert not beat(meeting, 1_001, "b1").all_hold
-    beat(meeting, 2_000, "a1", leave=True)
+    beat(meeting, 2_000, "a1", rest_ms=0)
     assert beat(meeting, 2_001, "b1") == ALONE
 
 

@@ -3,10 +3,11 @@
 --                         or server ms, time of this announcement ms, crawl
 -- ARGV[1] now_ms (0: this server's clock)    ARGV[2] node id    ARGV[3] crawl    ARGV[4] lease ms
 -- ARGV[5] 1: it holds the hosts that it fetches, 0: it does not know of others    ARGV[6] longest delay ms
--- ARGV[7] 1: it is alive, 0: it leaves
+-- ARGV[7] 1: it is alive, 0: it leaves    ARGV[8] for how many ms its hosts rest still when it leaves
 -- Returns: {1 if another crawl is alive, 1 if all nodes of others hold their hosts, their longest delay ms}.
 -- Guarantee: a node that is alone counts as one that does not know of others. A crawl that comes later waits until the
---            node announces that it holds its hosts.
+--            node announces that it holds its hosts. A node that is gone counts as alive while its hosts rest: until
+--            its longest delay has passed since the end of its lease, or as long as it said when it left.
 -- Lost reply: repeated, it changes nothing more.
 -- Late: a later announcement of the node stays in force.
 -- Cost: O(nodes of all crawls).
@@ -19,7 +20,7 @@ for i = 1, #nodes, 2 do
   local until_ms, holds, delay_ms, at_ms, crawl = string.match(nodes[i + 1], '^(%d+) (%d) (%d+) (%d+) (.*)$')
   if nodes[i] == me then
     announced_ms = tonumber(at_ms)
-  elseif tonumber(until_ms) < now then
+  elseif tonumber(until_ms) + (holds == '1' and tonumber(delay_ms) or 0) < now then
     redis.call('HDEL', KEYS[1], nodes[i])
   elseif crawl ~= ARGV[3] then
     others = 1
@@ -28,10 +29,13 @@ for i = 1, #nodes, 2 do
   end
 end
 if announced_ms <= now then
+  local rest_ms = tonumber(ARGV[8])
   if ARGV[7] == '1' then
     local holds = others == 1 and ARGV[5] or '0'
     local entry = string.format('%.0f %s %s %.0f %s', now + tonumber(ARGV[4]), holds, ARGV[6], now, ARGV[3])
     redis.call('HSET', KEYS[1], me, entry)
+  elseif rest_ms > 0 then
+    redis.call('HSET', KEYS[1], me, string.format('%.0f 1 0 %.0f %s', now + rest_ms, now, ARGV[3]))
   else
     redis.call('HDEL', KEYS[1], me)
   end

@@ -48,14 +48,33 @@ class Company(NamedTuple):
 
 
 def meet_crawls(
-    node: str, crawl: str, lease_ms: int, delay_ms: int, *, holds: bool = True, leave: bool = False, now_ms: int = 0
+    node: str,
+    crawl: str,
+    lease_ms: int,
+    delay_ms: int,
+    *,
+    holds: bool = True,
+    leave: bool = False,
+    rest_ms: int = 0,
+    now_ms: int = 0,
 ) -> Call[Company]:
-    """Announce that a node of a crawl is alive, or leaves. The result describes the other crawls."""
+    """Announce that a node of a crawl is alive, or leaves. The result describes the other crawls.
+
+    Args:
+        node: its id.
+        crawl: its crawl's name.
+        lease_ms: how long it counts as alive.
+        delay_ms: its longest delay of a host or server.
+        holds: whether it holds the hosts that it fetches.
+        leave: whether it leaves.
+        rest_ms: how long it counts as alive after it has left: as long as its hosts rest still.
+        now_ms: the time; 0: the server's.
+    """
 
     def parse(reply: list[int]) -> Company:
         return Company(bool(reply[0]), bool(reply[1]), int(reply[2]))
 
-    args = (now_ms, node, crawl, lease_ms, int(holds), delay_ms, 0 if leave else 1)
+    args = (now_ms, node, crawl, lease_ms, int(holds), delay_ms, 0 if leave else 1, rest_ms)
     return Call("meet_crawls", (CRAWLS,), args, parse)
 
 

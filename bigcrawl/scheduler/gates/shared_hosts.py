@@ -9,7 +9,8 @@ that of the crawl that wants it. The crawl that was refused first gets it next.
       ^                                         |
       +------------ no other is listed ---------+
 
-A crawl that joins others takes no URL before all their nodes have confirmed.
+A crawl that joins others takes no URL before all their nodes have confirmed. A node that leaves stays listed until its
+hosts have rested.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class SharedHosts:
         self._holds: dict[str, _Hold] = {}
         self._left: list[tuple[str, _Hold]] = []  # Redis does not know yet
         self._longest_ms = 0
+        self._rests_until_ms = 0  # by the crawls' clock: the last end of the rests of all hosts held so far
         self._holds_all = True  # a node that has just come fetches nothing yet
         self.are_kept = False
         self.may_take = True
@@ -107,7 +109,7 @@ class SharedHosts:
         self._holds_all = False
 
     async def leave(self) -> None:
-        """Take this node off the list; raises as `meet`."""
+        """Take this node off the list as soon as no host rests on its account; raises as `meet`."""
         await self.tell()
         await self._client.run([self._sign_of_life(leave=True)])
 
@@ -119,6 +121,7 @@ class SharedHosts:
             max(self._policy.host_delay_ms, self._policy.server_delay_ms),
             holds=self._holds_all,
             leave=leave,
+            rest_ms=max(0, self._rests_until_ms - self._client.now_ms()),
         )
 
     async def hold(self, held: HeldUrl) -> None:
@@ -244,5 +247,6 @@ class SharedHosts:
         if ended_ms:
             hold.ended_ms = max(hold.ended_ms, ended_ms)
             hold.free_ms = max(hold.free_ms, ended_ms + rest_ms)
+            self._rests_until_ms = max(self._rests_until_ms, hold.free_ms)
         if not hold.users:
             self._left.append((host, self._holds.pop(host)))

@@ -133,6 +133,14 @@ async def until(*crawlers: Crawler, pages: int) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def is_free(node: Node, host: str) -> bool:
+    try:
+        await node.parts.shared_hosts.hold_host(host)
+    except Closed:
+        return False
+    return True
+
+
 def apart(one: Crawler, two: Crawler) -> int:
     """By how many ms two nodes differ over the time of the crawls."""
     return abs(one.world.client.now_ms() - two.world.client.now_ms())
@@ -166,13 +174,6 @@ def test_redis_that_forgot_who_holds_a_host_is_told_again(
     """After a restart, with the next sign of life: of a fetch under way, and of one that has just ended."""
     fetched, ended = "fetched.example", "ended.example"
 
-    async def is_free(node: Node, host: str) -> bool:
-        try:
-            await node.parts.shared_hosts.hold_host(host)
-        except Closed:
-            return False
-        return True
-
     async def work() -> None:
         async with (
             world(tmp_path / "one", f"{crawl_name}a", own_server.url, host_delay=60) as one,
@@ -196,6 +197,29 @@ def test_redis_that_forgot_who_holds_a_host_is_told_again(
             await first.beat.turn()
             assert not await is_free(second, fetched)
             assert not await is_free(second, ended)
+
+    asyncio.run(work())
+
+
+def test_hosts_of_a_crawl_that_has_left_rest(tmp_path: Path, own_server: PrivateRedis, crawl_name: str) -> None:
+    """The crawl that stays asks as long as they do, and no longer."""
+
+    async def work() -> None:
+        async with (
+            world(tmp_path / "one", f"{crawl_name}a", own_server.url, host_delay=1) as one,
+            world(tmp_path / "two", f"{crawl_name}b", own_server.url, host_delay=10) as two,
+        ):
+            first, second = await one.joined(), await two.joined()
+            second.offer(*queued("http://a.example/"))
+            taken: list[HeldUrl] = []
+            while not taken:  # until each knows of the other
+                await first.beat.turn()
+                taken = await two.take(second)
+            two.end(second, taken[0])
+            await second.parts.shared_hosts.leave()
+            await first.beat.turn()
+            assert first.parts.shared_hosts.are_kept
+            assert not await is_free(first, "a.example")
 
     asyncio.run(work())
 
