@@ -219,7 +219,8 @@ class HttpDownloadHandler:
             await self._transfers.run(curl, url.netloc)
         except pycurl.error as failed:
             error = failed
-        self._connection_limits.note(url.netloc, is_last=is_last, is_new=bool(curl.getinfo(pycurl.NUM_CONNECTS)))
+        is_new = bool(curl.getinfo(pycurl.NUM_CONNECTS))
+        self._connection_limits.note(url.netloc, is_last=is_last, is_new=is_new)
         peer = curl.getinfo(pycurl.PRIMARY_IP) or builder.peer  # libcurl may forget the peer of an aborted transfer
         certificate = self._certificate(curl, url.netloc) if url.scheme == "https" else None
         system_error = curl.getinfo(pycurl.OS_ERRNO) if error else 0
@@ -227,14 +228,21 @@ class HttpDownloadHandler:
         self._idle.append(curl)
         try:
             if error is not None and builder.stopped is None and not builder.is_truncated:
-                self._judge(error, system_error, builder)
+                self._judge(error, system_error, builder, is_new)
             return builder.response(peer, certificate)
         finally:
             if builder.limit:
                 self._count_limit(builder.limit)
 
-    def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder) -> None:
-        """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway."""
+    def _judge(self, error: pycurl.error, system_error: int, builder: ResponseBuilder, is_new: bool) -> None:
+        """Raise Scrapy's exception for a failed transfer; return if the answer counts anyway.
+
+        Args:
+            error: libcurl's.
+            system_error: the system's error number; 0: none.
+            builder: what came of the answer.
+            is_new: whether the connection was made for this transfer.
+        """
         code, message = error.args
         request = builder.request
         if builder.error is not None:
@@ -257,8 +265,9 @@ class HttpDownloadHandler:
         if code == pycurl.E_COULDNT_RESOLVE_HOST:
             raise CannotResolveHostError(message) from error
         if code == E_WEIRD_SERVER_REPLY:
-            # The next try and all later requests to this server use Scrapy's handler.
-            _remember(self._odd, urlparse_cached(request).netloc)
+            # Over a new connection, it is the server's own answer: the next try and all later requests to this server
+            # use Scrapy's handler. Over an old one, it may be what was left of the answer before it.
+            _remember(self._odd if is_new else self._lost, urlparse_cached(request).netloc)
         raise DownloadFailedError(f"{message} (libcurl's error {code})") from error
 
     def _dataloss(self, request: Request, error: pycurl.error) -> str:

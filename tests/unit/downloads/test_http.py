@@ -294,6 +294,27 @@ def test_server_with_a_head_that_libcurl_refuses_is_scrapys_from_then_on(monkeyp
     asyncio.run(scenario())
 
 
+def test_head_that_cannot_be_read_over_an_old_connection_is_tried_over_a_new_one_first() -> None:
+    """It may be what the answer before it left there, which says nothing of the server."""
+
+    async def odd_once(path: str, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-odd\r\n" if path == "/odd" else ok())
+        if path == "/odd":
+            writer.close()
+
+    async def scenario() -> None:
+        async with serving(odd_once) as server, handling() as handler:
+            await handler.download_request(Request(server.url("/first")))
+            with pytest.raises(DownloadFailedError):
+                await handler.download_request(Request(server.url("/odd")))
+            assert server.accepted == 1
+            assert handler._is_plain(Request(server.url("/second")))
+            assert (await handler.download_request(Request(server.url("/second")))).body == b"ok"
+            assert server.accepted == 2
+
+    asyncio.run(scenario())
+
+
 def test_proxy_of_the_environment_is_for_scrapys_middleware_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """libcurl asks none by itself."""
     for name in ("http_proxy", "all_proxy", "ALL_PROXY"):
