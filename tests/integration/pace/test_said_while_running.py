@@ -71,8 +71,9 @@ def test_two_nodes_keep_to_another_speed_and_stop_a_site(tmp_path: Path) -> None
             assert second.wait(300) == 0
             for since_ms, speed in ((slow_ms, 20), (fast_ms, 60)):
                 starts = started(web, since_ms, since_ms + 10_000)
-                # Above: what two nodes may have unused, half a second each. Below: 5 %.
-                assert 9.5 * speed <= starts <= 11 * speed
+                # Above: what two nodes may have unused, half a second each, and what the log of a busy machine
+                # notes late, a second. Below: 5 %.
+                assert 9.5 * speed <= starts <= 12 * speed
             assert started(web, stopped_ms, hosts=[site]) == 0
             first.frontier("blacklist", "remove", site)
             first.start()
