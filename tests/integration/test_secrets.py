@@ -1,0 +1,126 @@
+"""No secret of an operator's is told: planted passwords, cookies and keys are looked for in all that a crawl says."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
+from tests.support.processes import wait_until
+from tests.support.redis_server import PrivateRedis
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRETS = {
+    "redis": "s3cret-redis",
+    "wrong": "s3cret-redis-old",
+    "proxy": "s3cret-proxy",
+    "cookie": "s3cret-cookie",
+    "token": "s3cret-token",
+    "store": "s3cret-store",
+}
+DEAF = "127.88.0.1:9"
+BROKEN = '''
+from scrapy import signals
+
+
+class Broken:
+    """A project's handler that fails, so that tracebacks are logged."""
+
+    def __init__(self, crawler):
+        crawler.signals.connect(self.fail, signals.response_received)
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def fail(self, request):
+        raise ValueError(f"cannot handle {request}")
+'''
+
+
+def _asked_all(crawl: Crawl, url: str) -> str:
+    """What each command that looks says, to people and to programs."""
+    host = url.split("/")[2].partition(":")[0]
+    said = []
+    for words in (
+        ["status"],
+        ["nodes"],
+        ["hosts"],
+        ["host", host],
+        ["pld", host],
+        ["errors"],
+        ["verify"],
+        ["rejected"],
+        ["dead"],
+        ["explain", url],
+        ["explain", f"http://{DEAF}/"],
+        ["blacklist", "list"],
+        ["speed"],
+        ["delay", host],
+        ["budget", host],
+        ["add", "http://"],
+        ["export", "/no/such/directory/file.jsonl"],
+        ["import", "/no/such/file.jsonl"],
+    ):
+        for form in ([], ["--json"]):
+            done = crawl.frontier(*words, *form, check=False)
+            said += [done.stdout, done.stderr]
+    return "\n".join(said)
+
+
+def _told(texts: dict[str, str]) -> list[str]:
+    return [f"{secret} in {where}" for where, text in texts.items() for secret in SECRETS.values() if secret in text]
+
+
+def test_no_secret_is_told(tmp_path: Path) -> None:
+    """While the crawl runs, while its Redis is away, with a wrong password, and by the stopped crawl."""
+    texts: dict[str, str] = {}
+    users = tmp_path / "users.acl"
+    users.write_text(f"user default on nopass ~* &* +@all\nuser crawler on >{SECRETS['redis']} ~* &* +@all\n")
+    with (
+        PrivateRedis(options={"aclfile": str(users)}) as server,
+        SimulatedWeb(tmp_path / "web", hosts=4, pages=20) as web,
+    ):
+        url = server.url.replace("unix://", f"unix://crawler:{SECRETS['redis']}@")
+        (tmp_path / "broken.py").write_text(BROKEN)
+        settings = {
+            "BIGCRAWL_REDIS_URL": url,
+            "BIGCRAWL_PARTITIONS": 4,
+            "BIGCRAWL_HOST_DELAY": 0.2,
+            "BIGCRAWL_CLOSE": "forever",
+            "DEFAULT_REQUEST_HEADERS": json.dumps(
+                {"Cookie": f"session={SECRETS['cookie']}", "Authorization": f"Bearer {SECRETS['token']}"}
+            ),
+            "EXTENSIONS": json.dumps({"broken.Broken": 900}),
+            "LOG_LEVEL": "DEBUG",
+        }
+        environment = {
+            "http_proxy": f"http://user:{SECRETS['proxy']}@127.0.0.1:9",
+            "no_proxy": ",".join({re.split("[/:]+", seed)[1] for seed in web.seeds}),
+            "AWS_SECRET_ACCESS_KEY": SECRETS["store"],
+            "PYTHONPATH": str(tmp_path),
+        }
+        seeds = [*web.seeds, f"http://{DEAF}/"]
+        with Crawl(tmp_path / "crawl", seeds, settings, environment=environment) as crawl:
+            crawl.start()
+            wait_until(lambda: len(web.exchanges()) > 20, "pages are fetched")
+            texts["commands"] = _asked_all(crawl, web.seeds[0])
+            server.kill()
+            wait_until(lambda: "Redis does not answer" in crawl.log.read_text(), "the node misses its Redis")
+            texts["commands without Redis"] = _asked_all(crawl, web.seeds[0])
+            server.restart()
+            wait_until(lambda: crawl.frontier("status", check=False).returncode == 0, "Redis is back")
+            crawl.terminate()
+            assert crawl.wait(120) == 0
+            texts["log"] = crawl.log.read_text()
+            other = second_process_of(crawl, "wrong")
+            other.settings["BIGCRAWL_REDIS_URL"] = url.replace(SECRETS["redis"], SECRETS["wrong"])
+            assert other.run() != 0
+            texts["log with a wrong password"] = other.log.read_text()
+            texts["commands with a wrong password"] = _asked_all(other, web.seeds[0])
+    assert not _told(texts)
+    assert "cannot handle <GET" in texts["log"]
+    assert DEAF in texts["commands"]
