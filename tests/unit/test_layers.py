@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("private_files", "setting_values", "stats"),
         }
     ),
-    frozenset({"directives", "drum", "markup", "redisdb", "simweb", "store", "url", "warc"}),
+    frozenset({"directives", "drum", "markup", "plots", "redisdb", "simweb", "store", "url", "warc"}),
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(

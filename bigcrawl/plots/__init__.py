@@ -1,0 +1,23 @@
+"""uPlot 1.6.32, the library that draws plots on pages: its script and its style, to be put into the page.
+
+The two files are those of its npm package, unchanged; its licence (MIT) is beside them. Why they are here, and how to
+renew them: docs/decisions/0092-plots-are-drawn-by-uplot.md.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+
+def script() -> str:
+    """Return the JavaScript, which defines `uPlot`; 51 KB."""
+    return _text("uplot.min.js")
+
+
+def style() -> str:
+    """Return the CSS; 2 KB."""
+    return _text("uplot.min.css")
+
+
+def _text(name: str) -> str:
+    return files(__name__).joinpath(name).read_text("utf-8")
