@@ -7,7 +7,9 @@ import json
 import re
 import socket
 import socketserver
+import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -134,10 +136,34 @@ def listening() -> set[tuple[str, int]]:
 
 
 def is_done(port: int) -> bool:
-    """Whether nothing is left to fetch, by the metrics themselves."""
+    """Whether nothing is left to fetch, by the metrics themselves.
+
+    They look at one partition after the other, so a link may be in none of those that one look has seen. It is found by
+    the next.
+    """
+    before = figures_of_nothing_left(port)
+    if before is None:
+        return False
+    for _ in range(2):  # the first of these looks may have begun before
+        looked = partial(looked_since, port, time.monotonic())
+        wait_until(looked, "the node looks at its partitions again")
+    return figures_of_nothing_left(port) == before
+
+
+def figures_of_nothing_left(port: int) -> tuple[float, float] | None:
+    """How many URLs were seen and have ended, if the last look has found none in any place."""
     seen = Samples(scrape(port)[1])
     places = sum(seen("bigcrawl_owned_urls", place) for place in ("inbox", "front", "parked", "back", "taken"))
-    return seen("bigcrawl_owned_seen_urls") > 0 and not places and not seen.sum("bigcrawl_held_urls")
+    urls = seen("bigcrawl_owned_seen_urls")
+    if not urls or places or seen.sum("bigcrawl_held_urls"):
+        return None
+    return urls, seen("bigcrawl_owned_ended_urls")
+
+
+def looked_since(port: int, at_s: float) -> bool:
+    """Whether the last look ended after this time."""
+    age_s = Samples(scrape(port)[1])("bigcrawl_owned_age_seconds")
+    return time.monotonic() - age_s > at_s
 
 
 def test_metrics_agree_with_the_origins_log(web: SimulatedWeb, tmp_path: Path) -> None:
