@@ -19,7 +19,8 @@ from scripts import write_docs
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
-PAGES = sorted([PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
+BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
+PAGES = sorted([*(PROJECT / name for name in BESIDE_DOCS), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
