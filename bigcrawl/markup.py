@@ -107,7 +107,7 @@ def tags(text: str, looks_max: int) -> Iterator[tuple[str, str | None, str]]:
             else:
                 if not templates and (name == "iframe" or name not in _find_end):
                     yield name, None, attributes
-                if name in _find_end and not (attributes.endswith("/") and foreign.holds(found.start("name"))):
+                if name in _find_end and not (attributes.endswith("/") and foreign.reach(found.start("name"))):
                     closing = _find_end[name](text, found.end())
                     at = closing.start() if closing else end
                     break
@@ -122,7 +122,8 @@ class _Foreign:
         self._text = text
         self._looked = self._depth = 0
 
-    def holds(self, at: int) -> bool:
+    def reach(self, at: int) -> bool:
+        """Read on to a position, and return whether it is within SVG or MathML."""
         for found in _find_foreign(self._text, self._looked, at):
             self._depth = max(0, self._depth - 1) if found[1] else self._depth + 1
         self._looked = at

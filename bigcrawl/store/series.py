@@ -4,13 +4,13 @@
     <prefix>/e3/000000000017.1/run-4@0-2400000    a large piece: bytes 0 to 2,400,000 of the file run-4
 
 Rules: an owner writes only below its own epoch. A name is used for one content only, so names have the number of the
-attempt: one that was given up may still be carried out. A point is written after all objects that it needs. An object
+attempt: a write that timed out may still complete later. A point is written after all objects that it needs. An object
 is deleted only if neither of the two newest points needs it, and only by `clear`. So a crash anywhere leaves whole
 points, and objects that no point needs, which are deleted later.
 
 A file only grows, and its name is not used again for another file. So each point writes only the bytes that are new.
-If the last piece of a file is not larger than what follows it, both become one. So a file of n bytes has some log n
-pieces, and a byte is written some log n times. Pieces in objects that are mostly dead are written again too.
+If the last piece of a file is not larger than what follows it, both become one. So a file of n bytes has about log n
+pieces, and a byte is written about log n times. Pieces in objects that are mostly dead are written again too.
 """
 
 from __future__ import annotations

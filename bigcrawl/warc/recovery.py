@@ -187,7 +187,10 @@ class _Sink(Protocol):
 
 
 class _Unchecked:
-    """Trusts gzip's checksum. Recovery may do so, because the writer writes whole records only."""
+    """Accepts any content, and watches for a stop.
+
+    gzip's checksum is enough for recovery, because the writer writes whole records only.
+    """
 
     def __init__(self, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop

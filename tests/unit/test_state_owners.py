@@ -168,7 +168,7 @@ def _called(call: ast.Call) -> str:
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
-QUESTION = re.compile("_?(are|can|covers|has|have|is|knows|may|must|wants)(_|$)")
+QUESTION = re.compile("_?(allows|are|can|covers|has|have|holds|is|knows|may|must|needs|should|wants)(_|$)")
 
 
 def acting_questions(source: str) -> list[str]:

@@ -222,7 +222,7 @@ def _zstd() -> Any:
     """The module for Zstandard: Python's own from 3.14 on.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no such module is installed.
     """
     for name in ("compression.zstd", "backports.zstd"):
         try:

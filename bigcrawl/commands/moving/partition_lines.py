@@ -124,7 +124,10 @@ def _contents(crawl: OpenedCrawl, partition: int, place: Path) -> Contents | Non
 
 
 async def _hot(crawl: OpenedCrawl, partition: int) -> list[QueuedUrl]:
-    """Read busy hosts and taken URLs before and after the others, because these move between the two."""
+    """Return a partition's URLs in Redis, queued or taken.
+
+    URLs move between the two meanwhile, so busy hosts and taken URLs are read twice, and each URL is returned once.
+    """
     keys, client = crawl.keys(partition), crawl.client
     taken = await client.command("HGETALL", keys.taken)
     hosts: set[str] = set()

@@ -100,7 +100,7 @@ def trap_verdict_of(record: npt.NDArray[np.void]) -> TrapVerdict:
 
 
 class TrapChange(NamedTuple):
-    """A PLD, by name, that has just been caught or freed."""
+    """The name of a PLD that was just classified as a trap, or is one no longer, and why."""
 
     pld: str
     verdict: TrapVerdict

@@ -1,4 +1,6 @@
-"""The capacity that a node reports if partitions move by load: lower while only this node is behind with its hosts.
+"""The capacity that a node reports with BIGCRAWL_CAPACITY_MEASURED.
+
+A node lowers it while it alone cannot keep up with its hosts, so that other nodes take some of its partitions.
 
 Source: PolyBot §2.1 (hosts are moved between crawlers to balance them). Differs: no node decides for others. Each
 compares itself with the reports of the others, and changes its own capacity alone.

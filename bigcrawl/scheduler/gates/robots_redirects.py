@@ -110,7 +110,10 @@ class RobotsRedirects:
         return True
 
     async def _follow_elsewhere(self, url: str, hops: int) -> Fetched:
-        """Follow redirects to other hosts. Each is borrowed for its fetch."""
+        """Follow redirects to other hosts, at most `hops` of them.
+
+        Each host is reserved in Redis for this one fetch, so that its delay is kept.
+        """
         for _ in range(hops + 1):
             fetched = await self._fetch_borrowed(url)
             target = _target_of(fetched, url)

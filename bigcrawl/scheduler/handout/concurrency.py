@@ -67,7 +67,7 @@ class Crowd:
         self._limit.note(host, took_ms, self._clock.monotonic_ms())
 
     def look(self, started: Iterable[HeldUrl]) -> bool:
-        """Decide again, a few times a second. Return whether more may be fetched than before.
+        """Adjust the number of concurrent fetches; called a few times a second. Return whether it was raised.
 
         Args:
             started: held URLs, including all that are being fetched.

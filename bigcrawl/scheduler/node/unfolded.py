@@ -45,11 +45,11 @@ class Unfolded:
 
     @property
     def wants_look(self) -> bool:
-        """Whether it is worth asking what has been merged."""
+        """Whether enough sent URLs are unmerged that it is worth asking Redis how far the owners are."""
         return self.urls >= self._urls_max // 2
 
     def note(self, partition: int, entry_id: str, urls: int) -> None:
-        """So many URLs were sent as the inbox entry with this id. Cost: 0.3 us."""
+        """Count the URLs that were sent in this inbox entry. Cost: 0.3 us."""
         self.urls += urls
         portions = self._sent.get(partition)
         if portions is None:

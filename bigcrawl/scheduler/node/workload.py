@@ -18,7 +18,7 @@ class Workload:
 
     Attributes:
         is_running: whether the node's loops run, and its engine may be open.
-        is_stopping: whether the node takes nothing more.
+        is_stopping: whether the node takes no more URLs.
     """
 
     def __init__(self, frontier: FrontierConfig, handout: Handout, outbox: Outbox) -> None:
@@ -38,7 +38,7 @@ class Workload:
         self.is_running = True
 
     def stop(self) -> None:
-        """Take nothing more."""
+        """Take no more URLs."""
         self.is_stopping = True
 
     def note_unfolded(self, urls: int) -> None:

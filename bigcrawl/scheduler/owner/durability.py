@@ -61,7 +61,7 @@ class Durability:
     """
 
     def __init__(self, disk: Partition, loss_ms: int, now_ms: int, points: StoredPoints | None = None) -> None:
-        """Begin in a new epoch; with `points`, only what is in the store is trimmed."""
+        """Begin in a new epoch. With `points`, Redis is trimmed only up to what the store holds."""
         self._disk = disk
         self._points = points
         self._retention = Retention(loss_ms)

@@ -120,7 +120,7 @@ class HeldUrl:
         self.stage = Stage.BUFFERED
 
     def leave_buffer(self) -> None:
-        """It waits again, for another moment."""
+        """It leaves the engine's buffer, and waits for a later start."""
         self.stage = Stage.WAITING
 
     def ask_again(self, now_ms: int) -> None:

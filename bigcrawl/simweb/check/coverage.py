@@ -121,7 +121,10 @@ class Coverage:
         )
 
     def _judge(self, exchange: Exchange) -> None:
-        """Judge the first request for a URL. Each fault has one name: a forbidden URL is only forbidden."""
+        """Judge the first request for a URL.
+
+        It is reported as one fault at most: forbidden, else nofollowed, endless or unexpected.
+        """
         rules = self._rules
         host, target = exchange.host, exchange.target
         if rules.allows is not None and not rules.allows(host, target):

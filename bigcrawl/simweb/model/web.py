@@ -208,10 +208,10 @@ class Web:
     ) -> dict[str, Expected]:
         """Return what a correct crawler may see at every URL that it may fetch, starting from the seeds.
 
-        The links are those of the generator, not parsed from HTML. Redirect targets of robots.txt are included, not
-        required, and only here, not in `reachable`. Not included are robots.txt itself, infinite spaces, and hosts
-        whose name does not resolve; with `obey_robots` or `obey_nofollow`, also what is forbidden and what can only be
-        reached through it.
+        The links are those of the generator, not parsed from HTML. Redirect targets of robots.txt are included,
+        marked as not required; `reachable` leaves them out. Not included are robots.txt itself, infinite spaces, and
+        hosts whose name does not resolve; with `obey_robots` or `obey_nofollow`, also what is forbidden and what can
+        only be reached through it.
 
         Raises:
             ConfigError: a seed is not a canonical URL of this web.
