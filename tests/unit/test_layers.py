@@ -227,6 +227,16 @@ def test_every_room_is_known_and_none_is_crowded(modules: dict[str, str]) -> Non
         assert {folder.split("/")[1] for folder in folders if folder.startswith(f"{package}/")} == set(rooms)
 
 
+def test_the_tests_have_the_folders_of_the_package() -> None:
+    """A module's tests are where its path says. Scripts are tested by tests/contract, against a real Redis."""
+    tests = PACKAGE.parent / "tests" / "unit"
+    assert _folders(tests) - {"benchmarks"} == _folders(PACKAGE) - {"redisdb/scripts"}
+
+
+def _folders(top: Path) -> set[str]:
+    return {str(path.parent.relative_to(top)) for path in top.rglob("*.py")}
+
+
 def test_the_frontier_but_for_its_adapters_works_without_scrapy() -> None:
     """Every room before the last is imported where Scrapy cannot be."""
     rooms = [f"bigcrawl.scheduler.{room}" for room in ROOMS["scheduler"][:-1]]
