@@ -118,9 +118,16 @@ class _HostClient:
         self._connection.close()
 
     def _get(self, target: str) -> tuple[int, http.client.HTTPMessage, bytes]:
-        self._connection.request("GET", target, headers={"User-Agent": USER_AGENT})
-        response = self._connection.getresponse()
+        try:
+            response = self._ask(target)
+        except (http.client.RemoteDisconnected, BrokenPipeError):  # nginx closes connections that have been idle
+            self._connection.close()
+            response = self._ask(target)
         return response.status, response.headers, response.read()
+
+    def _ask(self, target: str) -> http.client.HTTPResponse:
+        self._connection.request("GET", target, headers={"User-Agent": USER_AGENT})
+        return self._connection.getresponse()
 
     def _read_robots(self) -> RobotFileParser:
         rules = RobotFileParser()

@@ -114,7 +114,8 @@ def test_many_names_at_once() -> None:
             Zone({f"h{i}.example": NameRecord(("192.0.2.1",), delay_ms=20) for i in range(1_000)})
         ) as behind:
             with dnsmasq(f"--server={behind.replace(':', '#')}", "--dns-forward-max=1000") as (server, _):
-                async with asking(server, timeout_ms=10_000, tries=4) as resolve:
+                # A busy machine drops most of such a burst: each round of tries gets a few hundred through.
+                async with asking(server, timeout_ms=5_000, tries=7) as resolve:
                     answers = await asyncio.gather(*(resolve(f"h{i}.example") for i in range(1_000)))
         assert all(answer.addresses == ("192.0.2.1",) for answer in answers)
 
