@@ -62,6 +62,24 @@ class Action(NamedTuple):
 
 ACTIONS: Final[dict[str, Action]] = {
     "status": Action("", 0, 0, "looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
+    "top": Action(
+        "",
+        0,
+        0,
+        "looking.top.top",
+        "watch the crawl in the terminal, live; q ends it",
+        ("", "--once"),
+        "looking.top.add_options",
+    ),
+    "history": Action(
+        "",
+        0,
+        0,
+        "looking.history.history",
+        "show how the crawl went since its begin",
+        ("", "--hours 6 --rows 36", "--json"),
+        "looking.history.add_options",
+    ),
     "nodes": Action("", 0, 0, "looking.nodes.nodes", "show the nodes, one by one", ("",)),
     "hosts": Action(
         "[HOST | PLD | PATTERN]",

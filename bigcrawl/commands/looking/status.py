@@ -140,6 +140,20 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
 
 def status_text(status: dict[str, Any]) -> str:
     """Return the status as text."""
+    lines = overview_lines(status)
+    for name, node in status["nodes"].items():
+        lines.append(
+            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
+            f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
+        )
+    if not status["nodes"]:
+        lines.append("node        none runs")
+    lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
+    return "\n".join(lines)
+
+
+def overview_lines(status: dict[str, Any]) -> list[str]:
+    """Return the lines of the text that are about the crawl as a whole."""
     urls, hosts = status["urls"], status["hosts"]
     lines = [
         f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
@@ -173,15 +187,7 @@ def status_text(status: dict[str, Any]) -> str:
         lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")
     if urls["dead"]:
         lines.append(f"dead        {urls['dead']:,} URLs kill or hang their node; `scrapy frontier dead` lists them")
-    for name, node in status["nodes"].items():
-        lines.append(
-            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
-            f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
-        )
-    if not status["nodes"]:
-        lines.append("node        none runs")
-    lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
-    return "\n".join(lines)
+    return lines
 
 
 def _done_text(seconds: float | None) -> str:
