@@ -33,7 +33,7 @@ from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.histogram import Histogram
 from bigcrawl.metrics.disk_left import DiskLeft
 from bigcrawl.metrics.owned import OwnedSums
-from bigcrawl.metrics.page import MetricsSite
+from bigcrawl.metrics.page import metrics_site
 from bigcrawl.metrics.source import Source
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.politeness.dns_cache import DnsCache
@@ -120,7 +120,7 @@ async def watch(hosts: int, partitions: int, directory: Path, redis: PrivateRedi
         before = commands_of(redis)
         # No await from here to there: whatever Redis gets, it gets for the scrapes.
         text_ms = cpu_ms(lambda: text.write("application/openmetrics-text;version=1.0.0"))
-        answer_ms = cpu_ms(lambda: answered(MetricsSite(text.write)))
+        answer_ms = cpu_ms(lambda: answered(metrics_site(text.write)))
         commands = commands_of(redis) - before
         written = text.write("application/openmetrics-text;version=1.0.0")[0]
         series = sum(not line.startswith(b"#") for line in written.splitlines())
