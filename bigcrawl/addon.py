@@ -70,6 +70,7 @@ DOWNLOAD_MAXSIZE = 16 << 20
 
 UVLOOP = "uvloop.Loop"
 METRICS = "bigcrawl.extensions.metrics.Metrics"
+DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
 """Loaded only if it is switched on, because it needs a package of its own."""
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
@@ -145,6 +146,8 @@ class Addon:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
         _serve_metrics(settings, config.metrics)
+        if config.dashboard.is_on:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(DASHBOARD), 500)
         _speak_of_feeds(settings)
         _keep_log_short(settings, has_summary=bool(config.progress_ms))
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)

@@ -898,6 +898,46 @@ TABLE: tuple[Setting | str, ...] = (
         "Port at which metrics are served, or a range such as 9410-9429, of which the first free one is used. 0: any "
         "free port. The log says which it is.",
     ),
+    Setting(
+        "BIGCRAWL_DASHBOARD",
+        False,
+        bool,
+        "Whether this node serves the dashboard. `scrapy frontier dashboard` serves it without a node.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_ADDRESS",
+        "127.0.0.1",
+        str,
+        "IP address at which the dashboard is served. One that other machines reach needs a token.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_PORT",
+        "9430-9449",
+        str,
+        "Port at which the dashboard is served, or a range such as 9430-9449, of which the first free one is used. 0: "
+        "any free port. The log says which it is.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_TOKEN",
+        None,
+        str,
+        "Secret that changes by the dashboard need, at least 16 characters, for instance of `openssl rand -hex 16`. "
+        "Unset: nothing can be changed there.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_TOKEN_FILE",
+        None,
+        str,
+        "File that holds the token, and nothing else, in the place of BIGCRAWL_DASHBOARD_TOKEN: command lines can be "
+        "read by other users of the machine.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_ORIGIN",
+        None,
+        str,
+        "Scheme, name and port under which a reverse proxy shows the dashboard, such as https://crawl.example.org. "
+        "Looking needs the token then too.",
+    ),
 )
 
 SETTINGS: tuple[Setting, ...] = tuple(row for row in TABLE if isinstance(row, Setting))

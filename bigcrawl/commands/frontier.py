@@ -62,6 +62,32 @@ class Action(NamedTuple):
 
 ACTIONS: Final[dict[str, Action]] = {
     "status": Action("", 0, 0, "looking.status.status", "show the state of the crawl, running or not", ("", "--json")),
+    "top": Action(
+        "",
+        0,
+        0,
+        "looking.top.top",
+        "watch the crawl in the terminal, live; q ends it",
+        ("", "--once"),
+        "looking.top.add_options",
+    ),
+    "history": Action(
+        "",
+        0,
+        0,
+        "looking.history.history",
+        "show how the crawl went since its begin",
+        ("", "--hours 6 --rows 36", "--json"),
+        "looking.history.add_options",
+    ),
+    "dashboard": Action(
+        "",
+        0,
+        0,
+        "looking.dashboard.dashboard",
+        "serve the dashboard of a crawl, running or not, until Ctrl-C",
+        ("", "-s BIGCRAWL_DASHBOARD_TOKEN_FILE=token.txt"),
+    ),
     "nodes": Action("", 0, 0, "looking.nodes.nodes", "show the nodes, one by one", ("",)),
     "hosts": Action(
         "[HOST | PLD | PATTERN]",
@@ -276,10 +302,8 @@ class Command(ScrapyCommand):
 def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> Result:
     if not args:
         raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `scrapy frontier -h` tells more")
-    parser, action = parser_of(args[0]), ACTIONS[args[0]]
-    parser.parse_intermixed_args(args[1:], opts)
-    if not action.least <= len(opts.words) <= action.most:
-        parser.error(f"{args[0]} wants {action.words or 'nothing behind it'}")
+    opts = parse_action(args[0], args[1:], opts)
+    action = ACTIONS[args[0]]
     settings = command.settings
     assert settings is not None
     if action.names_crawl:
@@ -290,7 +314,29 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
         settings.set("BIGCRAWL_CRAWL", exported_crawl(Path(opts.words[0])), "command")
     elif settings.get("BIGCRAWL_CRAWL") is None:
         settings.set("BIGCRAWL_CRAWL", only_crawl(read_config(settings)), "command")
-    result: Result = load_object(f"bigcrawl.commands.{action.run}")(read_config(settings), opts.words, opts)
+    return run_action(read_config(settings), args[0], opts)
+
+
+def parse_action(name: str, args: list[str], opts: argparse.Namespace | None = None) -> argparse.Namespace:
+    """Return an action's words and options; those of `opts` that the arguments do not set stay.
+
+    Raises:
+        BigcrawlError: there is no such action, or it is called differently.
+    """
+    parser, action = parser_of(name), ACTIONS[name]
+    opts = parser.parse_intermixed_args(args, opts)
+    if not action.least <= len(opts.words) <= action.most:
+        parser.error(f"{name} wants {action.words or 'nothing behind it'}")
+    return opts
+
+
+def run_action(config: Config, name: str, opts: argparse.Namespace) -> Result:
+    """Run an action with words and options as `parse_action` returns them; it may wait for Redis, disks and nodes.
+
+    Raises:
+        BigcrawlError: as the action.
+    """
+    result: Result = load_object(f"bigcrawl.commands.{ACTIONS[name].run}")(config, opts.words, opts)
     return result
 
 

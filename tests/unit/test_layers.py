@@ -26,13 +26,14 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("private_files", "setting_values", "stats"),
         }
     ),
-    frozenset({"directives", "drum", "markup", "plots", "redisdb", "simweb", "store", "url", "warc"}),
+    frozenset({"directives", "drum", "markup", "plots", "redisdb", "serving", "simweb", "store", "url", "warc"}),
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
         {
             "addon",
             "commands",
+            "dashboard",
             "downloads",
             "extensions",
             "metrics",

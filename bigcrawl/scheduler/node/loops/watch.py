@@ -1,4 +1,4 @@
-"""The watch: which node should own what, snoozed hosts, budgets, and the end of the crawl."""
+"""The watch: which node should own what, snoozed hosts, budgets, samples, and the end of the crawl."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Watch(Loop):
         self._finish = parts.finish
         self._progress = parts.progress
         self._failed = parts.failed
+        self._samples = parts.samples
         self._on_fatal = parts.engine.on_fatal
         self._haste = Haste()
         self._finished_until_ms = 0  # a finished crawl is not looked at again before, on the monotonic clock
@@ -56,6 +57,7 @@ class Watch(Loop):
         await self._starts.renew()
         await self._progress.count_pages()
         await self._failed.send_if_due()
+        await self._samples.take_if_due()
         await self._look_for_end()
         self._end_held_up()
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
