@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
 
 
+PROGRAM = "scrapy frontier"
 URLS_MAX = 10_000  # per call; more do not fit in a command line
 
 
@@ -239,11 +240,19 @@ class _Parser(argparse.ArgumentParser):
 
 
 class Command(ScrapyCommand):
-    """Inspects and changes a crawl from outside."""
+    """Inspects and changes a crawl from outside.
+
+    Args:
+        program: how it is called, for help texts and errors.
+    """
 
     requires_project = True
     requires_crawler_process = False  # it would create an event loop that is never run or closed
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
+
+    def __init__(self, program: str = PROGRAM) -> None:
+        super().__init__()
+        self.program = program
 
     def syntax(self) -> str:
         return "ACTION [WORDS] [--json] [-s NAME=VALUE]"
@@ -262,7 +271,8 @@ class Command(ScrapyCommand):
         configure_logging(self.settings)
         try:
             if getattr(opts, "help", False):
-                print(parser_of(args[0]).format_help() if args else overview(), end="")
+                text = parser_of(args[0], self.program).format_help() if args else overview(self.program)
+                print(text, end="")
                 return
             result = _result_of(self, args, opts)
         except BigcrawlError as error:
@@ -275,8 +285,8 @@ class Command(ScrapyCommand):
 
 def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> Result:
     if not args:
-        raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `scrapy frontier -h` tells more")
-    parser, action = parser_of(args[0]), ACTIONS[args[0]]
+        raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `{command.program} -h` tells more")
+    parser, action = parser_of(args[0], command.program), ACTIONS[args[0]]
     parser.parse_intermixed_args(args[1:], opts)
     if not action.least <= len(opts.words) <= action.most:
         parser.error(f"{args[0]} wants {action.words or 'nothing behind it'}")
@@ -294,7 +304,7 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
     return result
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str, program: str = PROGRAM) -> argparse.ArgumentParser:
     """Return the parser of an action's own arguments and options, which also prints its help.
 
     Raises:
@@ -303,13 +313,13 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     if name not in ACTIONS:
         alike = difflib.get_close_matches(name, ACTIONS, 1)
         meant = f"; did you mean {alike[0]}?" if alike else ";"
-        raise _CommandLineError(f"there is no action {name!r}{meant} `scrapy frontier -h` lists all")
+        raise _CommandLineError(f"there is no action {name!r}{meant} `{program} -h` lists all")
     action = ACTIONS[name]
     parser = _Parser(
-        f"scrapy frontier {name}",
-        f"scrapy frontier {name} {action.words} [options]".replace("  ", " "),
+        f"{program} {name}",
+        f"{program} {name} {action.words} [options]".replace("  ", " "),
         f"{name}: {action.about}.",
-        "\n".join(["examples:", *(f"  scrapy frontier {name} {words}".rstrip() for words in action.examples), ""]),
+        "\n".join(["examples:", *(f"  {program} {name} {words}".rstrip() for words in action.examples), ""]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
@@ -323,18 +333,18 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def overview() -> str:
+def overview(program: str = PROGRAM) -> str:
     """Return a help text with all actions, a line each."""
     width = max(map(len, ACTIONS))
     return "\n".join(
         [
-            "usage: scrapy frontier ACTION [WORDS] [options]",
+            f"usage: {program} ACTION [WORDS] [options]",
             "",
             "Inspects and changes a crawl, whether it runs or not, without interrupting it.",
             "",
             *(f"  {name:<{width}}  {action.about}" for name, action in ACTIONS.items()),
             "",
-            "`scrapy frontier ACTION -h` has options and examples. Options of all actions: --json for programs, and",
+            f"`{program} ACTION -h` has options and examples. Options of all actions: --json for programs, and",
             "-s NAME=VALUE for a setting of the crawl, such as BIGCRAWL_CRAWL=name if there are several.",
             "Exit status: 0; 1 if the action failed or found damage; 2 for a wrong command line.",
             "",
