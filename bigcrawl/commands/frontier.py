@@ -216,6 +216,15 @@ ACTIONS: Final[dict[str, Action]] = {
         ("", "example.com"),
     ),
     "drain": Action("NODE...", 1, 100, "steering.drain.drain", "end nodes; others take their partitions", ("node2",)),
+    "checkpoint": Action(
+        "",
+        0,
+        0,
+        "steering.checkpoint.checkpoint",
+        "have everything made durable now, and wait for it",
+        ("", "--timeout 300"),
+        "steering.checkpoint.add_options",
+    ),
     "speed": Action(
         "[SPEED]",
         0,

@@ -108,7 +108,7 @@ def _add(seen: Survey, view: PartitionView) -> None:
         seen.owned += 1
         seen.owners[view.node] += 1
     for name, value in view.state.items():
-        if name != "folded":
+        if name not in ("folded", "checkpoint"):
             seen.counts[name] += int(value)
     if view.count("damaged"):
         seen.urls_damaged += max(0, view.count("appended_urls") - view.count("folded_urls"))

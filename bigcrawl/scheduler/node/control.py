@@ -37,6 +37,9 @@ PAUSED = "paused"
 DRAINED = "drained:"
 """Begins the field that asks a node to end; its id, which no other process has, follows."""
 
+CHECKPOINT = "checkpoint"
+"""The field with the number of the last order for a durable point of every partition."""
+
 STANDSTILL = b"0/s"
 READ_MS = 400  # between two readings; with a round trip, every node obeys within a second
 
@@ -73,6 +76,7 @@ class Control:
 
     Attributes:
         is_drained: whether this node was asked to end.
+        checkpoint: the number of the last order for durable points; 0 while there is none.
     """
 
     def __init__(
@@ -113,6 +117,7 @@ class Control:
         self._paused = {PAUSED, f"{PAUSED}:{node_id}"}
         self._drained = DRAINED + node_id
         self.is_drained = False
+        self.checkpoint = 0
 
     def __repr__(self) -> str:
         return f"<Control {self._hash!r} {self._aside.blacklist!r}>"
@@ -132,6 +137,7 @@ class Control:
         self._speed.note_time(self._hash.now_ms)
         is_paused = bool(self._paused & self._hash.fields.keys())
         self._speed.adopt_plan(STANDSTILL if is_paused else self._hash.fields.get(SPEED))
+        self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
@@ -163,3 +169,8 @@ class Control:
         self._note_blacklist(now)
         self._aside.obey(now)
         return True
+
+
+def _number_of(field: bytes | None) -> int:
+    """The number in a field of the hash; 0 without one, and if somebody wrote something else."""
+    return int(field) if field is not None and field.isdigit() else 0

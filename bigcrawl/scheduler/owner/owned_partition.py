@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CHECKPOINT = "checkpoint"
+"""The field of a partition's state with the last order for a checkpoint that was carried out."""
 TAKE_FIRST = 4
 TAKE_MAX = 64
 
@@ -317,15 +319,23 @@ class OwnedPartition:
             "rejected": self.disk.set_aside,
             "folded_urls": self.disk.folded_urls,
         }
+        state |= self.checkpoint_state()
         return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)
+
+    def checkpoint_state(self) -> dict[str, Value]:
+        """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""
+        made = self.durability.checkpoint
+        if self.points is not None:
+            made = min(made, self.points.checkpoint)
+        return {CHECKPOINT: made} if made else {}
 
     def note_publish(self, *, is_confirmed: bool) -> None:
         """Record that counts were sent, and whether Redis has confirmed them."""
         self.owes_publish = not is_confirmed
 
-    def make_durable(self, now_ms: int) -> None:
-        """Force the partition's files to the disk. Runs in a worker thread."""
-        self.durability.force(now_ms)
+    def make_durable(self, now_ms: int, checkpoint: int = 0) -> None:
+        """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread."""
+        self.durability.force(now_ms, checkpoint)
 
 
 def is_publish(call: scripts.Call[Any]) -> bool:
