@@ -22,9 +22,9 @@ PROGRAM = "python -m bigcrawl"
 
 def main(arguments: Sequence[str]) -> int:
     """Run one action and return its exit status, see `bigcrawl.commands.frontier`."""
-    command = Command(PROGRAM)
-    command.settings = get_project_settings()
-    command.settings.setdict(command.default_settings, priority="command")
+    settings = get_project_settings()
+    settings.setdict(Command.default_settings, priority="command")
+    command = Command(PROGRAM, settings)
     parser = argparse.ArgumentParser(
         PROGRAM, f"{PROGRAM} {command.syntax()}", conflict_handler="resolve", allow_abbrev=False
     )

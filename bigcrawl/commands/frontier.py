@@ -27,6 +27,8 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 
 if TYPE_CHECKING:
+    from scrapy.settings import Settings
+
     from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
@@ -253,15 +255,17 @@ class Command(ScrapyCommand):
 
     Args:
         program: how it is called, for help texts and errors.
+        settings: if Scrapy's command line does not give them.
     """
 
     requires_project = True
     requires_crawler_process = False  # it would create an event loop that is never run or closed
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
 
-    def __init__(self, program: str = PROGRAM) -> None:
+    def __init__(self, program: str = PROGRAM, settings: Settings | None = None) -> None:
         super().__init__()
         self.program = program
+        self.settings = settings
 
     def syntax(self) -> str:
         return "ACTION [WORDS] [--json] [-s NAME=VALUE]"
