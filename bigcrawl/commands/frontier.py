@@ -218,6 +218,14 @@ ACTIONS: Final[dict[str, Action]] = {
         ("", "example.com"),
     ),
     "drain": Action("NODE...", 1, 100, "steering.drain.drain", "end nodes; others take their partitions", ("node2",)),
+    "discovery": Action(
+        "[on | off]",
+        0,
+        1,
+        "steering.discovery.discovery",
+        "stop queueing links and drain what waits, or queue them again",
+        ("", "off", "on"),
+    ),
     "checkpoint": Action(
         "",
         0,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.looking.standstill import Facts, done_in_s, standstill
 from bigcrawl.commands.moving.import_crawl import IMPORTING
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
+from bigcrawl.commands.steering.discovery import discovery_data, read_discovery
 from bigcrawl.commands.steering.speed import read_speed
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
 from bigcrawl.redisdb.replies import pairs_of, scores_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.survey import Survey
@@ -51,8 +54,10 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
         seen = await survey(client, config.crawl.name, crawl.partitions)
         record = dict(pairs_of(await client.command("HGETALL", keys.crawl)))
         speed = await read_speed(crawl)
+        discovery = discovery_data(await read_discovery(crawl))
         names = sorted(await crawl.nodes())
         reports = await client.commands([("HGET", keys.nodes, name) for name in names])
+        tail = await _tail(crawl, [json.loads(report or b"{}") for report in reports])
         awaited = await _awaited_host(client, config.crawl.name, seen) if not seen.hosts_ready else None
     nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
     starts = [value.decode() for name, value in record.items() if name.startswith(b"start:")]
@@ -70,7 +75,14 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
     )
     why, done = standstill(facts), done_in_s(facts)
     status = _status(config, seen, nodes, finished=facts.finished)
-    return {**status, "awaited_host": awaited, "standstill": why, "done_in_s": done}
+    return {
+        **status,
+        "awaited_host": awaited,
+        "standstill": why,
+        "done_in_s": done,
+        "tail": tail,
+        "discovery": discovery,
+    }
 
 
 async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[str, Any] | None:
@@ -86,6 +98,23 @@ async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[s
     failures, why = await client.command("HMGET", keys.host + host, "failures", "why")
     due_in_s = max(0.0, round((due_ms - client.now_ms()) / 1000, 1))
     return {"host": host, "due_in_s": due_in_s, "failures": int(failures or 0), "why": (why or b"").decode() or None}
+
+
+async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the host that will take longest, of those with the most URLs at each node; None if none is known.
+
+    Its URLs, one rest apart, bound the end of the crawl from below.
+    """
+    hosts = {host: urls for report in reports for host, urls in report.get("longest", [])}
+    partitions = [crawl.place_of(f"http://{host}/").partition for host in hosts]
+    asked = [("HGET", crawl.keys(at).host + host, "delay") for host, at in zip(hosts, partitions, strict=True)]
+    least_ms = crawl.config.politeness.host_delay_ms
+    rests = [max(least_ms, int(float(delay or 0))) / 1000 for delay in await crawl.client.commands(asked)]
+    rows = [
+        {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
+        for (host, urls), rest_s in zip(hosts.items(), rests, strict=True)
+    ]
+    return max(rows, key=itemgetter("least_s"), default=None)
 
 
 def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
@@ -152,7 +181,16 @@ def status_text(status: dict[str, Any]) -> str:
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
+    if status["tail"] and status["tail"]["least_s"] > (status["done_in_s"] or 0):
+        tail = status["tail"]
+        lines.insert(
+            2,
+            f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
+            f"{_time_text(tail['least_s'])} at least",
+        )
     lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
+    if not status["discovery"]["is_on"]:
+        lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if damaged := status["partitions"]["damaged"]:
         lines.append(
             f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
@@ -183,7 +221,11 @@ def _done_text(seconds: float | None) -> str:
     """What waits is done in this time, if no more is found."""
     if seconds is None:
         return ""
+    return f"; what waits now takes {_time_text(seconds)}"
+
+
+def _time_text(seconds: float) -> str:
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
-            return f"; what waits now takes {seconds / length:,.0f} {unit}"
-    return f"; what waits now takes {seconds:,.0f} s"
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:,.0f} s"
