@@ -33,6 +33,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
+class CloseRateConfig:
+    """At less than `pages_per_s` over `span_ms` the crawl is closed; 0 pages a second: never."""
+
+    pages_per_s: float
+    span_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class CrawlConfig:
     """The crawl and where its state lives.
 
@@ -57,6 +65,7 @@ class CrawlConfig:
     close_when_empty: bool
     is_fresh: bool
     pages_max: int
+    close_rate: CloseRateConfig
     spider: str = ""
 
     @property
@@ -331,6 +340,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
         is_fresh=value["BIGCRAWL_FRESH"],
         pages_max=value["BIGCRAWL_MAX_PAGES"],
+        close_rate=CloseRateConfig(value["BIGCRAWL_CLOSE_RATE"], _ms(value["BIGCRAWL_CLOSE_RATE_SPAN"])),
     )
 
 

@@ -177,6 +177,27 @@ TABLE: tuple[Setting | str, ...] = (
         unit="pages",
         low=0,
     ),
+    Setting(
+        "BIGCRAWL_CLOSE_RATE",
+        0.0,
+        float,
+        "The crawl is closed, as by Ctrl-C on every node, if all nodes together fetch fewer pages a second than this "
+        "over BIGCRAWL_CLOSE_RATE_SPAN while URLs wait; the same command goes on. Pauses and lower speeds do not "
+        "count. 0: never.",
+        "pages a second",
+        0,
+        1e6,
+    ),
+    Setting(
+        "BIGCRAWL_CLOSE_RATE_SPAN",
+        1_800.0,
+        float,
+        "Time over which the rate for BIGCRAWL_CLOSE_RATE is taken. Raise it if the crawl is closed while many hosts "
+        "rest.",
+        "s",
+        5,
+        604_800,
+    ),
     "From discovery to the seen check",
     Setting("BIGCRAWL_URL_BYTES_MAX", 8192, int, "Longer URLs are dropped and counted.", "bytes", 64, 65_536),
     Setting(

@@ -59,12 +59,17 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs dropped before they reached the frontier.",
-        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/spider_intake.py, scheduler/scheduler.py",
+        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/drops.py, scheduler/adapter/spider_intake.py"
+        ", scheduler/scheduler.py",
         (
             ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
             ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
             ("offsite", "a link outside the spider's `allowed_domains`"),
+            (
+                "discovery-off",
+                "a link found after `scrapy frontier discovery off`, in the spider's output or a robots.txt",
+            ),
             ("nofollow", "a link that its page marks nofollow, by rel, robots meta element or X-Robots-Tag"),
             (
                 "redirect",

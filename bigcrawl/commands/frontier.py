@@ -27,10 +27,13 @@ from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 
 if TYPE_CHECKING:
+    from scrapy.settings import Settings
+
     from bigcrawl.commands.result import Result
     from bigcrawl.config import Config
 
 
+PROGRAM = "scrapy frontier"
 URLS_MAX = 10_000  # per call; more do not fit in a command line
 
 
@@ -241,6 +244,23 @@ ACTIONS: Final[dict[str, Action]] = {
         ("", "example.com"),
     ),
     "drain": Action("NODE...", 1, 100, "steering.drain.drain", "end nodes; others take their partitions", ("node2",)),
+    "discovery": Action(
+        "[on | off]",
+        0,
+        1,
+        "steering.discovery.discovery",
+        "stop queueing links and drain what waits, or queue them again",
+        ("", "off", "on"),
+    ),
+    "checkpoint": Action(
+        "",
+        0,
+        0,
+        "steering.checkpoint.checkpoint",
+        "have everything made durable now, and wait for it",
+        ("", "--timeout 300"),
+        "steering.checkpoint.add_options",
+    ),
     "speed": Action(
         "[SPEED]",
         0,
@@ -265,11 +285,21 @@ class _Parser(argparse.ArgumentParser):
 
 
 class Command(ScrapyCommand):
-    """Inspects and changes a crawl from outside."""
+    """Inspects and changes a crawl from outside.
+
+    Args:
+        program: how it is called, for help texts and errors.
+        settings: if Scrapy's command line does not give them.
+    """
 
     requires_project = True
     requires_crawler_process = False  # it would create an event loop that is never run or closed
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - Scrapy's own way
+
+    def __init__(self, program: str = PROGRAM, settings: Settings | None = None) -> None:
+        super().__init__()
+        self.program = program
+        self.settings = settings
 
     def syntax(self) -> str:
         return "ACTION [WORDS] [--json] [-s NAME=VALUE]"
@@ -288,7 +318,8 @@ class Command(ScrapyCommand):
         configure_logging(self.settings)
         try:
             if getattr(opts, "help", False):
-                print(parser_of(args[0]).format_help() if args else overview(), end="")
+                text = parser_of(args[0], self.program).format_help() if args else overview(self.program)
+                print(text, end="")
                 return
             result = _result_of(self, args, opts)
         except BigcrawlError as error:
@@ -301,8 +332,8 @@ class Command(ScrapyCommand):
 
 def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> Result:
     if not args:
-        raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `scrapy frontier -h` tells more")
-    opts = parse_action(args[0], args[1:], opts)
+        raise _CommandLineError(f"say what to do: {', '.join(ACTIONS)}; `{command.program} -h` tells more")
+    opts = parse_action(args[0], args[1:], opts, command.program)
     action = ACTIONS[args[0]]
     settings = command.settings
     assert settings is not None
@@ -317,13 +348,15 @@ def _result_of(command: Command, args: list[str], opts: argparse.Namespace) -> R
     return run_action(read_config(settings), args[0], opts)
 
 
-def parse_action(name: str, args: list[str], opts: argparse.Namespace | None = None) -> argparse.Namespace:
+def parse_action(
+    name: str, args: list[str], opts: argparse.Namespace | None = None, program: str = PROGRAM
+) -> argparse.Namespace:
     """Return an action's words and options; those of `opts` that the arguments do not set stay.
 
     Raises:
         BigcrawlError: there is no such action, or it is called differently.
     """
-    parser, action = parser_of(name), ACTIONS[name]
+    parser, action = parser_of(name, program), ACTIONS[name]
     opts = parser.parse_intermixed_args(args, opts)
     if not action.least <= len(opts.words) <= action.most:
         parser.error(f"{name} wants {action.words or 'nothing behind it'}")
@@ -340,7 +373,7 @@ def run_action(config: Config, name: str, opts: argparse.Namespace) -> Result:
     return result
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str, program: str = PROGRAM) -> argparse.ArgumentParser:
     """Return the parser of an action's own arguments and options, which also prints its help.
 
     Raises:
@@ -349,13 +382,13 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     if name not in ACTIONS:
         alike = difflib.get_close_matches(name, ACTIONS, 1)
         meant = f"; did you mean {alike[0]}?" if alike else ";"
-        raise _CommandLineError(f"there is no action {name!r}{meant} `scrapy frontier -h` lists all")
+        raise _CommandLineError(f"there is no action {name!r}{meant} `{program} -h` lists all")
     action = ACTIONS[name]
     parser = _Parser(
-        f"scrapy frontier {name}",
-        f"scrapy frontier {name} {action.words} [options]".replace("  ", " "),
+        f"{program} {name}",
+        f"{program} {name} {action.words} [options]".replace("  ", " "),
         f"{name}: {action.about}.",
-        "\n".join(["examples:", *(f"  scrapy frontier {name} {words}".rstrip() for words in action.examples), ""]),
+        "\n".join(["examples:", *(f"  {program} {name} {words}".rstrip() for words in action.examples), ""]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
@@ -369,18 +402,18 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def overview() -> str:
+def overview(program: str = PROGRAM) -> str:
     """Return a help text with all actions, a line each."""
     width = max(map(len, ACTIONS))
     return "\n".join(
         [
-            "usage: scrapy frontier ACTION [WORDS] [options]",
+            f"usage: {program} ACTION [WORDS] [options]",
             "",
             "Inspects and changes a crawl, whether it runs or not, without interrupting it.",
             "",
             *(f"  {name:<{width}}  {action.about}" for name, action in ACTIONS.items()),
             "",
-            "`scrapy frontier ACTION -h` has options and examples. Options of all actions: --json for programs, and",
+            f"`{program} ACTION -h` has options and examples. Options of all actions: --json for programs, and",
             "-s NAME=VALUE for a setting of the crawl, such as BIGCRAWL_CRAWL=name if there are several.",
             "Exit status: 0; 1 if the action failed or found damage; 2 for a wrong command line.",
             "",

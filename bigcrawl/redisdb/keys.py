@@ -25,7 +25,7 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of its limits, set by hand
-    bigcrawl:{<crawl>}:control           hash    what the operator has changed: speed; counters for blacklist, delays
+    bigcrawl:{<crawl>}:control           hash    operators' orders: speed, pauses, checkpoint; counters of changes
     bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or range -> 1; 0 removes an entry of the settings
     bigcrawl:{<crawl>}:speed             hash    earliest start of the next fetch, by pages and by bytes a second
     bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of its delays, set by hand

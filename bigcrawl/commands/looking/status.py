@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from heapq import nlargest
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from bigcrawl.commands.looking.standstill import Facts, done_in_s, standstill
 from bigcrawl.commands.moving.import_crawl import IMPORTING
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
+from bigcrawl.commands.steering.discovery import discovery_data
 from bigcrawl.commands.steering.speed import speed_of
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.node.control import DISCOVERY, Discovery
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.scheduler.crawl.survey import Survey
+
+TAIL_HOSTS: Final = 2  # whose rests are asked for
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -55,7 +61,8 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
 async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     """Return what `read_status` does, of a crawl that is open.
 
-    Cost: a survey and one more command, so three with the default of 256 partitions, and one a second for the time.
+    Cost: a survey and at most three more commands, so five with the default of 256 partitions, and one a second for the
+    time.
 
     Raises:
         TransientStoreError: Redis does not answer.
@@ -67,6 +74,8 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     nodes = {name: json.loads(report or "{}") for name, report in sorted(view.reports.items())}
     starts = [value.decode() for name, value in view.record.items() if name.startswith("start:")]
     awaited = _awaited_host(seen, client.now_ms())
+    discovery = discovery_data(Discovery.from_field(view.control.get(DISCOVERY)))
+    tail = await _tail(crawl, list(nodes.values()))
     facts = Facts(
         seen,
         nodes,
@@ -81,7 +90,14 @@ async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     )
     why, done = standstill(facts), done_in_s(facts)
     status = _status(config, seen, nodes, finished=facts.finished)
-    return {**status, "awaited_host": awaited, "standstill": why, "done_in_s": done}
+    return {
+        **status,
+        "awaited_host": awaited,
+        "standstill": why,
+        "done_in_s": done,
+        "tail": tail,
+        "discovery": discovery,
+    }
 
 
 def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
@@ -91,6 +107,24 @@ def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
         return None
     due_in_s = max(0.0, round((due.due_ms - now_ms) / 1000, 1))
     return {"host": due.host, "due_in_s": due_in_s, "failures": due.failures, "why": due.why or None}
+
+
+async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the host that will take longest, of the `TAIL_HOSTS` with the most URLs; None if none is known.
+
+    Its URLs, one rest apart, bound the end of the crawl from below.
+    """
+    urls_of = {host: urls for report in reports for host, urls in report.get("longest", [])}
+    hosts = dict(nlargest(TAIL_HOSTS, urls_of.items(), key=itemgetter(1)))
+    partitions = [crawl.place_of(f"http://{host}/").partition for host in hosts]
+    asked = [("HGET", crawl.keys(at).host + host, "delay") for host, at in zip(hosts, partitions, strict=True)]
+    least_ms = crawl.config.politeness.host_delay_ms
+    rests = [max(least_ms, int(float(delay or 0))) / 1000 for delay in await crawl.client.commands(asked)]
+    rows = [
+        {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
+        for (host, urls), rest_s in zip(hosts.items(), rests, strict=True)
+    ]
+    return max(rows, key=itemgetter("least_s"), default=None)
 
 
 def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
@@ -171,7 +205,16 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
+    if status["tail"] and status["tail"]["least_s"] > (status["done_in_s"] or 0):
+        tail = status["tail"]
+        lines.insert(
+            2,
+            f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
+            f"{_time_text(tail['least_s'])} at least",
+        )
     lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
+    if not status["discovery"]["is_on"]:
+        lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if damaged := status["partitions"]["damaged"]:
         lines.append(
             f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
@@ -194,7 +237,11 @@ def _done_text(seconds: float | None) -> str:
     """What waits is done in this time, if no more is found."""
     if seconds is None:
         return ""
+    return f"; what waits now takes {_time_text(seconds)}"
+
+
+def _time_text(seconds: float) -> str:
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
-            return f"; what waits now takes {seconds / length:,.0f} {unit}"
-    return f"; what waits now takes {seconds:,.0f} s"
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:,.0f} s"

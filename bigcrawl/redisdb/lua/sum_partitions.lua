@@ -72,12 +72,12 @@ local function add_partition(KEYS, place)
   local fields, state = redis.call('HGETALL', KEYS[2]), {}
   for i = 1, #fields, 2 do
     local name = fields[i]
-    if name ~= 'folded' then
+    if name == 'folded' then
+      state.folded = fields[i + 1]
+    elseif name ~= 'checkpoint' then
       local number = tonumber(fields[i + 1]) or 0
       state[name] = number
       counts[name] = (counts[name] or 0) + number
-    else
-      state.folded = fields[i + 1]
     end
   end
   local taken = redis.call('HLEN', KEYS[5])

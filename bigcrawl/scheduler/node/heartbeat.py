@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.ownership import Ownership
 
 TROUBLE_MAX = 300  # characters of the report
+LONGEST = 5  # hosts with the most URLs in the report; that of the longest delay is the last to be done
 RATE_MS = 10_000  # the reported pages a second are a mean over this time
 LEASE_MARGIN_MS = 1_000  # how much sooner a lease ends for this node than for others
 
@@ -76,10 +79,15 @@ class Heartbeat:
             "only_failing": self._last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),
             "crowded": self._workload.is_crowded,
+            "longest": nlargest(LONGEST, self._longest(), key=itemgetter(1)),
             "trouble": self._troubles.text[:TROUBLE_MAX],
         }
         await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)
         await self._shared_hosts.meet()
+
+    def _longest(self) -> Iterator[tuple[str, int]]:
+        """Of each partition the host with the most URLs that wait."""
+        return (owned.longest for owned in self._ownership.owned.values() if owned.longest[1])
 
     def _rate(self) -> float:
         """Pages a second that this node has acknowledged lately."""

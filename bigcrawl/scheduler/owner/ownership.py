@@ -234,10 +234,10 @@ class Ownership:
         """Run the steps that are due. See `Folding.step_due`."""
         return await self._folding.step_due(starved=starved, idle=idle)
 
-    async def make_durable_due(self) -> None:
+    async def make_durable_due(self, checkpoint: int = 0) -> None:
         """Force partitions that are due to the disk, and begin their points in the store. See `DurableRounds`."""
-        await self._durable_rounds.run_due()
-        self.store.begin_due()
+        await self._durable_rounds.run_due(checkpoint)
+        self.store.begin_due(checkpoint)
 
     async def refresh_budgets(self) -> None:
         """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.
