@@ -142,8 +142,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PARTITIONS",
         256,
         int,
-        "Number of slices that pay-level domains are divided into. Each is owned by one node at a time. Use at "
-        "least twice the nodes you will ever run.",
+        "Number of slices that pay-level domains are divided into. Each is owned by one node at a time. A node has its "
+        "share to less than one of them: use twenty times the nodes you will ever run, so that shares are within 5 %.",
         low=1,
         high=65_536,
         fixed=True,
