@@ -108,11 +108,11 @@ class Node:
         for fault in await look_at_needs(parts.client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
         await check_rights(parts.client, self.config.crawl.name)
+        await self.membership.wait_for_alike(parts.client)
         await parts.crawl.join()
         parts.reputation.begin()
         if self.config.dns.shared_answers:
             parts.dns.use_store(parts.answers)
-        await self.membership.wait_for_alike(parts.client)
         if self.config.crawl.spider:
             await take_for_spider(parts.client, self.config.crawl.name, self.config.crawl.spider)
         self.membership.lock()
