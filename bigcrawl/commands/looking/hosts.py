@@ -98,8 +98,8 @@ async def _list(config: Config, server: str, wanted: Wanted) -> dict[str, Any]:
         return await list_hosts(crawl, wanted)
 
 
-async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = WALKED_MAX) -> dict[str, Any]:
-    """Return the wanted hosts, and whether all were looked at.
+async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = 0) -> dict[str, Any]:
+    """Return the wanted hosts, and whether all were looked at: at most `walked_max`, or `WALKED_MAX` if that is 0.
 
     Cost: two commands for each host that is walked through, for another order than `due`; some more than `walked_max`
     are, because it is looked at after each step of at most `AT_ONCE * TOGETHER` hosts.
@@ -107,6 +107,7 @@ async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = WALKE
     Raises:
         TransientStoreError: Redis does not answer.
     """
+    walked_max = walked_max or WALKED_MAX
     walked, best = 0, list[tuple[float, Listed]]()
     async for met in _walk(crawl, wanted):
         walked += len(met)

@@ -37,7 +37,8 @@ OPERATORS_SCRIPTS = (
     "tell_time",
 )
 OPERATORS_MODULES = [*(PACKAGE / "commands").rglob("*.py"), *(PACKAGE / "redisdb").glob("*.py")] + [
-    PACKAGE / "scheduler" / "crawl" / f"{name}.py" for name in ("deletion", "membership", "survey", "stored_record")
+    PACKAGE / "scheduler" / "crawl" / f"{name}.py"
+    for name in ("deletion", "history", "membership", "survey", "stored_record")
 ]
 OPERATORS_MODULES.append(PACKAGE / "scheduler" / "gates" / "dns_answers.py")  # explain asks for a host's addresses
 NOT_A_NODES = {"ZRANK", "ZSCAN", "SCAN", "UNLINK"}

@@ -182,6 +182,9 @@ class Client:
         self.asked += 1
         raise self.error
 
+    async def is_cluster(self) -> bool:
+        return False
+
     async def run(self, calls: object) -> list[Any]:
         self.asked += 1
         raise self.error
