@@ -71,7 +71,7 @@ CHANGES: Final[dict[str, tuple[str, ...]]] = {
 """By action, the options that may be given."""
 
 
-class Call(NamedTuple):
+class ActionCall(NamedTuple):
     """A checked call of an action: its name, words and options; an option without value has None."""
 
     name: str
@@ -79,7 +79,7 @@ class Call(NamedTuple):
     options: tuple[tuple[str, str | None], ...] = ()
 
 
-def look_of(name: str, query: Mapping[str, Sequence[str]]) -> Call:
+def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
     """Return the call that a query string asks for: `word` is the action's argument, the others are options.
 
     Raises:
@@ -94,10 +94,10 @@ def look_of(name: str, query: Mapping[str, Sequence[str]]) -> Call:
             raise ConfigError(f"{option} is {options[option][:20]!r}; must be a number from 0 to {most}")
     if name == "hosts" and any(sign in word for word in words for sign in _PATTERN):
         raise ConfigError("a pattern walks through all hosts; give a host or a PLD, or use `scrapy frontier hosts`")
-    return Call(name, look.words + words, tuple(sorted(options.items())))
+    return ActionCall(name, look.words + words, tuple(sorted(options.items())))
 
 
-def change_of(name: str, body: bytes) -> Call:
+def change_of(name: str, body: bytes) -> ActionCall:
     """Return the call that a body asks for: JSON such as `{"words": ["example.com"], "options": {"urls": 5}}`.
 
     Raises:
@@ -117,10 +117,12 @@ def change_of(name: str, body: bytes) -> Call:
         raise ConfigError("`options` must be an object of numbers, strings and true")
     _check(name, words, options, CHANGES[name])
     given = [(option, value) for option, value in sorted(options.items()) if value is not False]
-    return Call(name, tuple(words), tuple((option, None if value is True else str(value)) for option, value in given))
+    return ActionCall(
+        name, tuple(words), tuple((option, None if value is True else str(value)) for option, value in given)
+    )
 
 
-def run(config: Config, call: Call) -> dict[str, Any]:
+def run(config: Config, call: ActionCall) -> dict[str, Any]:
     """Run the action and return its result for programs. It may wait for Redis or a disk.
 
     Raises:

@@ -29,7 +29,7 @@ from bigcrawl.serving.sites import QuietSite
 
 if TYPE_CHECKING:
     from bigcrawl.config import Config
-    from bigcrawl.dashboard.actions import Call
+    from bigcrawl.dashboard.actions import ActionCall
 
 logger = logging.getLogger(__name__)
 
@@ -160,12 +160,12 @@ class _Face(Resource):
         request.setHeader("content-type", found.content_type)
         return found.body
 
-    async def _looked_at(self, call: Call) -> Answer:
+    async def _looked_at(self, call: ActionCall) -> Answer:
         look = LOOKS[call.name]
         worker = self._slow if look.reads_files else self._quick
         return await worker.ask(call, lambda: self._ran(call), look.kept_s)
 
-    async def _changed(self, call: Call) -> Answer:
+    async def _changed(self, call: ActionCall) -> Answer:
         worker = self._slow if call.name in LOOKS and LOOKS[call.name].reads_files else self._quick
         answer = await worker.change(lambda: self._ran(call))
         self._quick.forget()
@@ -174,7 +174,7 @@ class _Face(Resource):
         logger.info("dashboard: %(action)s, status %(status)d", {"action": call.name, "status": answer.status})
         return answer
 
-    def _ran(self, call: Call) -> Answer:
+    def _ran(self, call: ActionCall) -> Answer:
         """Run an action, in a worker's thread."""
         try:
             return Answer(200, json.dumps(run(self._config, call)).encode())
@@ -220,7 +220,7 @@ def _asked(request: Any) -> Asked:
     )
 
 
-def _looked(action: str, request: Any) -> Call:
+def _looked(action: str, request: Any) -> ActionCall:
     query = {
         name.decode(errors="replace"): [value.decode(errors="replace") for value in values]
         for name, values in request.args.items()

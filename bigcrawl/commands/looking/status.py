@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from heapq import nlargest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.looking.standstill import Facts, done_in_s, standstill
 from bigcrawl.commands.moving.import_crawl import IMPORTING
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
     from bigcrawl.scheduler.crawl.survey import Survey
-
-TAIL_HOSTS: Final = 2  # whose rests are asked for
 
 
 def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
@@ -61,8 +58,7 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
 async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
     """Return what `read_status` does, of a crawl that is open.
 
-    Cost: a survey and at most three more commands, so five with the default of 256 partitions, and one a second for the
-    time.
+    Cost: a survey and two more commands, so four with the default of 256 partitions, and one a second for the time.
 
     Raises:
         TransientStoreError: Redis does not answer.
@@ -110,21 +106,18 @@ def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
 
 
 async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the host that will take longest, of the `TAIL_HOSTS` with the most URLs; None if none is known.
+    """Return the host with the most URLs, as nodes report; None if none has any.
 
     Its URLs, one rest apart, bound the end of the crawl from below.
     """
-    urls_of = {host: urls for report in reports for host, urls in report.get("longest", [])}
-    hosts = dict(nlargest(TAIL_HOSTS, urls_of.items(), key=itemgetter(1)))
-    partitions = [crawl.place_of(f"http://{host}/").partition for host in hosts]
-    asked = [("HGET", crawl.keys(at).host + host, "delay") for host, at in zip(hosts, partitions, strict=True)]
-    least_ms = crawl.config.politeness.host_delay_ms
-    rests = [max(least_ms, int(float(delay or 0))) / 1000 for delay in await crawl.client.commands(asked)]
-    rows = [
-        {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
-        for (host, urls), rest_s in zip(hosts.items(), rests, strict=True)
-    ]
-    return max(rows, key=itemgetter("least_s"), default=None)
+    hosts = [report["longest"] for report in reports if report.get("longest")]
+    if not hosts:
+        return None
+    host, urls = max(hosts, key=itemgetter(1))
+    key = crawl.keys(crawl.place_of(f"http://{host}/").partition).host + host
+    delay = await crawl.client.command("HGET", key, "delay")
+    rest_s = max(crawl.config.politeness.host_delay_ms, int(float(delay or 0))) / 1000
+    return {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
 
 
 def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:

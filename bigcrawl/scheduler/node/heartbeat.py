@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.owner.ownership import Ownership
 
 TROUBLE_MAX = 300  # characters of the report
-LONGEST = 5  # hosts with the most URLs in the report; that of the longest delay is the last to be done
 RATE_MS = 10_000  # the reported pages a second are a mean over this time
 LEASE_MARGIN_MS = 1_000  # how much sooner a lease ends for this node than for others
 
@@ -79,7 +77,7 @@ class Heartbeat:
             "only_failing": self._last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),
             "crowded": self._workload.is_crowded,
-            "longest": nlargest(LONGEST, self._longest(), key=itemgetter(1)),
+            "longest": max(self._longest(), key=itemgetter(1), default=None),
             "trouble": self._troubles.text[:TROUBLE_MAX],
         }
         await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bigcrawl.commands.frontier import ACTIONS, parse_action
-from bigcrawl.dashboard.actions import CHANGES, LOOKS, WORDS_MAX, Call, change_of, look_of
+from bigcrawl.dashboard.actions import CHANGES, LOOKS, WORDS_MAX, ActionCall, change_of, look_of
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 
 
-def changed(name: str, words: list[Any] | None = None, **options: Any) -> Call:
+def changed(name: str, words: list[Any] | None = None, **options: Any) -> ActionCall:
     return change_of(name, json.dumps({"words": words or [], "options": options}).encode())
 
 
@@ -30,15 +30,17 @@ def test_what_can_be_asked_exists_with_its_options() -> None:
 
 
 def test_a_query_is_words_and_options() -> None:
-    assert look_of("host", {"word": ["a.example"]}) == Call("host", ("a.example",))
-    assert look_of("blacklist", {}) == Call("blacklist", ("list",))
+    assert look_of("host", {"word": ["a.example"]}) == ActionCall("host", ("a.example",))
+    assert look_of("blacklist", {}) == ActionCall("blacklist", ("list",))
     assert look_of("hosts", {"state": ["busy"], "limit": ["5"]}).options == (("limit", "5"), ("state", "busy"))
 
 
 def test_a_body_is_words_and_options() -> None:
-    assert changed("budget", ["a.example"], urls=5, unset=False) == Call("budget", ("a.example",), (("urls", "5"),))
+    assert changed("budget", ["a.example"], urls=5, unset=False) == ActionCall(
+        "budget", ("a.example",), (("urls", "5"),)
+    )
     assert changed("speed", unset=True).options == (("unset", None),)
-    assert change_of("pause", b"") == Call("pause")
+    assert change_of("pause", b"") == ActionCall("pause")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from bigcrawl.dashboard.files import page_files
 from bigcrawl.exceptions import ConfigError, CorruptionError, TransientStoreError
 
 if TYPE_CHECKING:
-    from bigcrawl.dashboard.actions import Call
+    from bigcrawl.dashboard.actions import ActionCall
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - of this test
 ORIGIN = "http://127.0.0.1:9430"
@@ -90,7 +90,7 @@ def post(path: str, body: bytes, token: str = TOKEN) -> bytes:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[ActionCall]:
     """Which actions are run; each says its own name, or fails as its word says."""
     errors = {
         "away": TransientStoreError("Redis is away"),
@@ -98,9 +98,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
         "bug": ValueError("x"),
     }
     errors["torn"] = CorruptionError("p0000/manifest", 7, "a", "b")
-    made: list[Call] = []
+    made: list[ActionCall] = []
 
-    def run(_config: object, call: Call) -> dict[str, Any]:
+    def run(_config: object, call: ActionCall) -> dict[str, Any]:
         made.append(call)
         for word in call.words:
             if word in errors:
@@ -145,7 +145,7 @@ def test_every_label_names_an_input_of_the_page() -> None:
     assert {one or other for one, other in inputs} == set(re.findall(r'<label for="([^"]+)"', html))
 
 
-def test_an_action_is_run_and_its_result_is_the_answer(calls: list[Call]) -> None:
+def test_an_action_is_run_and_its_result_is_the_answer(calls: list[ActionCall]) -> None:
     reply = asked(request("GET", "/api/host?word=a.example"))
     assert (reply.status, json.loads(reply.body)) == (200, {"name": "host"})
     reply = asked(post("/api/pause", b'{"words": ["a.example"]}'))
@@ -162,7 +162,7 @@ def test_an_action_is_run_and_its_result_is_the_answer(calls: list[Call]) -> Non
         ("bug", 500, "the log of the node says why"),
     ],
 )
-def test_a_failure_is_one_line(calls: list[Call], word: str, status: int, text: str) -> None:
+def test_a_failure_is_one_line(calls: list[ActionCall], word: str, status: int, text: str) -> None:
     reply = asked(request("GET", f"/api/host?word={word}"))
     assert reply.status == status
     assert text in reply.error
@@ -189,7 +189,9 @@ def test_a_failure_is_one_line(calls: list[Call], word: str, status: int, text: 
         (request("GET", "/", Host="evil.example"), 403, "Host header"),
     ],
 )
-def test_a_wrong_request_gets_one_line_and_runs_nothing(calls: list[Call], raw: bytes, status: int, text: str) -> None:
+def test_a_wrong_request_gets_one_line_and_runs_nothing(
+    calls: list[ActionCall], raw: bytes, status: int, text: str
+) -> None:
     reply = asked(raw)
     assert reply.status == status
     assert text in reply.error
@@ -198,7 +200,7 @@ def test_a_wrong_request_gets_one_line_and_runs_nothing(calls: list[Call], raw: 
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
-def test_a_long_body_ends_the_connection(calls: list[Call], is_chunked: bool) -> None:
+def test_a_long_body_ends_the_connection(calls: list[ActionCall], is_chunked: bool) -> None:
     """Whether its length is told or not."""
     body = b'{"words": ["' + b"a" * BODY_MAX + b'"]}'
     raw = post("/api/pause", body)
@@ -209,7 +211,7 @@ def test_a_long_body_ends_the_connection(calls: list[Call], is_chunked: bool) ->
     assert not calls
 
 
-def test_headers_have_a_bound(calls: list[Call]) -> None:
+def test_headers_have_a_bound(calls: list[ActionCall]) -> None:
     assert asked(request("GET", "/api/status", X="a" * 9_000, Y="a" * 9_000)).status == 400
     assert not calls
 

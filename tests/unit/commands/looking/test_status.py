@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bigcrawl.commands.looking.status import _awaited_host, read_status, status_of
+from bigcrawl.commands.looking.status import _awaited_host, _tail, read_status, status_of
 from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.crawl.survey import survey
@@ -35,6 +35,23 @@ async def test_awaited_host_is_the_one_that_is_due_first(redis_url: str, crawl_n
         assert 0 < found["due_in_s"] <= 30
         await client.command("ZADD", partition_keys(crawl_name, 0).ready, client.now_ms() - 1, "now.example")
         assert _awaited_host(await survey(client, crawl_name, 4), client.now_ms()) is None
+
+
+@awaited
+async def test_tail_is_of_the_host_with_the_most_urls(tmp_path: Path, crawl_name: str) -> None:
+    """One rest apart: its own, if that is longer than the settings'; none while no node reports a host."""
+    with PrivateRedis(aof=False) as server:
+        async with world(tmp_path, crawl_name, server.url, host_delay=2) as w:
+            await w.joined()
+            async with opened(w.config, server.url) as crawl:
+                reports: list[dict[str, Any]] = [{}, {"longest": None}]
+                assert await _tail(crawl, reports) is None
+                reports += [{"longest": ["few.example", 3]}, {"longest": ["most.example", 10]}]
+                tail = {"host": "most.example", "urls": 10}
+                assert await _tail(crawl, reports) == {**tail, "rest_s": 2.0, "least_s": 20.0}
+                key = crawl.keys(crawl.place_of("http://most.example/").partition).host + "most.example"
+                await crawl.client.command("HSET", key, "delay", 30_000)
+                assert await _tail(crawl, reports) == {**tail, "rest_s": 30.0, "least_s": 300.0}
 
 
 @awaited

@@ -42,6 +42,8 @@ def status_of(
         "pages_per_s": 1.5,
         "outcomes": outcomes or {},
         "done_in_s": None,
+        "tail": None,
+        "discovery": {"is_on": True, "off_from": None, "off_until": None},
         "standstill": list(standstill),
     }
 
