@@ -69,11 +69,20 @@ def snapshot_text(seen: Seen) -> str:
 
     width, height = SNAPSHOT
     if sys.stdout.isatty():
-        width, height = os.get_terminal_size(sys.stdout.fileno())
+        width, height = size_of_terminal()
     text = io.StringIO()
     console = Console(file=text, width=width, force_terminal=False, color_system=None)
     console.print(screen_of(seen, width, height - 1, is_live=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def size_of_terminal() -> tuple[int, int]:
+    """Return the columns and lines of the terminal now; COLUMNS in the environment would know of no resize.
+
+    A terminal that does not know its size has 80 and 24.
+    """
+    size = os.get_terminal_size(sys.stdout.fileno())
+    return size.columns or 80, size.lines or 24
 
 
 async def _watch(config: Config, server: str, every_s: float) -> Seen:
@@ -97,7 +106,7 @@ class Live:
 
     async def run(self) -> Seen:
         """Draw until it is ended; return what was seen last."""
-        from rich.console import Console
+        from rich.console import Console, ConsoleDimensions
         from rich.live import Live as Screen
 
         from bigcrawl.commands.looking.top_screen import screen_of
@@ -112,7 +121,8 @@ class Live:
                 while not self._is_ended:
                     self._changed.clear()
                     seen = self._watching.seen
-                    width, height = console.size
+                    width, height = size_of_terminal()
+                    console.size = ConsoleDimensions(width, height)
                     screen.update(screen_of(seen, width, height, is_live=True), refresh=True)
                     await self._changed.wait()
                     if looking.done():

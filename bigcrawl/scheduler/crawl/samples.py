@@ -33,7 +33,10 @@ ROWS_MAX: Final = FRESH + OLD_MAX + 1
 
 
 class Samples:
-    """Takes samples for one node."""
+    """Takes samples for one node.
+
+    What a node keeps at its begin stands until ten seconds of the clock are over, unless it ends before.
+    """
 
     def __init__(self, client: RedisClient, crawl: str, partitions: int, membership: Membership) -> None:
         self._client = client
@@ -69,8 +72,8 @@ class Samples:
             TransientStoreError: Redis is away. Nothing is raised if it refuses the sample, for want of memory.
         """
         time_ms = self._client.now_ms()
-        row = packed(Sample(seen, reports), time_ms)
-        rows = [("HSET", self._key, str(time_ms // EVERY_MS), row), ("HLEN", self._key)]
+        self._last = time_ms // EVERY_MS
+        rows = [("HSET", self._key, str(self._last), packed(Sample(seen, reports), time_ms)), ("HLEN", self._key)]
         try:
             _, length = await self._client.commands(rows)
             if length > ROWS_MAX:

@@ -165,6 +165,22 @@ def count_samples(node: Node, surveys: list[Survey]) -> None:
     samples.keep = counted
 
 
+@awaited
+async def test_sample_of_the_begin_is_not_replaced_by_one_of_the_same_seconds(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """It is of the crawl as the node found it."""
+    async with world_of_one_clock(ManualClock(), tmp_path, crawl_name, redis_url) as w:
+        node = await w.joined()
+        surveys: list[Survey] = []
+        count_samples(node, surveys)
+        await node.parts.samples.take_if_due()
+        assert not surveys
+        w.clock.advance(EVERY_MS)
+        await node.parts.samples.take_if_due()
+        assert len(surveys) == 1
+
+
 # --- faults
 
 
