@@ -78,12 +78,12 @@ class CrawlConfig:
 class StoreConfig:
     """Where durable points of partitions go; `url` is None if the crawl has no store.
 
-    `begins_anew`: a partition whose files are nowhere left begins anew.
+    `lost_partitions`: what becomes of a partition whose files are nowhere left: wait, refetch or stop.
     """
 
     url: str | None
     interval_ms: int
-    begins_anew: bool
+    lost_partitions: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         StoreConfig(
             value["BIGCRAWL_STORE_URL"] or None,
             _ms(value["BIGCRAWL_STORE_SECONDS"]),
-            value["BIGCRAWL_LOST_PARTITIONS"] == "refetch",
+            value["BIGCRAWL_LOST_PARTITIONS"],
         ),
         frontier,
         _budget(value),

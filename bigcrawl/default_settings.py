@@ -86,12 +86,12 @@ TABLE: tuple[Setting | str, ...] = (
     ),
     Setting(
         "BIGCRAWL_LOST_PARTITIONS",
-        "stop",
+        "wait",
         str,
-        "What to do if neither the disk nor the store has the files of a partition that was in use: stop with an "
-        "error, or begin it anew. Then its pages are fetched again as links to them are found, and its waiting URLs "
-        "are lost.",
-        choices=("stop", "refetch"),
+        "What to do if neither the disk nor the store has the files of a partition that was in use: set it apart until "
+        "they are back, while the others go on; begin it anew, so that its pages are fetched again as links to them "
+        "are found, and its waiting URLs are lost; or stop with an error.",
+        choices=("wait", "refetch", "stop"),
     ),
     Setting(
         "BIGCRAWL_WARC_DIR",

@@ -278,6 +278,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "1 while the partition is set apart because one of its files is damaged.",
         "trim_partition.lua",
     ),
+    Stat(
+        "missing",
+        "mark",
+        "0 or 1",
+        "1 while the partition is set apart because its files are nowhere left; see BIGCRAWL_LOST_PARTITIONS.",
+        "trim_partition.lua",
+    ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch stored in Redis.", "admit_urls.lua"),
     Stat(
         "readmitted",
@@ -298,6 +305,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "mark",
         "0 or 1",
         "1 if the partition's files were lost and it began anew; see BIGCRAWL_LOST_PARTITIONS.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "may_refetch",
+        "gauge",
+        "URLs",
+        "URLs that had ended or were in Redis when the partition began anew: at most so many are fetched twice for it.",
         "trim_partition.lua",
     ),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted any URL.", "admit_urls.lua"),

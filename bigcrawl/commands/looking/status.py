@@ -134,7 +134,13 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             }
             for name, report in nodes.items()
         },
-        "partitions": {"all": seen.partitions, "owned": seen.owned, "damaged": seen.counts["damaged"]},
+        "partitions": {
+            "all": seen.partitions,
+            "owned": seen.owned,
+            "damaged": seen.counts["damaged"],
+            "missing": seen.counts["missing"],
+            "begun_anew": seen.counts["begun_anew"],
+        },
         "rejected": {
             "entries": seen.counts["rejected"],
             "below": [str(config.crawl.crawl_dir / f"p{number:04d}" / REJECTED) for number in seen.rejected_in],
@@ -153,6 +159,8 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "queued": seen.urls_queued,
             "taken": seen.urls_taken,
             "damaged": seen.urls_damaged,
+            "missing": seen.urls_missing,
+            "may_refetch": seen.counts["may_refetch"],
             "lost": seen.counts["lost"],
             "ended": seen.counts["ended"],
             "seen": seen.counts["seen"],
@@ -211,6 +219,16 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
     if damaged := status["partitions"]["damaged"]:
         lines.append(
             f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
+        )
+    if missing := status["partitions"]["missing"]:
+        lines.append(
+            f"missing     {missing} partitions have their files nowhere, and {urls['missing']:,} URLs wait there: "
+            f"bring the files back, start the node that has them, or see BIGCRAWL_LOST_PARTITIONS"
+        )
+    if anew := status["partitions"]["begun_anew"]:
+        lines.append(
+            f"begun anew  {anew} partitions, whose files were lost: up to {urls['may_refetch']:,} URLs are fetched "
+            f"twice"
         )
     if rejected := status["rejected"]["entries"]:
         first, *others = status["rejected"]["below"]

@@ -12,9 +12,10 @@
 -- Returns: {now_ms, {name, sum, ...}, {field of state, sum, ...}, {node, partitions with a lease of it, ...}, {place of
 --           each partition with rejected entries, ...}, place of the first partition that is not empty or 0, {host that
 --           is due first, ms, failures, why} or {}}. Places begin with 1. Nodes without a lease are named with 0.
--- Guarantee: changes nothing. All partitions are seen at the same moment. Of a damaged one, only its state's fields and
---            the URLs that wait there are summed, and it counts as empty. Whether an inbox has entries that no committed
---            step has merged is looked up, and summed, only if the partition has no URL in its back queues.
+-- Guarantee: changes nothing. All partitions are seen at the same moment. Of one with damaged or missing files, only
+--            its state's fields and the URLs that wait there are summed, and it counts as empty. Whether an inbox has
+--            entries that no committed step has merged is looked up, and summed, only if the partition has no URL in its
+--            back queues.
 -- Lost reply: repeated, it changes nothing.
 -- Late: it changes nothing.
 -- Cost: for each partition O(log hosts + fields of state).
@@ -23,7 +24,8 @@ local now = now_ms(ARGV[1])
 local due_scores, snoozed_from = string.format('(%.0f', now + 1), string.format('%.0f', now)
 local sums = {
   hosts_ready = 0, hosts_waiting = 0, hosts_busy = 0, hosts_snoozed = 0, hosts_retired = 0, urls_inbox = 0,
-  urls_disk = 0, urls_queued = 0, urls_taken = 0, urls_damaged = 0, inboxes_unfolded = 0, batches_pending = 0,
+  urls_disk = 0, urls_queued = 0, urls_taken = 0, urls_damaged = 0, urls_missing = 0, inboxes_unfolded = 0,
+  batches_pending = 0,
 }
 local counts, owners, rejected, first_with_work, soonest = {}, {}, {}, 0, {}
 local soonest_ms = math.huge
@@ -86,8 +88,9 @@ local function add_partition(KEYS, place)
   if (state.rejected or 0) ~= 0 then
     rejected[#rejected + 1] = place
   end
-  if (state.damaged or 0) ~= 0 then
-    add('urls_damaged', in_inbox + on_disk + queued + taken)
+  local is_damaged = (state.damaged or 0) ~= 0
+  if is_damaged or (state.missing or 0) ~= 0 then
+    add(is_damaged and 'urls_damaged' or 'urls_missing', in_inbox + on_disk + queued + taken)
     return
   end
   local unfolded = queued == 0 and is_behind(state.folded or '0-0', last_entry_id(KEYS[6])) and 1 or 0

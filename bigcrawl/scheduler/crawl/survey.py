@@ -43,6 +43,7 @@ class Survey:
     urls_queued: int = 0
     urls_taken: int = 0
     urls_damaged: int = 0
+    urls_missing: int = 0
     inboxes_unfolded: int = 0  # of partitions without URLs in back queues
     rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
@@ -62,7 +63,7 @@ class Survey:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits and nothing is taken; partitions with damaged files do not count."""
+        """Whether nothing waits and nothing is taken; partitions with damaged or missing files do not count."""
         hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
         urls = self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or self.batches_pending
         return not (urls or hosts)
@@ -74,6 +75,11 @@ class Survey:
             return (
                 "all URLs that are left wait in damaged partitions: repair or restore the files that `scrapy frontier "
                 "verify` names, and start again"
+            )
+        if self.counts["missing"]:
+            return (
+                "all URLs that are left wait in partitions whose files are nowhere left: bring the files back, start "
+                "the node that has them, or start nodes with BIGCRAWL_LOST_PARTITIONS=refetch"
             )
         if self.rejected_in:
             return (

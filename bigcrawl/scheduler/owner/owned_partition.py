@@ -316,6 +316,7 @@ class OwnedPartition:
         """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
         state: dict[str, Value] = {
             "damaged": int(self.is_damaged),
+            "missing": 0,
             "folded": self.disk.inbox_id,
             "manifest": self.disk.manifest_number,
             "chosen": self.disk.batch_number,

@@ -22,7 +22,7 @@ def status_of(
         "crawl": "test",
         "finished": False,
         "nodes": {f"node{number}": node for number in range(nodes)},
-        "partitions": {"all": 4, "owned": 4, "damaged": 0},
+        "partitions": {"all": 4, "owned": 4, "damaged": 0, "missing": 0, "begun_anew": 0},
         "rejected": {"entries": 0, "below": []},
         "hosts": {"ready": 1, "waiting": 2, "busy": 3, "snoozed": 4, "retired": 5},
         "urls": {
@@ -32,6 +32,8 @@ def status_of(
             "queued": 4,
             "taken": 5,
             "damaged": 0,
+            "missing": 0,
+            "may_refetch": 0,
             "lost": 0,
             "ended": 6,
             "seen": 7,
