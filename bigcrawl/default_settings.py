@@ -893,7 +893,7 @@ TABLE: tuple[Setting | str, ...] = (
     ),
     Setting(
         "BIGCRAWL_PROGRESS_SECONDS",
-        10.0,
+        60.0,
         float,
         "Time between two progress lines in the log. 0: none.",
         "s",

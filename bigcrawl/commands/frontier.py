@@ -25,6 +25,7 @@ from scrapy.utils.misc import load_object
 
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.logs.json_lines import JSON
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -315,6 +316,8 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the result; on failure print one line, and exit with status 1, or 2 for a wrong command line."""
         assert self.settings is not None
+        if self.settings.get("LOG_FORMAT") == JSON:
+            self.settings.set("LOG_FORMAT", None, "cmdline")  # a command writes no log
         configure_logging(self.settings)
         try:
             if getattr(opts, "help", False):

@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("bounded", "clock", "config", "contact", "default_settings", "exceptions", "given", "histogram"),
-            *("private_files", "setting_values", "stats"),
+            *("logs", "private_files", "setting_values", "stats"),
         }
     ),
     frozenset({"directives", "drum", "markup", "plots", "redisdb", "serving", "simweb", "store", "url", "warc"}),

@@ -184,6 +184,12 @@ class Control:
             await self._read_delays()
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()
 
+    @property
+    def paused(self) -> frozenset[str]:
+        """The nodes that are paused, and "" if the whole crawl is."""
+        names = (name.partition(":") for name in self._hash.fields)
+        return frozenset(node for word, _, node in names if word == PAUSED)
+
     async def close_all(self) -> None:
         """Have all nodes close the crawl that are in it now, this one included.
 
