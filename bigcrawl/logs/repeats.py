@@ -1,14 +1,13 @@
 """A problem that repeats is logged once, and counted: a filter of the log's handlers, for bigcrawl's own lines.
 
-Two lines are the same problem if their logger, level and text are the same but for numbers. Of lines that have only
-their template in common, such as one that names a host, the first `EACH_MAX` in a minute are told. What was held back
-is told as a number, once the minute is over and anything else is logged, and at the end. Lines below WARNING pass.
+Two lines are the same problem if their logger, level and text are the same. Of lines that have only their template in
+common, such as one that names a host or a number of tries, the first `EACH_MAX` in a minute are told. What was held
+back is told as a number, once the minute is over and anything else is logged, and at the end. Lines below WARNING pass.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ EACH_MAX = 5  # different lines of one template in a span
 TEMPLATES_MAX = 256  # remembered at a time; the code has fewer
 TEXT_MAX = 300  # characters of a line that are compared
 
-_NUMBERS = re.compile(r"\d+")
 _COUNTS = "bigcrawl_counts_repeats"
 
 
@@ -39,7 +37,7 @@ class _Template:
 
     def tells(self, text: str) -> bool:
         """Whether a line is told; if not, it is counted."""
-        key = _NUMBERS.sub("#", text[:TEXT_MAX])
+        key = text[:TEXT_MAX]
         if key not in self.texts and len(self.texts) < EACH_MAX:
             self.texts.add(key)
             return True
