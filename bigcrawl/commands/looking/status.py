@@ -193,7 +193,7 @@ def status_text(status: dict[str, Any]) -> str:
         lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if damaged := status["partitions"]["damaged"]:
         lines.append(
-            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
+            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier repair"
         )
     if rejected := status["rejected"]["entries"]:
         first, *others = status["rejected"]["below"]
