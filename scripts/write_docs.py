@@ -18,7 +18,8 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 import bigcrawl.scheduler
-from bigcrawl.commands.frontier import ACTIONS, Command
+from bigcrawl.commands.actions import ACTIONS
+from bigcrawl.commands.frontier import Command
 from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE, Setting
 from bigcrawl.metrics.table import SHOWN_ENDS, Metric
 from bigcrawl.metrics.table import TABLE as METRICS_TABLE

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from bigcrawl.commands.frontier import ACTIONS
+from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.redisdb.embedded import EmbeddedServer, running_url
 from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb

@@ -218,7 +218,7 @@ def overview_lines(status: dict[str, Any]) -> list[str]:
         lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if damaged := status["partitions"]["damaged"]:
         lines.append(
-            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
+            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier repair"
         )
     if missing := status["partitions"]["missing"]:
         lines.append(

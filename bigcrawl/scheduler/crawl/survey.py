@@ -73,8 +73,8 @@ class Survey:
         """What keeps the crawl from finishing although nothing is left to do; empty if nothing does."""
         if self.counts["damaged"]:
             return (
-                "all URLs that are left wait in damaged partitions: repair or restore the files that `scrapy frontier "
-                "verify` names, and start again"
+                "all URLs that are left wait in damaged partitions: use `scrapy frontier repair`, or restore the files "
+                "that it names, and start again"
             )
         if self.counts["missing"]:
             return (
