@@ -63,8 +63,8 @@ class DamagedPartitions:
         """Log what is damaged, and set the partition apart."""
         logger.error(
             "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. `scrapy frontier "
-            "repair` says what is damaged and mends what can be: the partition then continues by itself, or at the next "
-            "start",
+            "repair` says what is damaged and mends what can be: the partition then continues by itself, or at the "
+            "next start",
             {"partition": partition, "error": error},
         )
         self._wait(partition)
