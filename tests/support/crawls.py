@@ -53,10 +53,18 @@ class SimulatedWeb:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.resume()
         self._process.terminate()
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+
+    def pause(self) -> None:
+        """Answer nothing until `resume`; connections stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     @property
     def seeds(self) -> list[str]:
