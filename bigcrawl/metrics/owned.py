@@ -14,19 +14,7 @@ if TYPE_CHECKING:
 
 COUNTED: Final = {
     name: name.encode()
-    for name in (
-        "seen",
-        "duplicates",
-        "ended",
-        "dead",
-        "lost",
-        "withheld",
-        "rejected",
-        "damaged",
-        "bytes",
-        "begun_anew",
-        "may_refetch",
-    )
+    for name in ("seen", "duplicates", "ended", "dead", "lost", "withheld", "rejected", "damaged", "bytes")
 }
 """Counters of a partition's state that are summed, with their fields; see `CRAWL_COUNTERS` in `bigcrawl.stats`."""
 

@@ -15,7 +15,6 @@ Callers import this package and need not know which module has a function:
     suspects        URLs that may have killed a node
     hosts           a partition's hosts and their records
     gates           when a fetch may start
-    looking         the whole crawl at a glance
     crawl           state shared by the nodes of a crawl, or by all crawls on a server
 """
 
@@ -54,7 +53,6 @@ from bigcrawl.redisdb.scripts.inbox import (
     set_aside_urls,
     trim_partition,
 )
-from bigcrawl.redisdb.scripts.looking import CrawlView, DueHost, PartitionSums, look_crawl, sum_partitions
 from bigcrawl.redisdb.scripts.ownership import (
     Claim,
     PartitionView,
@@ -73,13 +71,10 @@ __all__ = [
     "Call",
     "Claim",
     "Company",
-    "CrawlView",
-    "DueHost",
     "Ended",
     "Exchanged",
     "HostNews",
     "Identity",
-    "PartitionSums",
     "PartitionView",
     "Reconciled",
     "Refusal",
@@ -103,7 +98,6 @@ __all__ = [
     "grant_starts",
     "hold_host",
     "leave_host",
-    "look_crawl",
     "look_partition",
     "meet_crawls",
     "moved",
@@ -117,7 +111,6 @@ __all__ = [
     "retire_hosts",
     "return_host",
     "set_aside_urls",
-    "sum_partitions",
     "tell_time",
     "trim_partition",
     "try_suspect",
