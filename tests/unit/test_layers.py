@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("private_files", "setting_values", "stats"),
         }
     ),
-    frozenset({"directives", "drum", "markup", "plots", "redisdb", "simweb", "store", "url", "warc"}),
+    frozenset({"directives", "drum", "markup", "plots", "redisdb", "simweb", "store", "tallies", "url", "warc"}),
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
@@ -39,6 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "middlewares",
             "pipelines",
             "project_settings",
+            "report",
             "spiders",
             "stats_buffer",
         }
