@@ -71,6 +71,9 @@ DOWNLOAD_MAXSIZE = 16 << 20
 UVLOOP = "uvloop.Loop"
 METRICS = "bigcrawl.extensions.metrics.Metrics"
 """Loaded only if it is switched on, because it needs a package of its own."""
+END_REPORT = "bigcrawl.extensions.end_report.EndReport"
+"""Loaded only if it is wanted, because it imports what only commands need."""
+
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
         HttpCompressionMiddleware: CompressionMiddleware,
@@ -144,6 +147,8 @@ class Addon:
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
+        if config.crawl.report_dir is not None:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(END_REPORT), 500)
         _serve_metrics(settings, config.metrics)
         _speak_of_feeds(settings)
         _keep_log_short(settings, has_summary=bool(config.progress_ms))
