@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
 import re
 import socket
 import socketserver
@@ -124,14 +126,18 @@ class Samples:
         return sum(value for key, value in self.by_key.items() if key[0] == name)
 
 
-def listening() -> set[tuple[str, int]]:
-    """Address, in the kernel's notation, and port of every TCP socket of this machine that listens."""
+def listening(pid: int) -> set[str]:
+    """The addresses, in the kernel's notation, that the TCP sockets of this process listen at."""
+    opened = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            opened.add(os.readlink(file))
     found = set()
     for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            address, port = line.split()[1].split(":")
-            if line.split()[3] == "0A":
-                found.add((address, int(port, 16)))
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in opened:
+                found.add(words[1])
     return found
 
 
@@ -231,7 +237,8 @@ def test_secrets_are_nowhere(web: SimulatedWeb, tmp_path: Path) -> None:
             crawl.start()
             port = port_of(crawl)
             wait_until(lambda: is_done(port), "the crawl has nothing left to fetch")
-            assert {address for address, its in listening() if its == port} == {"0100007F"}, "127.0.0.1, and no other"
+            assert crawl.process is not None
+            assert listening(crawl.process.pid) == {f"0100007F:{port:04X}"}, "127.0.0.1, and no other"
             texts = [scrape(port)[1], scrape(port, "/metrics?debug=1")[1], scrape(port, "/else")[1]]
             crawl.terminate()
             assert crawl.wait(60) == 0
