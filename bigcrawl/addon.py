@@ -39,7 +39,9 @@ from bigcrawl.exceptions import ConfigError
 from bigcrawl.extensions.exit_status import ExitStatus
 from bigcrawl.extensions.feeds import FeedExporter
 from bigcrawl.extensions.log_formatter import LogFormatter
+from bigcrawl.extensions.log_lines import LogLines
 from bigcrawl.extensions.progress import Progress
+from bigcrawl.logs import json_lines
 from bigcrawl.middlewares.compression import CompressionMiddleware
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.middlewares.redirects import MetaRefreshMiddleware, RedirectMiddleware
@@ -70,6 +72,7 @@ DOWNLOAD_MAXSIZE = 16 << 20
 
 UVLOOP = "uvloop.Loop"
 METRICS = "bigcrawl.extensions.metrics.Metrics"
+DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
 """Loaded only if it is switched on, because it needs a package of its own."""
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
@@ -98,13 +101,18 @@ class Addon:
         settings.set("TWISTED_DNS_RESOLVER", "bigcrawl.middlewares.dns.Resolver", "addon")
         if importlib.util.find_spec("uvloop"):
             settings.set("ASYNCIO_EVENT_LOOP", UVLOOP, "addon")
+        if settings.get("LOG_FORMAT") == json_lines.JSON and settings.getbool("LOG_INSTALL_ROOT_HANDLER"):
+            json_lines.install(settings)
+            settings.set("LOG_INSTALL_ROOT_HANDLER", False, "cmdline")  # this handler takes its place
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Install the components; with a wrong setting, only the one that ends the crawl at its start."""
         _keep_installed_loop(settings)
+        json_lines.set_level(settings.get("LOG_LEVEL"))
         if _is_one_look(self._crawler):
             return
         settings.setdefault_in_component_priority_dict("EXTENSIONS", ExitStatus, 500)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", LogLines, 400)
         if settings.get("BIGCRAWL_CRAWL") is None:
             settings.set("BIGCRAWL_CRAWL", _name_of(self._crawler.spidercls.name), "addon")
         try:
@@ -145,6 +153,8 @@ class Addon:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
         _serve_metrics(settings, config.metrics)
+        if config.dashboard.is_on:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(DASHBOARD), 500)
         _speak_of_feeds(settings)
         _keep_log_short(settings, has_summary=bool(config.progress_ms))
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)

@@ -11,11 +11,11 @@ import json
 import os
 import re
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from bigcrawl.contact import find_contact, find_mail
 from bigcrawl.default_settings import BY_NAME
@@ -27,8 +27,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+TOKEN_CHARS_MIN = 16  # of the dashboard's token
 ALIKE_CHARS_MAX = 60  # of a compared value, which nodes report every second
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRateConfig:
+    """At less than `pages_per_s` over `span_ms` the crawl is closed; 0 pages a second: never."""
+
+    pages_per_s: float
+    span_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,7 @@ class CrawlConfig:
     close_when_empty: bool
     is_fresh: bool
     pages_max: int
+    close_rate: CloseRateConfig
     spider: str = ""
 
     @property
@@ -68,12 +78,12 @@ class CrawlConfig:
 class StoreConfig:
     """Where durable points of partitions go; `url` is None if the crawl has no store.
 
-    `begins_anew`: a partition whose files are nowhere left begins anew.
+    `lost_partitions`: what becomes of a partition whose files are nowhere left: wait, refetch or stop.
     """
 
     url: str | None
     interval_ms: int
-    begins_anew: bool
+    lost_partitions: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +237,28 @@ class MetricsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class DashboardConfig:
+    """Where the dashboard is served, if it is.
+
+    Attributes:
+        ports: the first and the last one that may be used; 0 and 0: any.
+        token: what changes need; None: nothing can be changed.
+        origin: scheme, name and port that a reverse proxy shows; None: there is none.
+    """
+
+    is_on: bool
+    address: str
+    ports: tuple[int, int]
+    token: str | None = field(repr=False)
+    origin: str | None
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether looking needs the token too: others than the users of this machine may reach it."""
+        return self.origin is not None or not ip_address(self.address).is_loopback
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All of bigcrawl's settings."""
 
@@ -241,6 +273,7 @@ class Config:
     progress_ms: int
     pace: PaceConfig
     metrics: MetricsConfig
+    dashboard: DashboardConfig
     alike: Mapping[str, str]
     """Settings that must be the same on all nodes, by name, without defaults; long values are cut."""
 
@@ -265,7 +298,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         StoreConfig(
             value["BIGCRAWL_STORE_URL"] or None,
             _ms(value["BIGCRAWL_STORE_SECONDS"]),
-            value["BIGCRAWL_LOST_PARTITIONS"] == "refetch",
+            value["BIGCRAWL_LOST_PARTITIONS"],
         ),
         frontier,
         _budget(value),
@@ -276,6 +309,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
         _ms(value["BIGCRAWL_PROGRESS_SECONDS"]),
         _pace(value, frontier.in_process_max if has_no_limit else concurrency),
         _metrics(value),
+        _dashboard(value),
         _alike(settings, value),
     )
 
@@ -306,6 +340,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",
         is_fresh=value["BIGCRAWL_FRESH"],
         pages_max=value["BIGCRAWL_MAX_PAGES"],
+        close_rate=CloseRateConfig(value["BIGCRAWL_CLOSE_RATE"], _ms(value["BIGCRAWL_CLOSE_RATE_SPAN"])),
     )
 
 
@@ -467,6 +502,56 @@ def _metrics(value: Mapping[str, Any]) -> MetricsConfig:
         address=str(_checked("BIGCRAWL_METRICS_ADDRESS", address, ip_address, "127.0.0.1")),
         ports=_checked("BIGCRAWL_METRICS_PORT", ports, _ports, "9410, 9410-9429, or 0 for any"),
     )
+
+
+def _dashboard(value: Mapping[str, Any]) -> DashboardConfig:
+    address, ports = value["BIGCRAWL_DASHBOARD_ADDRESS"], value["BIGCRAWL_DASHBOARD_PORT"]
+    origin = value["BIGCRAWL_DASHBOARD_ORIGIN"] or None
+    found = DashboardConfig(
+        is_on=value["BIGCRAWL_DASHBOARD"],
+        address=str(_checked("BIGCRAWL_DASHBOARD_ADDRESS", address, ip_address, "127.0.0.1")),
+        ports=_checked("BIGCRAWL_DASHBOARD_PORT", ports, _ports, "9430, 9430-9449, or 0 for any"),
+        token=_token(value["BIGCRAWL_DASHBOARD_TOKEN"] or None, value["BIGCRAWL_DASHBOARD_TOKEN_FILE"] or None),
+        origin=origin and _checked("BIGCRAWL_DASHBOARD_ORIGIN", origin, _origin, "https://crawl.example.org"),
+    )
+    if found.is_guarded and found.token is None:
+        where = "BIGCRAWL_DASHBOARD_ORIGIN" if found.origin else "BIGCRAWL_DASHBOARD_ADDRESS"
+        raise ConfigError(
+            f"{where} is {found.origin or found.address}, which others may reach: set BIGCRAWL_DASHBOARD_TOKEN_FILE to "
+            f"a file with a token of at least {TOKEN_CHARS_MIN} characters, e.g. of `openssl rand -hex 16`"
+        )
+    return found
+
+
+def _token(token: str | None, file: str | None) -> str | None:
+    """Return the dashboard's token. No error shows it.
+
+    Raises:
+        ConfigError: it is short or not of visible ASCII characters, the file cannot be read, or both are given.
+    """
+    name = "BIGCRAWL_DASHBOARD_TOKEN"
+    if file is not None:
+        if token is not None:
+            raise ConfigError(f"{name} and {name}_FILE are both set; leave one out")
+        name += "_FILE"
+        try:
+            token = Path(file).read_text("utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{name} is {file!r}, a file that cannot be read: {error}") from None
+    if token is not None and re.fullmatch(rf"[!-~]{{{TOKEN_CHARS_MIN},1000}}", token) is None:
+        raise ConfigError(
+            f"the token of {name} has {len(token)} characters; must be at least {TOKEN_CHARS_MIN} letters, digits and "
+            f"signs without blanks, e.g. of `openssl rand -hex 16`"
+        )
+    return token
+
+
+def _origin(text: str) -> str:
+    split = urlsplit(text)
+    _ = split.port
+    if split.scheme not in ("http", "https") or not split.hostname or f"{split.scheme}://{split.netloc}" != text:
+        raise ValueError("it is not scheme://name or scheme://name:port")
+    return text.lower()
 
 
 def _ports(text: str) -> tuple[int, int]:

@@ -86,12 +86,12 @@ TABLE: tuple[Setting | str, ...] = (
     ),
     Setting(
         "BIGCRAWL_LOST_PARTITIONS",
-        "stop",
+        "wait",
         str,
-        "What to do if neither the disk nor the store has the files of a partition that was in use: stop with an "
-        "error, or begin it anew. Then its pages are fetched again as links to them are found, and its waiting URLs "
-        "are lost.",
-        choices=("stop", "refetch"),
+        "What to do if neither the disk nor the store has the files of a partition that was in use: set it apart until "
+        "they are back, while the others go on; begin it anew, so that its pages are fetched again as links to them "
+        "are found, and its waiting URLs are lost; or stop with an error.",
+        choices=("wait", "refetch", "stop"),
     ),
     Setting(
         "BIGCRAWL_WARC_DIR",
@@ -142,8 +142,8 @@ TABLE: tuple[Setting | str, ...] = (
         "BIGCRAWL_PARTITIONS",
         256,
         int,
-        "Number of slices that pay-level domains are divided into. Each is owned by one node at a time. Use at "
-        "least twice the nodes you will ever run.",
+        "Number of slices that pay-level domains are divided into. Each is owned by one node at a time. A node has its "
+        "share to less than one of them: use twenty times the nodes you will ever run, so that shares are within 5 %.",
         low=1,
         high=65_536,
         fixed=True,
@@ -176,6 +176,27 @@ TABLE: tuple[Setting | str, ...] = (
         "Pages after which the whole crawl stops, earlier runs included. Raise it to go on. 0: no limit.",
         unit="pages",
         low=0,
+    ),
+    Setting(
+        "BIGCRAWL_CLOSE_RATE",
+        0.0,
+        float,
+        "The crawl is closed, as by Ctrl-C on every node, if all nodes together fetch fewer pages a second than this "
+        "over BIGCRAWL_CLOSE_RATE_SPAN while URLs wait; the same command goes on. Pauses and lower speeds do not "
+        "count. 0: never.",
+        "pages a second",
+        0,
+        1e6,
+    ),
+    Setting(
+        "BIGCRAWL_CLOSE_RATE_SPAN",
+        1_800.0,
+        float,
+        "Time over which the rate for BIGCRAWL_CLOSE_RATE is taken. Raise it if the crawl is closed while many hosts "
+        "rest.",
+        "s",
+        5,
+        604_800,
     ),
     "From discovery to the seen check",
     Setting("BIGCRAWL_URL_BYTES_MAX", 8192, int, "Longer URLs are dropped and counted.", "bytes", 64, 65_536),
@@ -872,7 +893,7 @@ TABLE: tuple[Setting | str, ...] = (
     ),
     Setting(
         "BIGCRAWL_PROGRESS_SECONDS",
-        10.0,
+        60.0,
         float,
         "Time between two progress lines in the log. 0: none.",
         "s",
@@ -897,6 +918,46 @@ TABLE: tuple[Setting | str, ...] = (
         str,
         "Port at which metrics are served, or a range such as 9410-9429, of which the first free one is used. 0: any "
         "free port. The log says which it is.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD",
+        False,
+        bool,
+        "Whether this node serves the dashboard. `scrapy frontier dashboard` serves it without a node.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_ADDRESS",
+        "127.0.0.1",
+        str,
+        "IP address at which the dashboard is served. One that other machines reach needs a token.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_PORT",
+        "9430-9449",
+        str,
+        "Port at which the dashboard is served, or a range such as 9430-9449, of which the first free one is used. 0: "
+        "any free port. The log says which it is.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_TOKEN",
+        None,
+        str,
+        "Secret that changes by the dashboard need, at least 16 characters, for instance of `openssl rand -hex 16`. "
+        "Unset: nothing can be changed there.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_TOKEN_FILE",
+        None,
+        str,
+        "File that holds the token, and nothing else, in the place of BIGCRAWL_DASHBOARD_TOKEN: command lines can be "
+        "read by other users of the machine.",
+    ),
+    Setting(
+        "BIGCRAWL_DASHBOARD_ORIGIN",
+        None,
+        str,
+        "Scheme, name and port under which a reverse proxy shows the dashboard, such as https://crawl.example.org. "
+        "Looking needs the token then too.",
     ),
 )
 

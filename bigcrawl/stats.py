@@ -59,12 +59,17 @@ SCRAPY_STATS: tuple[Stat, ...] = (
         "counter",
         "URLs",
         "URLs dropped before they reached the frontier.",
-        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/spider_intake.py, scheduler/scheduler.py",
+        "middlewares/links.py, middlewares/redirects.py, scheduler/adapter/drops.py, scheduler/adapter/spider_intake.py"
+        ", scheduler/scheduler.py",
         (
             ("depth", "links deeper than Scrapy's DEPTH_LIMIT"),
             ("url", "a link that is not an http or https URL, or cannot be joined with its base"),
             ("url-too-long", "longer than BIGCRAWL_URL_BYTES_MAX"),
             ("offsite", "a link outside the spider's `allowed_domains`"),
+            (
+                "discovery-off",
+                "a link found after `scrapy frontier discovery off`, in the spider's output or a robots.txt",
+            ),
             ("nofollow", "a link that its page marks nofollow, by rel, robots meta element or X-Robots-Tag"),
             (
                 "redirect",
@@ -273,6 +278,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "1 while the partition is set apart because one of its files is damaged.",
         "trim_partition.lua",
     ),
+    Stat(
+        "missing",
+        "mark",
+        "0 or 1",
+        "1 while the partition is set apart because its files are nowhere left; see BIGCRAWL_LOST_PARTITIONS.",
+        "trim_partition.lua",
+    ),
     Stat("admitted", "counter", "batches", "Number of the last admit batch stored in Redis.", "admit_urls.lua"),
     Stat(
         "readmitted",
@@ -293,6 +305,13 @@ CRAWL_COUNTERS: tuple[Stat, ...] = (
         "mark",
         "0 or 1",
         "1 if the partition's files were lost and it began anew; see BIGCRAWL_LOST_PARTITIONS.",
+        "trim_partition.lua",
+    ),
+    Stat(
+        "may_refetch",
+        "gauge",
+        "URLs",
+        "URLs that had ended or were in Redis when the partition began anew: at most so many are fetched twice for it.",
         "trim_partition.lua",
     ),
     Stat("committed", "mark", "0 or 1", "1 once the partition has admitted any URL.", "admit_urls.lua"),

@@ -18,11 +18,13 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 import bigcrawl.scheduler
-from bigcrawl.commands.frontier import ACTIONS, Command
+from bigcrawl.commands.actions import ACTIONS
+from bigcrawl.commands.frontier import Command
 from bigcrawl.default_settings import BY_NAME, MATTER_MOST, TABLE, Setting
 from bigcrawl.metrics.table import SHOWN_ENDS, Metric
 from bigcrawl.metrics.table import TABLE as METRICS_TABLE
 from bigcrawl.redisdb import keys
+from bigcrawl.scheduler.crawl.history import COLUMNS
 from bigcrawl.scheduler.node import node
 from bigcrawl.stats import CRAWL_COUNTERS, SCRAPY_STATS, Stat
 
@@ -202,6 +204,12 @@ def metric_row(metric: Metric) -> tuple[str, ...]:
 # --- Redis keys
 
 
+def history_page(page: str) -> str:
+    """The columns of a crawl's history, in their order."""
+    rows = ((f"`{column.name}`", column.kind, column.unit, column.meaning) for column in COLUMNS)
+    return with_block(page, "columns", table(("column", "kind", "unit", "what"), rows))
+
+
 def key_rows() -> list[tuple[str, str, str]]:
     """(pattern, type, purpose) of each key in the table of redisdb/keys.py."""
     return re.findall(r"^ {4}(bigcrawl:\S+) +(\w+) {2,}(.+)$", keys.__doc__ or "", re.MULTILINE)
@@ -276,6 +284,7 @@ def architecture_page(page: str) -> str:
 PAGES: dict[str, Callable[[str], str]] = {
     "architecture.md": architecture_page,
     "commands.md": commands_page,
+    "history.md": history_page,
     "life-of-a-url.md": life_page,
     "metrics.md": metrics_page,
     "redis-keys.md": keys_page,

@@ -6,6 +6,7 @@ A node, its loops and a Redis are real. Nothing is fetched, so that all CPU of a
     answer    the same with the request's way through the server, whose text is not kept from one to the next
     sums      summing what the beat has asked Redis about the owned partitions, once a beat
     page      the counts and times that are taken for each page
+    status    what `scrapy frontier top` or a dashboard asks Redis for, with the CPU of both sides
 
 The share is that of one core when the node is scraped every second, and its beat is as fast.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import sys
 import tempfile
@@ -26,10 +28,12 @@ from twisted.internet.testing import StringTransport
 
 from benchmarks.frontier.ours import make_node
 from bigcrawl.clock import SystemClock
+from bigcrawl.commands.looking.status import status_of
+from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.histogram import Histogram
 from bigcrawl.metrics.disk_left import DiskLeft
 from bigcrawl.metrics.owned import OwnedSums
-from bigcrawl.metrics.page import MetricsSite
+from bigcrawl.metrics.page import metrics_site
 from bigcrawl.metrics.source import Source
 from bigcrawl.metrics.text import MetricsText
 from bigcrawl.politeness.dns_cache import DnsCache
@@ -42,14 +46,27 @@ from tests.unit.scheduler.world import queued, resolve
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bigcrawl.config import Config
     from bigcrawl.scheduler.node.node import Node
 
 SCRAPES: Final = 200
+STATUSES: Final = 100
 PAGES: Final = 200_000
 FILL_S_MAX: Final = 1_200.0
 REQUEST: Final = (
     b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9410\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n"
 )
+
+
+class StatusCost(NamedTuple):
+    """Of one status: commands that Redis is sent, and the CPU that it and who asks spend."""
+
+    commands: float
+    redis_ms: float
+    asker_ms: float
+
+    def __str__(self) -> str:
+        return f"a status: {self.commands:.1f} commands, {self.redis_ms:.1f} ms of Redis, {self.asker_ms:.1f} ms to ask"
 
 
 class Watching(NamedTuple):
@@ -63,6 +80,7 @@ class Watching(NamedTuple):
     commands: int
     text_bytes: int
     series: int
+    status: StatusCost
 
     @property
     def share(self) -> float:
@@ -74,7 +92,7 @@ class Watching(NamedTuple):
             f"{self.hosts:,} hosts: text {self.text_ms:.2f} ms, answer {self.answer_ms:.2f} ms, sums "
             f"{self.sums_ms:.2f} ms; {self.share:.2%} of a core when scraped every second; {self.commands} Redis "
             f"commands in {2 * SCRAPES} scrapes; {self.series} series, {self.text_bytes / 1000:.0f} kB; "
-            f"{self.page_us:.2f} us a page"
+            f"{self.page_us:.2f} us a page; {self.status}"
         )
 
 
@@ -102,16 +120,49 @@ async def watch(hosts: int, partitions: int, directory: Path, redis: PrivateRedi
         before = commands_of(redis)
         # No await from here to there: whatever Redis gets, it gets for the scrapes.
         text_ms = cpu_ms(lambda: text.write("application/openmetrics-text;version=1.0.0"))
-        answer_ms = cpu_ms(lambda: answered(MetricsSite(text.write)))
+        answer_ms = cpu_ms(lambda: answered(metrics_site(text.write)))
         commands = commands_of(redis) - before
         written = text.write("application/openmetrics-text;version=1.0.0")[0]
         series = sum(not line.startswith(b"#") for line in written.splitlines())
         sums_ms = cpu_ms(lambda: sums.note(views))
         assert sum(sums.hosts.values()) == hosts, "all hosts are in the figures"
-        return Watching(hosts, text_ms, answer_ms, sums_ms, page_us(), commands, len(written), series)
+        await node.runner.stop()
+        status = await status_cost(node.config, redis, hosts)
+        return Watching(hosts, text_ms, answer_ms, sums_ms, page_us(), commands, len(written), series, status)
     finally:
         await node.close()
         await client.close()
+
+
+async def status_cost(config: Config, redis: PrivateRedis, hosts: int) -> StatusCost:
+    """Ask for the status a second apart by the clock of who asks, so that it asks for the time each time, too.
+
+    The node's loops stand still meanwhile.
+    """
+    async with opened(config, redis.url) as crawl:
+        found = await status_of(crawl)
+        assert sum(found["hosts"][state] for state in ("ready", "waiting", "busy")) == hosts, "all are in the figures"
+        sent = 0
+        talk = crawl.client._connections.talk
+
+        async def counted(rows: Any) -> Any:
+            nonlocal sent
+            sent += len(rows)
+            return await talk(rows)
+
+        crawl.client._connections.talk = counted  # type: ignore[method-assign]
+        redis_ms, asker_ms = server_ms(redis), 1000 * time.thread_time()
+        for _ in range(STATUSES):
+            crawl.client._crawl_clock._ask_ms = 0
+            await status_of(crawl)
+        redis_ms = server_ms(redis) - redis_ms
+        return StatusCost(sent / STATUSES, redis_ms / STATUSES, (1000 * time.thread_time() - asker_ms) / STATUSES)
+
+
+def server_ms(redis: PrivateRedis) -> float:
+    """CPU that Redis has spent, in steps of 10 ms."""
+    fields = Path(f"/proc/{redis.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def fill(node: Node, hosts: int) -> None:

@@ -6,6 +6,7 @@ A command is not a node: it claims no partition and fetches no URL.
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from isal import isal_zlib
@@ -70,9 +71,7 @@ class OpenedCrawl:
         partitions, private, canonical_version, seed, suffixes = values
         if int(canonical_version) != CANONICAL_VERSION:
             raise ConfigError(f"crawl {name!r} was begun by another version of bigcrawl; ask it with that one")
-        text = isal_zlib.decompress(suffixes)
-        suffixes = PublicSuffixes.from_text(text, private=private == b"True")
-        return cls(config, client, int(partitions), suffixes, keys_of(seed, name))
+        return cls(config, client, int(partitions), _suffixes_of(suffixes, private == b"True"), keys_of(seed, name))
 
     def place_of(self, url: str) -> Place:
         """Return where a URL, in any spelling, belongs.
@@ -105,6 +104,12 @@ class OpenedCrawl:
     def directory(self, partition: int) -> Path:
         """Return the directory of a partition."""
         return self.config.crawl.crawl_dir / f"p{partition:04d}"
+
+
+@functools.lru_cache(maxsize=1)
+def _suffixes_of(compressed: bytes, private: bool) -> PublicSuffixes:
+    """Read the crawl's list of suffixes: tens of milliseconds, so once for a process that opens the crawl often."""
+    return PublicSuffixes.from_text(isal_zlib.decompress(compressed), private=private)
 
 
 def ids_of(word: str, nodes: Iterable[str]) -> list[str]:

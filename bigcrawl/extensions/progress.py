@@ -16,10 +16,12 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from tqdm import tqdm
 
+from bigcrawl.commands.looking.standstill import Facts, standstill
 from bigcrawl.config import read_config
 from bigcrawl.exceptions import BigcrawlError
 from bigcrawl.extensions.row import Row
 from bigcrawl.extensions.summary import summary_table
+from bigcrawl.logs.json_lines import installed
 from bigcrawl.scheduler.adapter.registry import frontier_of, has_failed
 
 if TYPE_CHECKING:
@@ -88,6 +90,9 @@ class Progress:
         # If items go to standard output, nothing else may.
         has_items = any(str(uri).startswith("stdout:") for uri in self._crawler.settings.getdict("FEEDS"))
         table = summary_table(frontier, seen, self._reason, self._seconds, self._first_pages)
+        if installed() is not None:  # every line is an object
+            logger.info("%(table)s", {"table": table})
+            return
         print(table, file=sys.stderr if has_items else sys.stdout)
 
     async def _report(self, frontier: Frontier, row: Row) -> None:
@@ -106,7 +111,8 @@ class Progress:
                 row.show(self._parts(seen, rate))
             if not row.has_log and now >= log_at:
                 log_at = now + self._every_s * row.is_shown
-                logger.info("%(line)s", {"line": self._line(seen, rate)})
+                why = self._standstill(frontier, seen) if not rate else ""
+                logger.info("%(line)s", {"line": self._line(seen, rate) + why})
 
     def _rate(self, now: float, pages: int) -> float:
         """Return pages per second, over the time between two lines of the log."""
@@ -121,8 +127,25 @@ class Progress:
         return (
             f"{seen.pages} pages, {rate:.1f} pages/s; hosts: {seen.hosts_ready} ready, {seen.hosts_waiting} waiting, "
             f"{seen.hosts_busy} busy; URLs: {seen.waiting} waiting, {seen.counts['seen']} seen; "
-            f"{seen.counts['bytes'] / 1e6:.1f} MB{crowd}"
+            f"{seen.counts['bytes'] / 1e6:.1f} MB{_errors(seen)}{crowd}"
         )
+
+    @staticmethod
+    def _standstill(frontier: Frontier, seen: Survey) -> str:
+        """Return why nothing was fetched since the last line, as `scrapy frontier status` would say it."""
+        node = frontier.node
+        assert node is not None
+        parts = node.parts
+        facts = Facts(
+            seen,
+            {name: {**report, "rate": 0.0} for name, report in parts.membership.reports.items()},
+            finished=node.finished,
+            starting=(node.node_id,) if node.starts.are_under_way else (),
+            paused=parts.control.paused,
+            has_speed=not parts.speed.speed.is_paused or bool(parts.control.paused),
+            pages_max=frontier.config.crawl.pages_max,
+        )
+        return f"; nothing moves: {standstill(facts)[0]}"
 
     def _parts(self, seen: Survey, rate: float) -> list[str]:
         """Return the same for a row that may be cut short, most important part first."""
@@ -144,6 +167,16 @@ class Progress:
         assert frontier.node is not None
         crowd = frontier.node.handout.crowd
         return str(crowd) if crowd.is_crowded else ""
+
+
+def _errors(seen: Survey) -> str:
+    """URLs that ended without an answer, over all runs, and the most frequent reason."""
+    errors = {
+        name.partition(":")[2]: count for name, count in seen.counts.items() if name.startswith("error:") and count
+    }
+    if not errors:
+        return ""
+    return f"; {sum(errors.values())} errors, most by {max(errors, key=errors.__getitem__)}"
 
 
 def _short(number: int) -> str:

@@ -14,7 +14,19 @@ if TYPE_CHECKING:
 
 COUNTED: Final = {
     name: name.encode()
-    for name in ("seen", "duplicates", "ended", "dead", "lost", "withheld", "rejected", "damaged", "bytes")
+    for name in (
+        "seen",
+        "duplicates",
+        "ended",
+        "dead",
+        "lost",
+        "withheld",
+        "rejected",
+        "damaged",
+        "bytes",
+        "begun_anew",
+        "may_refetch",
+    )
 }
 """Counters of a partition's state that are summed, with their fields; see `CRAWL_COUNTERS` in `bigcrawl.stats`."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Final
 
 from twisted.web.resource import Resource
-from twisted.web.server import Site
+
+from bigcrawl.serving.sites import QuietSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-IDLE_S: Final = 120  # a connection without a request is closed; Prometheus keeps its own from scrape to scrape
 KEPT_S: Final = 0.5  # whoever asks more often gets the same text, so that watching has a bounded cost
 
 
@@ -55,28 +54,8 @@ class MetricsPage(Resource):
         return written
 
 
-class MetricsSite(Site):
-    """Answers /metrics, logs no requests, and can close its connections."""
-
-    noisy = False
-
-    def __init__(self, write: Callable[[str], tuple[bytes, str]]) -> None:
-        root = Resource()  # type: ignore[no-untyped-call]
-        root.putChild(b"metrics", MetricsPage(write))  # type: ignore[arg-type]  # zope's interfaces are not known to mypy
-        super().__init__(root, timeout=IDLE_S)  # type: ignore[no-untyped-call]
-        self._open: WeakSet[Any] = WeakSet()
-
-    def log(self, request: Any) -> None:
-        """Not in the crawl's log."""
-
-    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name
-        """Remember the connection."""
-        protocol = super().buildProtocol(addr)  # type: ignore[no-untyped-call]
-        self._open.add(protocol)
-        return protocol
-
-    def close(self) -> None:
-        """Close all connections. A scraper would go on asking a crawl that has ended."""
-        for protocol in list(self._open):
-            if protocol.transport is not None:
-                protocol.transport.loseConnection()
+def metrics_site(write: Callable[[str], tuple[bytes, str]]) -> QuietSite:
+    """Return a site that answers /metrics, see `MetricsPage`."""
+    root = Resource()  # type: ignore[no-untyped-call]
+    root.putChild(b"metrics", MetricsPage(write))  # type: ignore[arg-type]  # zope's interfaces are not known to mypy
+    return QuietSite(root)

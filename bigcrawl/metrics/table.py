@@ -333,6 +333,20 @@ TABLE: tuple[Metric | str, ...] = (
         lambda source: source.sums.counts["dead"],
     ),
     Metric(
+        "bigcrawl_owned_begun_anew_partitions",
+        "gauge",
+        "Owned partitions whose files were lost and that began anew, by BIGCRAWL_LOST_PARTITIONS.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["begun_anew"],
+    ),
+    Metric(
+        "bigcrawl_owned_may_refetch_urls",
+        "gauge",
+        "URLs that had ended or were in Redis when those began anew: at most so many are fetched twice for it.",
+        "redisdb/lua/trim_partition.lua",
+        lambda source: source.sums.counts["may_refetch"],
+    ),
+    Metric(
         "bigcrawl_owned_lost_urls",
         "gauge",
         "URLs lost because Redis forgot more than BIGCRAWL_REDIS_LOSS_SECONDS.",

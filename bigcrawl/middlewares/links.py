@@ -90,7 +90,7 @@ class LinksMiddleware:
             async for output in start:
                 await frontier.intake.wait_for_room()
                 if isinstance(output, Links):
-                    await self._offer(frontier, output, None)
+                    await self._offer(frontier, output, None, starts=True)
                 else:
                     if isinstance(output, Request):
                         frontier.intake.note_start_request(output)
@@ -173,8 +173,13 @@ class LinksMiddleware:
     def _spider(self) -> Any:
         return self._crawler.spider
 
-    async def _offer(self, frontier: Frontier, links: Links, response: Response | None) -> None:
-        """Offer a batch in portions, waiting for room and yielding to the event loop before each."""
+    async def _offer(
+        self, frontier: Frontier, links: Links, response: Response | None, *, starts: bool = False
+    ) -> None:
+        """Offer a batch in portions, waiting for room and yielding to the event loop before each.
+
+        `starts` says that it is where the spider starts, which counts even while discovery is off.
+        """
         if any(links.left_out):
             self._count_left_out(links.left_out)
         depth = 0 if response is None else int(response.meta.get("depth", 0)) + 1
@@ -187,7 +192,7 @@ class LinksMiddleware:
             if portion is not links:
                 await asyncio.sleep(0)
                 await frontier.intake.wait_for_room()
-            offered = frontier.intake.offer_links(portion, self._canonical(portion), depth, page)
+            offered = frontier.intake.offer_links(portion, self._canonical(portion), depth, page, starts=starts)
             self._stats_buffer.inc_value("bigcrawl/links/sent", offered)
 
     def _count_left_out(self, left_out: LeftOut) -> None:

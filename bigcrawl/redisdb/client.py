@@ -275,6 +275,18 @@ class RedisClient:
         [reply] = await self.commands([words])
         return reply
 
+    async def is_cluster(self) -> bool:
+        """Whether the server belongs to a cluster, so that a script may take keys of one hash tag only.
+
+        Cost: nothing, once the client has been used.
+
+        Raises:
+            TransientStoreError, ConfigError: as `ping`.
+        """
+        if self.run_id is None:
+            await self.ping()
+        return self._masters is not None
+
     async def ask_each_server(self, *words: scripts.Value) -> list[Any]:
         """Send one command to each server, and return their replies: several if it is a cluster."""
         await self.ping()

@@ -25,12 +25,13 @@ Keys of a crawl share its tag. Gates and the clock belong to no crawl; gates are
     bigcrawl:{<crawl>}:beats             zset    ms of the last heartbeat -> node
     bigcrawl:{<crawl>}:in_degrees        hash    partition -> distribution of the in-degrees of its PLDs
     bigcrawl:{<crawl>}:rules             hash    host, PLD or pattern -> JSON of its limits, set by hand
-    bigcrawl:{<crawl>}:control           hash    what the operator has changed: speed; counters for blacklist, delays
+    bigcrawl:{<crawl>}:control           hash    operators' orders: speed, pauses, checkpoint; counters of changes
     bigcrawl:{<crawl>}:blacklist         hash    host, PLD, pattern or range -> 1; 0 removes an entry of the settings
     bigcrawl:{<crawl>}:speed             hash    earliest start of the next fetch, by pages and by bytes a second
     bigcrawl:{<crawl>}:delays            hash    host or PLD -> JSON of its delays, set by hand
     bigcrawl:{<crawl>}:errors            zset    failed fetches -> reason and PLD
     bigcrawl:{<crawl>}:examples          hash    reason and PLD -> time and URL of the last failed fetch
+    bigcrawl:{<crawl>}:history           hash    number of a sample of the crawl's figures -> its time and values
     bigcrawl:{<crawl>}:space:<name>      string  gate of a PLD or of a user's group, like that of a server
     bigcrawl:{<crawl>}:answer:<cell>     string  DNS answer for the last host whose hash fell into this cell
     bigcrawl:{gate<n>}:server:<address>  string  gate of a server: earliest next start, for the last node and for others
@@ -146,6 +147,10 @@ class CrawlKeys:
     @property
     def examples(self) -> str:
         return self._prefix + "examples"
+
+    @property
+    def history(self) -> str:
+        return self._prefix + "history"
 
     @property
     def speed(self) -> str:

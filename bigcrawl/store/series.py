@@ -55,7 +55,11 @@ class PointSeries:
 
     def last_epoch(self) -> int:
         """Return the highest epoch that has a point, sound or not; 0 without any."""
-        return max((epoch for epoch, *_ in self._listed()), default=0)
+        return self.last_place()[0]
+
+    def last_place(self) -> tuple[int, int]:
+        """Return epoch and number of the last point, sound or not; zeros without any. Cost: a listing."""
+        return max(((epoch, number) for epoch, number, _ in self._listed()), default=(0, 0))
 
     def find_newest(self) -> tuple[int, int] | None:
         """Find the newest point that is whole, or else the one before it. Return its epoch and number.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.scheduler.owner.claims import ABORT_MS
 from tests.support.crawls import Crawl, second_process_of, shares
 from tests.support.faulty_link import FaultyLink
 from tests.support.processes import wait_until
@@ -20,21 +21,39 @@ from tests.support.redis_server import PrivateRedis
 from tests.support.verdicts import assert_complete, pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from bigcrawl.simweb.check.checker import Exchange
     from tests.support.crawls import SimulatedWeb
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(600)]
 
 LEASE_S = 6
 DEADLINE_S = 300
+DELAY_S = 1
+# The claim comes with a heartbeat, a second later at most; then files are opened, on a machine that may be busy.
+CLAIM_S = 8
+REST_S_MAX = LEASE_S + ABORT_MS / 1000 + DELAY_S + CLAIM_S
 SETTINGS = {
-    "BIGCRAWL_HOST_DELAY": 1,
+    "BIGCRAWL_HOST_DELAY": DELAY_S,
     "BIGCRAWL_PARTITIONS": 16,
     "BIGCRAWL_LEASE_SECONDS": LEASE_S,
     "BIGCRAWL_FETCH_DEADLINE": DEADLINE_S,
 }
+
+
+def longest_rests_s(exchanges: list[Exchange]) -> tuple[float, float]:
+    """For how long nothing was fetched, and nothing from one host, at the most, in seconds."""
+    hosts: defaultdict[str, list[int]] = defaultdict(list)
+    for each in exchanges:
+        hosts[each.host].append(each.start_ms)
+    longest_ms = max(map(longest_gap, hosts.values()))
+    return longest_gap(each.start_ms for each in exchanges) / 1000, longest_ms / 1000
+
+
+def longest_gap(times: Iterable[int]) -> int:
+    return max((two - one for one, two in itertools.pairwise(sorted(times))), default=0)
 
 
 def locks(crawl: Crawl) -> set[Path]:
@@ -45,7 +64,7 @@ def locks(crawl: Crawl) -> set[Path]:
 def test_hosts_of_a_far_node_rest_for_its_lease_only(
     tmp_path: Path, web: SimulatedWeb, how: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """The crawl ends complete and polite, long before the deadline of a fetch has passed once."""
+    """They rest no longer than lease, time to give up fetches, and delay; the crawl ends complete and polite."""
     may_repeat: Counter[str] = Counter()
     with PrivateRedis() as server, FaultyLink(server.socket_path, every_s=3_600, silent_s=0) as link:
         settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": server.url}
@@ -79,13 +98,8 @@ def test_hosts_of_a_far_node_rest_for_its_lease_only(
             assert first.wait(240) == 0
             if how != "killed":
                 assert second.wait(120) == 0
-    starts = sorted(each.start_ms for each in web.exchanges())
-    still_s = max(two - one for one, two in itertools.pairwise(starts)) / 1000
-    hosts: dict[str, list[int]] = {}
-    for each in web.exchanges():
-        hosts.setdefault(each.host, []).append(each.start_ms)
-    rest_s = max(two - one for line in hosts.values() for one, two in itertools.pairwise(sorted(line))) / 1000
+    still_s, rest_s = longest_rests_s(web.exchanges())
     told = f"{how}: nothing was fetched for {still_s:.1f} s, and from one host for {rest_s:.1f} s"
     record_property("stood still", told)
-    assert rest_s < DEADLINE_S / 2, told
+    assert max(still_s, rest_s) < REST_S_MAX, told
     assert_complete(web.report(delay_ms=1_000), may_repeat)

@@ -51,3 +51,29 @@ def test_a_survivor_with_its_own_disk_loses_nothing_of_a_killed_node(tmp_path: P
             assert second.wait(300) == 0
             assert "continues from the store" in second.log.read_text()
         assert_complete(web.report(delay_ms=300), may_repeat)
+
+
+def test_of_two_nodes_whose_stores_have_one_url_and_are_two_one_is_refused(tmp_path: Path) -> None:
+    """Each has a directory of that name, as on machines that mount nothing there. They start at once; one crawls."""
+    with (
+        no_strays_below(tmp_path),
+        SimulatedWeb(tmp_path / "web", hosts=6, pages=10) as web,
+        PrivateRedis() as server,
+    ):
+        settings = {
+            "BIGCRAWL_REDIS_URL": server.url,
+            "BIGCRAWL_STORE_URL": "file:///proc/self/cwd/store",
+            "BIGCRAWL_HOST_DELAY": 0.2,
+            "BIGCRAWL_PARTITIONS": 8,
+        }
+        nodes = [Crawl(tmp_path / name, web.seeds, dict(settings), cwd=tmp_path / name) for name in ("a", "b")]
+        with nodes[0], nodes[1]:
+            for node in nodes:
+                node.start()
+            statuses = [node.wait(300) for node in nodes]
+        assert sorted(statuses) == [0, 1]
+        refused = nodes[statuses.index(1)]
+        assert "was begun in another store than this node finds at" in refused.log.read_text()
+        assert not [path for path in (refused.directory / "store").rglob("*") if path.is_file()]
+        assert not list((refused.directory / "warc").rglob("*.warc.gz*"))
+        assert_complete(web.report(delay_ms=200))

@@ -36,10 +36,20 @@ def cut_aof_to(directory: Path, timestamp_s: int) -> int:
     return cut_bytes
 
 
-def commands_of(directory: Path) -> Iterator[list[bytes]]:
-    """Every command, oldest first; those of one script stand between MULTI and EXEC. A torn tail is left out."""
+def size_of(directory: Path) -> int:
+    """How many bytes of commands it has, for `commands_of`."""
+    return sum(path.stat().st_size for path in _incremental_files(directory))
+
+
+def commands_of(directory: Path, bytes_max: int | None = None) -> Iterator[list[bytes]]:
+    """The commands in its first bytes, or all, oldest first; those of one script stand between MULTI and EXEC.
+
+    A torn tail is left out.
+    """
     for path in _incremental_files(directory):
-        yield from _commands(path.read_bytes())
+        content = path.read_bytes()
+        yield from _commands(content if bytes_max is None else content[:bytes_max])
+        bytes_max = None if bytes_max is None else max(0, bytes_max - len(content))
 
 
 def _commands(content: bytes) -> Iterator[list[bytes]]:

@@ -53,10 +53,18 @@ class SimulatedWeb:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.resume()
         self._process.terminate()
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+
+    def pause(self) -> None:
+        """Answer nothing until `resume`; connections stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     @property
     def seeds(self) -> list[str]:
@@ -96,6 +104,8 @@ class Crawl:
     environment: dict[str, str] = field(default_factory=dict)
     cold: bool = False
     """Whether it starts as a user's does, with an interpreter of its own: to be measured, or with LD_PRELOAD."""
+    cwd: Path | None = None
+    """Where its processes run; None: where the test does."""
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -135,7 +145,7 @@ class Crawl:
             command = [*self.command(), *extra]
             is_plain = command[:2] == [sys.executable, "-m"] and not self.cold
             start = functools.partial(warm.start, command[2:]) if is_plain else functools.partial(spawn, command)
-            self.process = start(env=self._environment(), stdout=log, stderr=log)
+            self.process = start(env=self._environment(), stdout=log, stderr=log, cwd=self.cwd)
         return self.process
 
     @property

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import redis
 
 from bigcrawl.redisdb.embedded import binary
-from tests.support.aof import commands_of, cut_aof_to
+from tests.support.aof import commands_of, cut_aof_to, size_of
 from tests.support.processes import spawn, wait_until
 
 if TYPE_CHECKING:
@@ -78,6 +78,11 @@ class PrivateRedis:
         assert self._process is not None, "not started"
         return self._process.pid
 
+    @property
+    def aof(self) -> Path:
+        """The directory of its append-only file."""
+        return self.directory / "appendonlydir"
+
     def start(self) -> None:
         """Start the server and wait until it has loaded its data."""
         assert self._process is None, "already started"
@@ -113,7 +118,7 @@ class PrivateRedis:
             How many bytes of AOF were cut off.
         """
         self.kill()
-        cut_bytes = cut_aof_to(self.directory / "appendonlydir", timestamp_s)
+        cut_bytes = cut_aof_to(self.aof, timestamp_s)
         self.start()
         return cut_bytes
 
@@ -127,11 +132,22 @@ class PrivateRedis:
     def cut_aof_of_killed(self, seconds: float) -> int:
         """Do as `cut_aof` with a server that was killed, and leave it so."""
         # A second's writes stay only if that whole second was over `seconds` ago.
-        return cut_aof_to(self.directory / "appendonlydir", int(time.time() - seconds) - 1)
+        return cut_aof_to(self.aof, int(time.time() - seconds) - 1)
 
     def commands(self) -> list[list[bytes]]:
         """What the AOF has; the server must not run."""
-        return list(commands_of(self.directory / "appendonlydir"))
+        return list(commands_of(self.aof))
+
+    def aof_bytes(self) -> int:
+        """The size of its append-only file, once all that was done is in it."""
+        wait_until(lambda: not self.client.info("persistence")["aof_buffer_length"], "the AOF has all")
+        return size_of(self.aof)
+
+    def keep_aof(self) -> None:
+        """Begin an append-only file with what the server has, and keep it over restarts."""
+        self._options["appendonly"] = "yes"
+        self.client.config_set("appendonly", "yes")
+        wait_until(self._is_aof_kept, "the AOF has begun")
 
     def close(self) -> None:
         """Stop the server and delete its data."""
@@ -148,6 +164,10 @@ class PrivateRedis:
         with contextlib.suppress(redis.ConnectionError):  # BusyLoadingError is one
             return bool(self.client.ping())
         return False
+
+    def _is_aof_kept(self) -> bool:
+        said = self.client.info("persistence")
+        return said["aof_enabled"] == 1 and not said["aof_rewrite_in_progress"] and not said["aof_rewrite_scheduled"]
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:

@@ -98,6 +98,11 @@ class ScrapydCrawl(Crawl):
         self.process = Job(self.directory / "scrapyd.log", job)  # type: ignore[assignment]
         return self.process  # type: ignore[return-value]
 
+    def cancel(self) -> None:
+        """Have scrapyd cancel the latest job, as often as this is called: it sends SIGINT each time."""
+        answer = self._ask("cancel.json", [("project", PROJECT), ("job", f"job{self.starts}")])
+        assert answer == {"status": "ok", "prevstate": "running", "node_name": answer["node_name"]}, answer
+
     @property
     def log(self) -> Path:
         return self.directory / "logs" / PROJECT / "broad" / f"job{self.starts}.log"

@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from bigcrawl import __version__
-from bigcrawl.addon import METRICS, Addon
+from bigcrawl.addon import DASHBOARD, METRICS, Addon
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.serving import at_work
 from tests.unit.scheduler.world import QUIET
@@ -209,6 +209,11 @@ def test_metrics_are_loaded_only_if_they_are_on() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
     assert not any(METRICS in str(component) for component in installed().getdict("EXTENSIONS"))
     assert load_object(METRICS) in installed({"BIGCRAWL_METRICS": True}).getdict("EXTENSIONS")
+
+
+def test_dashboard_is_loaded_only_if_it_is_on() -> None:
+    assert not any(DASHBOARD in str(component) for component in installed().getdict("EXTENSIONS"))
+    assert load_object(DASHBOARD) in installed({"BIGCRAWL_DASHBOARD": True}).getdict("EXTENSIONS")
 
 
 def test_without_their_package_metrics_are_one_line(

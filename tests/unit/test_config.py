@@ -302,6 +302,46 @@ def test_where_metrics_are_served_is_checked(name: str, value: str) -> None:
         read_config({name: value})
 
 
+def test_dashboard_is_on_loopback_and_changes_nothing_by_default() -> None:
+    found = read_config({}).dashboard
+    assert (found.is_on, found.address, found.token, found.is_guarded) == (False, "127.0.0.1", None, False)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"BIGCRAWL_DASHBOARD_ADDRESS": "0.0.0.0"},
+        {"BIGCRAWL_DASHBOARD_ADDRESS": "10.1.2.3"},
+        {"BIGCRAWL_DASHBOARD_ADDRESS": "::"},
+        {"BIGCRAWL_DASHBOARD_ORIGIN": "https://crawl.example"},
+    ],
+)
+def test_a_dashboard_that_others_reach_needs_a_token(settings: dict[str, str], tmp_path: Path) -> None:
+    """From a setting or a file; one that is short, has a blank or comes twice is refused, and no error shows it."""
+    with pytest.raises(ConfigError, match=f"{next(iter(settings))} is .*BIGCRAWL_DASHBOARD_TOKEN_FILE"):
+        read_config(settings)
+    good, file = "0123456789abcdef", tmp_path / "token"
+    file.write_text(f"{good}\n")
+    assert read_config({**settings, "BIGCRAWL_DASHBOARD_TOKEN": good}).dashboard.is_guarded
+    found = read_config({**settings, "BIGCRAWL_DASHBOARD_TOKEN_FILE": str(file)})
+    assert found.dashboard.token == good
+    assert good not in repr(found)
+    with pytest.raises(ConfigError, match="both set"):
+        read_config({**settings, "BIGCRAWL_DASHBOARD_TOKEN": good, "BIGCRAWL_DASHBOARD_TOKEN_FILE": str(file)})
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_config({**settings, "BIGCRAWL_DASHBOARD_TOKEN_FILE": str(tmp_path / "none")})
+    for bad in ("0123456789abcde", "0123456789 abcdef", "0123456789abcdeä"):
+        with pytest.raises(ConfigError, match="at least 16") as raised:
+            read_config({**settings, "BIGCRAWL_DASHBOARD_TOKEN": bad})
+        assert bad not in str(raised.value)
+
+
+@pytest.mark.parametrize("origin", ["crawl.example", "https://crawl.example/", "ftp://a", "https://", "https://a:x"])
+def test_a_proxys_origin_is_scheme_and_name(origin: str) -> None:
+    with pytest.raises(ConfigError, match="BIGCRAWL_DASHBOARD_ORIGIN"):
+        read_config({"BIGCRAWL_DASHBOARD_ORIGIN": origin, "BIGCRAWL_DASHBOARD_TOKEN": "0123456789abcdef"})
+
+
 @pytest.mark.parametrize(
     ("url", "parts"),
     [

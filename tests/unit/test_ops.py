@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from bigcrawl.commands.frontier import ACTIONS
+from bigcrawl.commands.actions import ACTIONS
 from bigcrawl.config import read_config
 from bigcrawl.default_settings import BY_NAME
 from bigcrawl.exceptions import ConfigError

@@ -46,7 +46,7 @@ def errors(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
         rows = [row for row in rows if opts.reason in row["reason"]]
     if opts.pld:
         rows = [row for row in rows if row["pld"] == opts.pld]
-    data = {"errors": _by_reason(rows, max(1, opts.limit))}
+    data = {"errors": by_reason(rows, max(1, opts.limit))}
     return Result(data, errors_text(data))
 
 
@@ -69,7 +69,8 @@ async def read_errors(crawl: OpenedCrawl) -> list[dict[str, Any]]:
     return found
 
 
-def _by_reason(rows: Sequence[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+def by_reason(rows: Sequence[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+    """Sum rows of `read_errors` by reason, the most frequent first, each with its `limit` worst PLDs."""
     reasons: dict[str, dict[str, Any]] = {}
     for row in rows:
         of_reason = reasons.setdefault(row["reason"], {"reason": row["reason"], "fetches": 0, "plds": 0, "worst": []})

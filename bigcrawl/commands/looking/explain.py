@@ -14,6 +14,7 @@ from bigcrawl.commands.looking.locate import find_hot, read_deaths, read_host, r
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.blacklist import entries_of
+from bigcrawl.commands.steering.discovery import discovery_data, discovery_text, read_discovery
 from bigcrawl.exceptions import CorruptionError
 from bigcrawl.politeness.robots_policy import RobotsRules, read_record
 from bigcrawl.redisdb.keys import CrawlKeys
@@ -113,7 +114,8 @@ async def _explain(config: Config, server: str, url: str) -> dict[str, Any]:
         if entry is None:
             addresses = await addresses_of(crawl, place.host)
             entry, address = next(((found, x) for x in addresses if (found := blacklist.of_address(x))), (None, None))
-        return {**said, "blacklisted": entry, "blacklisted_address": address}
+        discovery = discovery_data(await read_discovery(crawl))
+        return {**said, "blacklisted": entry, "blacklisted_address": address, "discovery": discovery}
 
 
 async def addresses_of(crawl: OpenedCrawl, host: str) -> Sequence[str]:
@@ -307,6 +309,8 @@ def explanation_text(data: dict[str, Any]) -> str:
     if data.get("blacklisted"):
         address = f", which has its address {data['blacklisted_address']}" if data["blacklisted_address"] else ""
         rows["blacklist"] = f"covers it, by the entry {data['blacklisted']}{address}: it is kept and not fetched"
+    if data["where"] == "nowhere" and data["seen"] is False and data["discovery"]["off_from"]:
+        rows["discovery"] = discovery_text(data["discovery"])
     if not data["inbox_is_whole"]:
         rows["but"] = "the inbox is too long to look through: the URL may be in the rest of it"
     if data["rejected"] and not data["seen"]:

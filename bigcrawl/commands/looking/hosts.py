@@ -98,18 +98,26 @@ async def _list(config: Config, server: str, wanted: Wanted) -> dict[str, Any]:
         return await list_hosts(crawl, wanted)
 
 
-async def list_hosts(crawl: OpenedCrawl, wanted: Wanted) -> dict[str, Any]:
-    """Return the wanted hosts, and whether all were looked at."""
+async def list_hosts(crawl: OpenedCrawl, wanted: Wanted, walked_max: int = 0) -> dict[str, Any]:
+    """Return the wanted hosts, and whether all were looked at: at most `walked_max`, or `WALKED_MAX` if that is 0.
+
+    Cost: two commands for each host that is walked through, for another order than `due`; some more than `walked_max`
+    are, because it is looked at after each step of at most `AT_ONCE * TOGETHER` hosts.
+
+    Raises:
+        TransientStoreError: Redis does not answer.
+    """
+    walked_max = walked_max or WALKED_MAX
     walked, best = 0, list[tuple[float, Listed]]()
     async for met in _walk(crawl, wanted):
         walked += len(met)
         fitting = [listed for listed in met if wanted.fits(listed)]
         ranks = await _ranks(crawl, fitting, wanted.order)
         best = heapq.nsmallest(wanted.last, [*best, *zip(ranks, fitting, strict=True)])
-        if walked >= WALKED_MAX:
+        if walked >= walked_max:
             break
     chosen = [listed for _, listed in best[wanted.first :]]
-    return {"hosts": await _rows(crawl, chosen), "is_whole": walked < WALKED_MAX}
+    return {"hosts": await _rows(crawl, chosen), "is_whole": walked < walked_max}
 
 
 async def _walk(crawl: OpenedCrawl, wanted: Wanted) -> AsyncIterator[list[Listed]]:

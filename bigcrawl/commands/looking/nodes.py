@@ -10,7 +10,7 @@ from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import scores_of
-from bigcrawl.scheduler.crawl.alike import SINCE
+from bigcrawl.scheduler.crawl.alike import SINCE, VERSION
 from bigcrawl.scheduler.node.control import DRAINED, PAUSED
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ async def _read(config: Config, server: str) -> list[dict[str, Any]]:
             {
                 "node": name,
                 "state": state,
+                "version": report.get(VERSION, ""),
                 "last_heard_s": round(silent_ms / 1000, 1),
                 "up_s": round((beat_ms - report.get(SINCE, beat_ms)) / 1000, 1),
                 "partitions": report.get("partitions", 0),
@@ -74,8 +75,9 @@ def nodes_text(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
         stages = ", ".join(f"{count:,} {stage}" for stage, count in sorted(row["stages"].items())) or "none"
+        version = f", bigcrawl {row['version']}" if row["version"] else ""
         lines += [
-            f"{row['node']}: {row['state']}, heard {row['last_heard_s']:,.1f} s ago, up {row['up_s']:,.0f} s",
+            f"{row['node']}: {row['state']}{version}, heard {row['last_heard_s']:,.1f} s ago, up {row['up_s']:,.0f} s",
             f"  pages     {row['pages']:,}, {row['pages_per_s']:.1f} a second",
             f"  has       {row['partitions']:,} partitions; URLs held: {stages}; {row['outbox']:,} in its outbox",
             f"  fetches   {row['fetches_max']:,} at a time; hosts start {row['late_ms']:,} ms late",

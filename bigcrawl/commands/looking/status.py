@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bigcrawl.commands.looking.standstill import Facts, done_in_s, standstill
 from bigcrawl.commands.moving.import_crawl import IMPORTING
 from bigcrawl.commands.opened_crawl import opened, server_of
 from bigcrawl.commands.result import Result
-from bigcrawl.commands.steering.speed import read_speed
-from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.redisdb.replies import pairs_of, scores_of
+from bigcrawl.commands.steering.discovery import discovery_data
+from bigcrawl.commands.steering.speed import speed_of
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.survey import survey
+from bigcrawl.scheduler.node.control import DISCOVERY, Discovery
 from bigcrawl.scheduler.queues.epoch_directory import REJECTED
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
-    from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.survey import Survey
 
 
@@ -42,25 +45,38 @@ def status(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 async def read_status(config: Config, server: str) -> dict[str, Any]:
     """Return the crawl's nodes, partitions, hosts and URLs by state, pages and rates.
 
+    Who asks again and again opens the crawl once and calls `status_of`.
+
     Raises:
         ConfigError: there is no such crawl.
         TransientStoreError: Redis does not answer.
     """
     async with opened(config, server) as crawl:
-        keys, client = CrawlKeys(config.crawl.name), crawl.client
-        seen = await survey(client, config.crawl.name, crawl.partitions)
-        record = dict(pairs_of(await client.command("HGETALL", keys.crawl)))
-        speed = await read_speed(crawl)
-        names = sorted(await crawl.nodes())
-        reports = await client.commands([("HGET", keys.nodes, name) for name in names])
-        awaited = await _awaited_host(client, config.crawl.name, seen) if not seen.hosts_ready else None
-    nodes = {name: json.loads(report or b"{}") for name, report in zip(names, reports, strict=True)}
-    starts = [value.decode() for name, value in record.items() if name.startswith(b"start:")]
+        return await status_of(crawl)
+
+
+async def status_of(crawl: OpenedCrawl) -> dict[str, Any]:
+    """Return what `read_status` does, of a crawl that is open.
+
+    Cost: a survey and two more commands, so four with the default of 256 partitions, and one a second for the time.
+
+    Raises:
+        TransientStoreError: Redis does not answer.
+    """
+    config, client = crawl.config, crawl.client
+    [view] = await client.run([scripts.look_crawl(CrawlKeys(config.crawl.name), config.frontier.lease_ms)])
+    seen = await survey(client, config.crawl.name, crawl.partitions)
+    speed = speed_of(config, view.control, view.now_ms)
+    nodes = {name: json.loads(report or "{}") for name, report in sorted(view.reports.items())}
+    starts = [value.decode() for name, value in view.record.items() if name.startswith("start:")]
+    awaited = _awaited_host(seen, client.now_ms())
+    discovery = discovery_data(Discovery.from_field(view.control.get(DISCOVERY)))
+    tail = await _tail(crawl, list(nodes.values()))
     facts = Facts(
         seen,
         nodes,
-        finished=b"finished" in record,
-        importing=IMPORTING.encode() in record,
+        finished="finished" in view.record,
+        importing=IMPORTING in view.record,
         starting=tuple(value.partition("\n")[0] for value in starts if not value.startswith("done")),
         paused=frozenset(speed["paused"]),
         has_speed=0 not in (speed["pages_per_s"], speed["bytes_per_s"]),
@@ -70,22 +86,38 @@ async def read_status(config: Config, server: str) -> dict[str, Any]:
     )
     why, done = standstill(facts), done_in_s(facts)
     status = _status(config, seen, nodes, finished=facts.finished)
-    return {**status, "awaited_host": awaited, "standstill": why, "done_in_s": done}
+    return {
+        **status,
+        "awaited_host": awaited,
+        "standstill": why,
+        "done_in_s": done,
+        "tail": tail,
+        "discovery": discovery,
+    }
 
 
-async def _awaited_host(client: RedisClient, crawl: str, seen: Survey) -> dict[str, Any] | None:
+def _awaited_host(seen: Survey, now_ms: int) -> dict[str, Any] | None:
     """Return the host that is due first while none is due now; None if no URL waits for a host."""
-    if not seen.hosts_waiting:
+    due = seen.next_due
+    if seen.hosts_ready or not seen.hosts_waiting or due is None:
         return None
-    partitions = [partition_keys(crawl, number) for number in range(seen.partitions)]
-    heads = await client.commands([("ZRANGE", keys.ready, 0, 0, "WITHSCORES") for keys in partitions])
-    rows = [(row[0], keys) for reply, keys in zip(heads, partitions, strict=True) if (row := scores_of(reply))]
-    if not rows:
-        return None  # the last one was taken or ended since the survey
-    (host, due_ms), keys = min(rows, key=lambda row: row[0][1])
-    failures, why = await client.command("HMGET", keys.host + host, "failures", "why")
-    due_in_s = max(0.0, round((due_ms - client.now_ms()) / 1000, 1))
-    return {"host": host, "due_in_s": due_in_s, "failures": int(failures or 0), "why": (why or b"").decode() or None}
+    due_in_s = max(0.0, round((due.due_ms - now_ms) / 1000, 1))
+    return {"host": due.host, "due_in_s": due_in_s, "failures": due.failures, "why": due.why or None}
+
+
+async def _tail(crawl: OpenedCrawl, reports: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the host with the most URLs, as nodes report; None if none has any.
+
+    Its URLs, one rest apart, bound the end of the crawl from below.
+    """
+    hosts = [report["longest"] for report in reports if report.get("longest")]
+    if not hosts:
+        return None
+    host, urls = max(hosts, key=itemgetter(1))
+    key = crawl.keys(crawl.place_of(f"http://{host}/").partition).host + host
+    delay = await crawl.client.command("HGET", key, "delay")
+    rest_s = max(crawl.config.politeness.host_delay_ms, int(float(delay or 0))) / 1000
+    return {"host": host, "urls": urls, "rest_s": rest_s, "least_s": round(urls * rest_s, 1)}
 
 
 def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, finished: bool) -> dict[str, Any]:
@@ -102,7 +134,13 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             }
             for name, report in nodes.items()
         },
-        "partitions": {"all": seen.partitions, "owned": seen.owned, "damaged": seen.counts["damaged"]},
+        "partitions": {
+            "all": seen.partitions,
+            "owned": seen.owned,
+            "damaged": seen.counts["damaged"],
+            "missing": seen.counts["missing"],
+            "begun_anew": seen.counts["begun_anew"],
+        },
         "rejected": {
             "entries": seen.counts["rejected"],
             "below": [str(config.crawl.crawl_dir / f"p{number:04d}" / REJECTED) for number in seen.rejected_in],
@@ -121,6 +159,8 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
             "queued": seen.urls_queued,
             "taken": seen.urls_taken,
             "damaged": seen.urls_damaged,
+            "missing": seen.urls_missing,
+            "may_refetch": seen.counts["may_refetch"],
             "lost": seen.counts["lost"],
             "ended": seen.counts["ended"],
             "seen": seen.counts["seen"],
@@ -135,6 +175,20 @@ def _status(config: Config, seen: Survey, nodes: dict[str, dict[str, Any]], *, f
 
 def status_text(status: dict[str, Any]) -> str:
     """Return the status as text."""
+    lines = overview_lines(status)
+    for name, node in status["nodes"].items():
+        lines.append(
+            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
+            f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
+        )
+    if not status["nodes"]:
+        lines.append("node        none runs")
+    lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
+    return "\n".join(lines)
+
+
+def overview_lines(status: dict[str, Any]) -> list[str]:
+    """Return the lines of the text that are about the crawl as a whole."""
     urls, hosts = status["urls"], status["hosts"]
     lines = [
         f"crawl {status['crawl']}{': finished' if status['finished'] else ''}",
@@ -152,10 +206,29 @@ def status_text(status: dict[str, Any]) -> str:
         ),
         f"partitions  {status['partitions']['owned']} of {status['partitions']['all']} owned",
     ]
+    if status["tail"] and status["tail"]["least_s"] > (status["done_in_s"] or 0):
+        tail = status["tail"]
+        lines.insert(
+            2,
+            f"tail        {tail['host']}: {tail['urls']:,} URLs, {tail['rest_s']:g} s apart, "
+            f"{_time_text(tail['least_s'])} at least",
+        )
     lines[1:1] = [f"standstill  {reason}" for reason in status["standstill"]]
+    if not status["discovery"]["is_on"]:
+        lines.append(f"discovery   off since {status['discovery']['off_from']}: links found since are not queued")
     if damaged := status["partitions"]["damaged"]:
         lines.append(
-            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier verify"
+            f"damaged     {damaged} partitions, where {urls['damaged']:,} URLs wait: see scrapy frontier repair"
+        )
+    if missing := status["partitions"]["missing"]:
+        lines.append(
+            f"missing     {missing} partitions have their files nowhere, and {urls['missing']:,} URLs wait there: "
+            f"bring the files back, start the node that has them, or see BIGCRAWL_LOST_PARTITIONS"
+        )
+    if anew := status["partitions"]["begun_anew"]:
+        lines.append(
+            f"begun anew  {anew} partitions, whose files were lost: up to {urls['may_refetch']:,} URLs are fetched "
+            f"twice"
         )
     if rejected := status["rejected"]["entries"]:
         first, *others = status["rejected"]["below"]
@@ -168,22 +241,18 @@ def status_text(status: dict[str, Any]) -> str:
         lines.append(f"lost        {urls['lost']:,} URLs by a Redis that forgot them; see BIGCRAWL_REDIS_LOSS_SECONDS")
     if urls["dead"]:
         lines.append(f"dead        {urls['dead']:,} URLs kill or hang their node; `scrapy frontier dead` lists them")
-    for name, node in status["nodes"].items():
-        lines.append(
-            f"node        {name}: {node['partitions']} partitions, {node['held']} URLs held, "
-            f"{node['fetches_max']} fetches at a time, {node['pages_per_s']:.1f} pages/s"
-        )
-    if not status["nodes"]:
-        lines.append("node        none runs")
-    lines += [f"  {name:<24}{count:>12,}" for name, count in status["outcomes"].items()]
-    return "\n".join(lines)
+    return lines
 
 
 def _done_text(seconds: float | None) -> str:
     """What waits is done in this time, if no more is found."""
     if seconds is None:
         return ""
+    return f"; what waits now takes {_time_text(seconds)}"
+
+
+def _time_text(seconds: float) -> str:
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
-            return f"; what waits now takes {seconds / length:,.0f} {unit}"
-    return f"; what waits now takes {seconds:,.0f} s"
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:,.0f} s"

@@ -1,11 +1,15 @@
-"""`scrapy frontier verify`: read all files of a crawl and list damaged ones."""
+"""`scrapy frontier verify`: read all files of a crawl and list damaged ones, and partitions that have none."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from bigcrawl.commands.opened_crawl import opened
 from bigcrawl.commands.result import Result
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import BigcrawlError, ConfigError
+from bigcrawl.redisdb.embedded import running_url
+from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.partition.rejected import rejected_entries
 from bigcrawl.warc import recovery
@@ -21,10 +25,12 @@ if TYPE_CHECKING:
 def verify(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
     """Read all files of the crawl and list damaged ones; the exit status is 1 if there are any.
 
+    If Redis answers, partitions that nodes have set apart because their files are nowhere left are listed too.
+
     Raises:
         as `damage_of`.
     """
-    damaged = list(damage_of(config))
+    damaged = [*damage_of(config), *_missing(config)]
     text = "\n".join(damaged) if damaged else f"crawl {config.crawl.name}: every file is sound"
     return Result({"damaged": damaged}, text, 1 if damaged else 0)
 
@@ -47,6 +53,27 @@ def damage_of(config: Config) -> Iterator[str]:
         yield f"{entry.path}: rejected: {entry.problem or 'it can be read by now'}; see scrapy frontier rejected"
     if config.crawl.warc_dir is not None:
         yield from _damaged_warcs(config.crawl.warc_dir)
+
+
+def _missing(config: Config) -> list[str]:
+    """Return a line for each partition that is marked as missing; none if Redis is away or does not know the crawl."""
+    url = config.crawl.redis_url or running_url(config.crawl.crawl_dir / "redis")
+    try:
+        return asyncio.run(_read_missing(config, url)) if url else []
+    except BigcrawlError:  # the files were verified; what Redis says goes beyond them
+        return []
+
+
+async def _read_missing(config: Config, url: str) -> list[str]:
+    async with opened(config, url) as crawl:
+        states = [partition_keys(config.crawl.name, partition).state for partition in range(crawl.partitions)]
+        marks = await crawl.client.commands([("HGET", state, "missing") for state in states])
+    return [
+        f"{config.crawl.crawl_dir / f'p{partition:04d}'}: its files are nowhere left: bring them back, start the node "
+        f"that has them, or see BIGCRAWL_LOST_PARTITIONS"
+        for partition, mark in enumerate(marks)
+        if int(mark or 0)
+    ]
 
 
 def _damaged_warcs(directory: Path) -> Iterator[str]:

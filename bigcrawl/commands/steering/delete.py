@@ -31,7 +31,7 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     """
     crawl = config.crawl
     where = f"{crawl.crawl_dir}" + (" and its keys in the Redis" if crawl.redis_url else "")
-    if not opts.yes and not _is_confirmed(f"delete crawl {crawl.name}: {where}? WARC files and feeds stay. [y/N] "):
+    if not opts.yes and not is_confirmed(f"delete crawl {crawl.name}: {where}? WARC files and feeds stay. [y/N] "):
         raise ConfigError(f"crawl {crawl.name!r} is not deleted: say y, or --yes")
     deleted = asyncio.run(delete_crawl(config))
     if not any(deleted):
@@ -40,6 +40,7 @@ def delete(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
     return Result({"crawl": crawl.name, **deleted._asdict()}, text)
 
 
-def _is_confirmed(question: str) -> bool:
+def is_confirmed(question: str) -> bool:
+    """Ask on standard error for a y on standard input; anything else, and the end of input, is a no."""
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

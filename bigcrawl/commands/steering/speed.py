@@ -18,7 +18,7 @@ from bigcrawl.scheduler.node.control import PAUSED, SPEED, ControlHash
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
@@ -60,17 +60,22 @@ async def _speed(config: Config, server: str, text: str, *, unset: bool) -> dict
 
 async def read_speed(crawl: OpenedCrawl) -> dict[str, Any]:
     """Return the speed in force and where it comes from."""
-    pace = crawl.config.pace
     control = ControlHash(crawl.client, crawl.config.crawl.name)
     await control.read()
-    by_hand = control.fields.get(SPEED)
+    return speed_of(crawl.config, control.fields, control.now_ms)
+
+
+def speed_of(config: Config, orders: Mapping[str, bytes], now_ms: int) -> dict[str, Any]:
+    """Return the speed in force at a time, and where it comes from; `orders` are the fields of the control hash."""
+    pace = config.pace
+    by_hand = orders.get(SPEED)
     plan = parse_speed(pace.speed if by_hand is None else by_hand.decode(), pace.time_zone, "the crawl's speed")
-    now = plan.at(control.now_ms)
+    now = plan.at(now_ms)
     return {
         "now": str(now),
         "pages_per_s": now.pages if now.pages < float("inf") else None,
         "bytes_per_s": now.body_bytes if now.body_bytes < float("inf") else None,
-        "paused": sorted(name[len(PAUSED) + 1 :] for name in control.fields if name.partition(":")[0] == PAUSED),
+        "paused": sorted(name[len(PAUSED) + 1 :] for name in orders if name.partition(":")[0] == PAUSED),
         "by_hand": None if by_hand is None else by_hand.decode(),
         "settings": pace.speed,
         "time_zone": pace.time_zone,

@@ -1,6 +1,7 @@
 -- trim_partition: remove what a durable manifest has made unnecessary, and publish the owner's counts.
 -- KEYS[1] hash    owner    node, epoch, generation
--- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed
+-- KEYS[2] hash    state      folded, manifest, chosen, waiting, seen, duplicates, rejected: as the owner last committed;
+--                            checkpoint: the last order for a durable point that was carried out
 -- KEYS[3] stream  inbox
 -- KEYS[4] hash    batches    number -> packed keys
 -- ARGV[1] node id    ARGV[2] epoch    ARGV[3] generation    ARGV[4] durable inbox id

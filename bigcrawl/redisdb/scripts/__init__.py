@@ -15,6 +15,7 @@ Callers import this package and need not know which module has a function:
     suspects        URLs that may have killed a node
     hosts           a partition's hosts and their records
     gates           when a fetch may start
+    looking         the whole crawl at a glance
     crawl           state shared by the nodes of a crawl, or by all crawls on a server
 """
 
@@ -53,6 +54,7 @@ from bigcrawl.redisdb.scripts.inbox import (
     set_aside_urls,
     trim_partition,
 )
+from bigcrawl.redisdb.scripts.looking import CrawlView, DueHost, PartitionSums, look_crawl, sum_partitions
 from bigcrawl.redisdb.scripts.ownership import (
     Claim,
     PartitionView,
@@ -71,10 +73,13 @@ __all__ = [
     "Call",
     "Claim",
     "Company",
+    "CrawlView",
+    "DueHost",
     "Ended",
     "Exchanged",
     "HostNews",
     "Identity",
+    "PartitionSums",
     "PartitionView",
     "Reconciled",
     "Refusal",
@@ -98,6 +103,7 @@ __all__ = [
     "grant_starts",
     "hold_host",
     "leave_host",
+    "look_crawl",
     "look_partition",
     "meet_crawls",
     "moved",
@@ -111,6 +117,7 @@ __all__ = [
     "retire_hosts",
     "return_host",
     "set_aside_urls",
+    "sum_partitions",
     "tell_time",
     "trim_partition",
     "try_suspect",

@@ -34,6 +34,11 @@ class Drops:
         elif message:
             logger.debug("dropped: %(message)s", {"message": message})
 
+    def count_undiscovered(self, urls: int) -> None:
+        """Count links that are not queued because discovery is off."""
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value("bigcrawl/dropped/discovery-off", urls)
+
     def count_shapes(self, flags: int, urls: int = 1) -> None:
         """Count URLs that all have the same shape of a trap."""
         assert self._crawler.stats is not None

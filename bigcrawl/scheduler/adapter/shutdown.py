@@ -68,7 +68,7 @@ class Shutdown:
             self._hurry()
 
     def look(self, node: Node) -> None:
-        """Check whether the spider closes, has fetched as many pages as it may, or the node is drained."""
+        """Check whether the spider closes, has fetched as many pages as it may, is drained, or the crawl is closed."""
         if self.is_closing():
             self._hurry()
         elif node.progress.has_reached_max and not node.workload.is_stopping and self._is_open():
@@ -79,6 +79,14 @@ class Shutdown:
             node.workload.stop()
             logger.info("this node is drained: its partitions go to others")
             self._close_spider_soon("bigcrawl_drained")
+
+        elif node.parts.control.is_closed and not node.workload.is_stopping and self._is_open():
+            node.workload.stop()
+            logger.info(
+                "the crawl is closed: all nodes together fetch fewer pages a second than BIGCRAWL_CLOSE_RATE; the same "
+                "command goes on"
+            )
+            self._close_spider_soon("bigcrawl_low_rate")
 
     def end(self) -> None:
         """The scheduler is closed: stop checking."""

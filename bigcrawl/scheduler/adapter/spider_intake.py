@@ -62,10 +62,18 @@ class SpiderIntake:
 
     # --- links and requests
 
-    def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
-        """Take a batch of canonical URLs; `page` is where they were found. Return how many were not sent lately."""
+    def offer_links(
+        self, links: Links, urls: Iterable[str], depth: int, page: str = "", *, starts: bool = False
+    ) -> int:
+        """Take a batch of canonical URLs; `page` is where they were found. Return how many were not sent lately.
+
+        None is taken while discovery is off, unless they are where the spider `starts`.
+        """
         node = self._node
         if node is None:
+            return 0
+        if not (starts or node.parts.control.discovers):
+            self._drops.count_undiscovered(sum(1 for _ in urls))
             return 0
         if links.callback or links.errback:
             links.check_methods(self._spider)
@@ -96,7 +104,8 @@ class SpiderIntake:
         """Take a request from the engine: a link, a start request, or the next try of a URL in process.
 
         Returns:
-            False if it is not queued: the node has not joined, or the URL was sent lately.
+            False if it is not queued: the node has not joined, the URL was sent lately, or it is a link, and discovery
+            is off.
 
         Raises:
             UrlError: it has no http(s) URL, or one that is too long.
@@ -115,6 +124,9 @@ class SpiderIntake:
             self._tries.try_again(held, request, spider, node.handout)
             return True
         is_redirect = self._tries.is_redirect(meta)
+        if not (is_start or is_redirect or node.parts.control.discovers):
+            self._drops.count_undiscovered(1)
+            return False
         checked = is_start or not request.dont_filter or is_redirect
         jar = meta.get("cookiejar")
         if jar is not None and not (is_start or (is_redirect and self._tries.is_redirect_in_jar(meta))):

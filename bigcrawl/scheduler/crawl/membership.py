@@ -17,13 +17,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from bigcrawl import __version__
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.politeness.robots_policy import agent_token
 from bigcrawl.private_files import FILE_MODE, make_private, make_private_directory
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
-from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, SPIDER, difference, joined_before, refusal
+from bigcrawl.scheduler.crawl.alike import BEATS, FIELD, SINCE, SPIDER, VERSION, joined_before, refusal
 from bigcrawl.scheduler.crawl.assignment import Member, assign, read_ranges, write_ranges
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN, read_in_process
 from bigcrawl.scheduler.crawl.measured_capacity import MeasuredCapacity
@@ -65,9 +66,10 @@ class Membership:
         self.token = f"{_boot_id()}:{node}"
         self.reports: dict[str, dict[str, Any]] = {}
         # Nodes share parsed robots.txt rules, which apply to one user agent.
-        self._alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
+        alike = {**config.alike, "USER_AGENT": agent_token(config.politeness.agent)}
         if config.crawl.spider:  # stored requests name its methods
-            self._alike[SPIDER] = config.crawl.spider
+            alike[SPIDER] = config.crawl.spider
+        self._alike = {FIELD: alike, VERSION: __version__}
         self._report: dict[str, Any] = {}  # the last one
         self._beats = 0
         self._since_ms = 0
@@ -140,21 +142,21 @@ class Membership:
             late_ms: how long its hosts wait after they are due; by this partitions move, if the settings say so.
 
         Raises:
-            ConfigError: a node that joined earlier has different settings.
+            ConfigError: a node that joined earlier has different settings, or is of another release.
             TransientStoreError: Redis is unreachable.
         """
         self._beats += 1
         self._since_ms = self._since_ms or client.now_ms()
         report = {**report, _LATE: round(late_ms)}
-        self._report = {**report, **self._place(owned), FIELD: self._alike, SINCE: self._since_ms, BEATS: self._beats}
+        self._report = {**report, **self._place(owned), **self._alike, SINCE: self._since_ms, BEATS: self._beats}
         self.reports = await self._living(client, json.dumps(self._report))
         self._note_heard(client.now_ms())
         if self._moves_by_load:
             others = [each.get(_LATE, 0) for node, each in self.reports.items() if node != self.node]
             self._capacity.note(late_ms, others, client.now_ms())
-        for node, different in self._different(self.reports).items():
+        for node, error in self._refusals(self.reports).items():
             if joined_before(self.reports[node], node, self._report, self.node):
-                raise refusal(node, different)
+                raise error
 
     def _note_heard(self, now_ms: int) -> None:
         if self._heard_ms and now_ms - self._heard_ms >= self._lease_ms / 2:
@@ -167,7 +169,7 @@ class Membership:
         return self._heard_ms < self._patient_until_ms
 
     async def wait_for_alike(self, client: RedisClient) -> None:
-        """Before joining, check that live nodes have the same settings.
+        """Before joining, check that live nodes have the same settings and are of the same release.
 
         A node that differs may be dead. The check waits until it sends another heartbeat or its lease ends.
 
@@ -175,11 +177,11 @@ class Membership:
             ConfigError, TransientStoreError: as `beat`.
         """
         seen: dict[str, int] = {}
-        while different := self._different(reports := await self._living(client, "", leave=True)):
-            for node, words in different.items():
+        while refusals := self._refusals(reports := await self._living(client, "", leave=True)):
+            for node, error in refusals.items():
                 beats = reports[node].get(BEATS, 0)
                 if seen.setdefault(node, beats) != beats:
-                    raise refusal(node, words)
+                    raise error
             await asyncio.sleep(LOOK_S)
 
     async def others(self, client: RedisClient) -> set[str]:
@@ -194,14 +196,11 @@ class Membership:
         """Whether a node that uses this directory is alive, whatever Redis says."""
         return not all(_is_free(path) for path in self._directory.glob("*.lock"))
 
-    def _different(self, reports: dict[str, dict[str, Any]]) -> dict[str, str]:
-        """Return the nodes whose settings differ, and in what."""
-        found = {
-            node: difference(self._alike, report[FIELD])
-            for node, report in reports.items()
-            if node != self.node and FIELD in report
-        }
-        return {node: words for node, words in found.items() if words}
+    def _refusals(self, reports: dict[str, dict[str, Any]]) -> dict[str, ConfigError]:
+        """Return the nodes from which this one differs, each with what it says about that."""
+        others = {node: report for node, report in reports.items() if node != self.node}
+        found = {node: refusal(node, report, self._alike) for node, report in others.items()}
+        return {node: error for node, error in found.items() if error is not None}
 
     async def _living(self, client: RedisClient, report: str, *, leave: bool = False) -> dict[str, dict[str, Any]]:
         call = scripts.beat_node(self._keys, self.node, report, self._lease_ms, leave=leave)

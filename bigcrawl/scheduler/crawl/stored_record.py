@@ -2,12 +2,19 @@
 
 It is `<crawl>/crawl.json`. It is written before any point, and deleted after all of them. The field `store` of the
 record in Redis says that the crawl has a store: a node without one would start from an old copy on its own disk.
+
+One URL may name several stores: `file:///data` is a directory of its own on each machine that mounts nothing there. So
+the store has an id, which is the name of an object, `<crawl>/store-<id>`. The first node puts one and names it in
+Redis, in that order. All others find the named object in their store, or do not start. An object that Redis does not
+name is left by a node that was killed in between, and says nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
 
 STORED_RECORD = "crawl.json"
 _FIELD = "store"
+_ID_FIELD = "store_id"
+_ID_PREFIX = "store-"
+SEEN_S = 2.0  # a mount may show another machine's new object late
+_LOOK_S = 0.1
 _DELETED_AT_ONCE = 16
 
 
@@ -49,7 +60,7 @@ async def find_stored(objects: Objects | None, crawl: str, in_redis: Mapping[str
             f"{objects.url} does not have crawl {crawl!r}, which was begun with the store "
             f"{in_redis[_FIELD].decode()}: check BIGCRAWL_STORE_URL"
         )
-    if "id" not in in_redis and any(name != _name(crawl) for name in await asyncio.to_thread(objects.list, crawl)):
+    if "id" not in in_redis and await asyncio.to_thread(_has_points, objects, crawl):
         raise ConfigError(
             f"{objects.url} holds crawl {crawl!r}, but the Redis does not know it: point BIGCRAWL_REDIS_URL at the "
             f"Redis of that crawl, or start anew with BIGCRAWL_FRESH=1"
@@ -67,6 +78,8 @@ async def keep_in_store(
 ) -> None:
     """Write the crawl record into the store, unless it is there, and tell Redis of the store.
 
+    A node that is refused has written nothing that stays.
+
     Args:
         objects: the store.
         crawl: the name of the crawl.
@@ -76,20 +89,60 @@ async def keep_in_store(
         record: what it must say.
 
     Raises:
-        ConfigError: the store holds another crawl of this name.
-        TransientStoreError: Redis or the store is unreachable.
+        ConfigError: the store holds another crawl of this name, or is not the one in which the crawl was begun.
+        TransientStoreError: Redis or the store is unreachable. The call may be repeated.
     """
+    _require_same(kept or record, record, objects, crawl)
+    await _require_the_store(objects, crawl, client, key)
     if kept is None:
         await asyncio.to_thread(objects.put, _name(crawl), json.dumps(dict(record)).encode())
         # Read again, because a node of another Redis may have written it at the same time.
         again = await asyncio.to_thread(objects.get, _name(crawl))
-        kept = _decoded(again or b"", objects, crawl)
+        _require_same(_decoded(again or b"", objects, crawl), record, objects, crawl)
+    await client.command("HSETNX", key, _FIELD, objects.url)
+
+
+def _require_same(kept: Mapping[str, str], record: Mapping[str, str], objects: Objects, crawl: str) -> None:
     if kept.get("id") != record["id"]:
         raise ConfigError(
             f"{objects.url} holds another crawl {crawl!r} than this Redis: give this one its own BIGCRAWL_STORE_URL or "
             f"BIGCRAWL_CRAWL"
         )
-    await client.command("HSETNX", key, _FIELD, objects.url)
+
+
+async def _require_the_store(objects: Objects, crawl: str, client: RedisClient, key: str) -> None:
+    """Require that this is the store whose id Redis has. The first node of a crawl gives it one.
+
+    If the reply that tells who was first is lost, the next call finds this node's own id in Redis.
+    """
+    named = await client.command("HGET", key, _ID_FIELD)
+    if named is None:
+        own = uuid.uuid4().hex
+        await asyncio.to_thread(objects.put, _id_name(crawl, own), b"")
+        _, named = await client.commands([("HSETNX", key, _ID_FIELD, own), ("HGET", key, _ID_FIELD)])
+        if named == own.encode():
+            return
+        await asyncio.to_thread(objects.delete, [_id_name(crawl, own)])
+    if not await _is_seen(objects, _id_name(crawl, named.decode())):
+        raise ConfigError(
+            f"crawl {crawl!r} was begun in another store than this node finds at {objects.url}: give all its nodes one "
+            f"BIGCRAWL_STORE_URL, and if that is a directory, one that their machines share"
+        )
+
+
+async def _is_seen(objects: Objects, name: str) -> bool:
+    """Whether an object that was put before is in the store, or is shown within a bounded time."""
+    until = time.monotonic() + SEEN_S
+    while await asyncio.to_thread(objects.get, name) is None:
+        if time.monotonic() >= until:
+            return False
+        await asyncio.sleep(_LOOK_S)
+    return True
+
+
+def _has_points(objects: Objects, crawl: str) -> bool:
+    """Whether the store has more of a crawl than who it is."""
+    return any(name != _name(crawl) and not name.startswith(_id_name(crawl, "")) for name in objects.list(crawl))
 
 
 def delete_stored(objects: Objects, crawl: str) -> int:
@@ -108,6 +161,10 @@ def delete_stored(objects: Objects, crawl: str) -> int:
 
 def _name(crawl: str) -> str:
     return f"{crawl}/{STORED_RECORD}"
+
+
+def _id_name(crawl: str, store_id: str) -> str:
+    return f"{crawl}/{_ID_PREFIX}{store_id}"
 
 
 def _decoded(data: bytes, objects: Objects, crawl: str) -> dict[str, str]:

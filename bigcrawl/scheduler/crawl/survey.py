@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, partition_keys
-from bigcrawl.scheduler.records.inbox_entry import id_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bigcrawl.redisdb.client import RedisClient
-    from bigcrawl.redisdb.scripts import PartitionView
+    from bigcrawl.redisdb.scripts import DueHost, PartitionSums
+
+AT_ONCE: Final = 128
+"""Partitions in one command, for which Redis does nothing else for some milliseconds."""
 
 
 @dataclass(slots=True)
@@ -41,11 +43,13 @@ class Survey:
     urls_queued: int = 0
     urls_taken: int = 0
     urls_damaged: int = 0
-    inboxes_unfolded: int = 0
+    urls_missing: int = 0
+    inboxes_unfolded: int = 0  # of partitions without URLs in back queues
     rejected_in: list[int] = field(default_factory=list)  # partitions with inbox entries that could not be read
     batches_pending: int = 0  # partitions whose last admit batch Redis has not taken yet
     counts: Counter[str] = field(default_factory=Counter)
     first_with_work: int | None = None  # the first partition that is not empty
+    next_due: DueHost | None = None  # the host that is due first
 
     @property
     def pages(self) -> int:
@@ -59,7 +63,7 @@ class Survey:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits and nothing is taken; partitions with damaged files do not count."""
+        """Whether nothing waits and nothing is taken; partitions with damaged or missing files do not count."""
         hosts = self.hosts_ready + self.hosts_waiting + self.hosts_busy
         urls = self.urls_disk or self.urls_queued or self.urls_taken or self.inboxes_unfolded or self.batches_pending
         return not (urls or hosts)
@@ -69,8 +73,13 @@ class Survey:
         """What keeps the crawl from finishing although nothing is left to do; empty if nothing does."""
         if self.counts["damaged"]:
             return (
-                "all URLs that are left wait in damaged partitions: repair or restore the files that `scrapy frontier "
-                "verify` names, and start again"
+                "all URLs that are left wait in damaged partitions: use `scrapy frontier repair`, or restore the files "
+                "that it names, and start again"
+            )
+        if self.counts["missing"]:
+            return (
+                "all URLs that are left wait in partitions whose files are nowhere left: bring the files back, start "
+                "the node that has them, or start nodes with BIGCRAWL_LOST_PARTITIONS=refetch"
             )
         if self.rejected_in:
             return (
@@ -88,43 +97,36 @@ class Survey:
 async def survey(client: RedisClient, crawl: str, partitions: int) -> Survey:
     """Sum the figures of all partitions. Changes nothing.
 
-    Cost: one round trip per 512 partitions; each partition takes Redis about 10 us of CPU.
+    Cost: one command and round trip per `AT_ONCE` partitions, so that Redis answers others in between; in a cluster a
+    command for each. Redis needs 30 to 80 us of CPU for each partition, however many hosts and URLs it has.
+
+    Raises:
+        TransientStoreError: Redis does not answer.
     """
-    calls = [scripts.look_partition(partition_keys(crawl, partition)) for partition in range(partitions)]
+    keys = [partition_keys(crawl, partition) for partition in range(partitions)]
     seen = Survey(partitions)
-    for partition, view in enumerate(await client.run(calls)):
-        _add(seen, view)
-        if seen.first_with_work is None and not seen.is_empty:
-            seen.first_with_work = partition
-        if view.count("rejected"):
-            seen.rejected_in.append(partition)
+    if await client.is_cluster():
+        for sums in await client.run([scripts.sum_partitions([each]) for each in keys]):
+            _add(seen, sums)
+        return seen
+    for start in range(0, partitions, AT_ONCE):
+        [sums] = await client.run([scripts.sum_partitions(keys[start : start + AT_ONCE])])
+        _add(seen, sums)
     return seen
 
 
-def _add(seen: Survey, view: PartitionView) -> None:
-    if view.node:
-        seen.named.add(view.node)
-    if view.node and view.lease_left_ms > 0:
-        seen.owned += 1
-        seen.owners[view.node] += 1
-    for name, value in view.state.items():
-        if name != "folded":
-            seen.counts[name] += int(value)
-    if view.count("damaged"):
-        seen.urls_damaged += max(0, view.count("appended_urls") - view.count("folded_urls"))
-        seen.urls_damaged += view.count("waiting") + max(0, view.count("hot")) + view.taken
-        return
-    seen.hosts_ready += view.hosts_ready
-    seen.hosts_waiting += view.hosts_waiting
-    seen.hosts_busy += view.hosts_busy
-    seen.hosts_snoozed += view.hosts_snoozed
-    seen.hosts_retired += view.hosts_retired
-    seen.urls_inbox += max(0, view.count("appended_urls") - view.count("folded_urls"))
-    seen.urls_disk += view.count("waiting")
-    seen.urls_queued += max(0, view.count("hot"))
-    seen.urls_taken += view.taken
-    seen.inboxes_unfolded += id_order(view.inbox_id) > id_order(view.folded)
-    seen.batches_pending += view.count("chosen") > view.count("admitted")
+def _add(seen: Survey, sums: PartitionSums) -> None:
+    for name, number in sums.sums.items():
+        setattr(seen, name, getattr(seen, name) + number)
+    seen.counts.update(sums.counts)
+    seen.named.update(sums.owners)
+    seen.owners.update({node: leases for node, leases in sums.owners.items() if leases})
+    seen.owned += sum(sums.owners.values())
+    seen.rejected_in += sums.rejected_in
+    if seen.first_with_work is None:
+        seen.first_with_work = sums.first_with_work
+    if sums.next_due is not None and (seen.next_due is None or sums.next_due.due_ms < seen.next_due.due_ms):
+        seen.next_due = sums.next_due
 
 
 class FinishCheck:
@@ -184,10 +186,8 @@ class FinishCheck:
         return True
 
     async def _is_empty(self, partition: int) -> bool:
-        seen = Survey(1)
-        [view] = await self._client.run([scripts.look_partition(partition_keys(self._crawl, partition))])
-        _add(seen, view)
-        return seen.is_empty
+        [sums] = await self._client.run([scripts.sum_partitions([partition_keys(self._crawl, partition)])])
+        return sums.first_with_work is None
 
     def _announcement(self, seen: Survey) -> bytes:
         """Return the announcement of a finished crawl: its progress, and what it was not to fetch."""

@@ -15,6 +15,7 @@ from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.budgets.same_content import SameContent
 from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
 from bigcrawl.scheduler.crawl.membership import Membership
+from bigcrawl.scheduler.crawl.samples import Samples
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.gates.address_check import AddressCheck
@@ -223,6 +224,7 @@ class Parts:
         crawl, aside = config.crawl, self.aside
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)
         self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
+        self.samples = Samples(client, crawl.name, crawl.partitions, self.membership)
 
     def _make_signs_of_life(self) -> None:
         config, client, clock = self.config, self.client, self.clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
@@ -37,8 +37,44 @@ PAUSED = "paused"
 DRAINED = "drained:"
 """Begins the field that asks a node to end; its id, which no other process has, follows."""
 
+CHECKPOINT = "checkpoint"
+"""The field with the number of the last order for a durable point of every partition."""
+
+DISCOVERY = "discovery"
+"""The field that says whether links are queued, see `Discovery`."""
+
+CLOSED = "closed"
+"""The field with the time at which the crawl was last found too slow to go on, see `crawl.close_rate`."""
+
 STANDSTILL = b"0/s"
 READ_MS = 400  # between two readings; with a round trip, every node obeys within a second
+
+
+class Discovery(NamedTuple):
+    """Whether links are queued, and since when; the field is the words `off FROM`, or `on FROM UNTIL`.
+
+    Attributes:
+        is_on: whether they are.
+        off_from_ms: since when they are not, or were not the last time, on the crawls' clock; 0 if never.
+        off_until_ms: until when they were not; 0 while they are not.
+    """
+
+    is_on: bool = True
+    off_from_ms: int = 0
+    off_until_ms: int = 0
+
+    @classmethod
+    def from_field(cls, field: bytes | None) -> Self:
+        """Read the field; links are queued if there is none, and if somebody wrote something else."""
+        word, *times = (field or b"-").split() or [b"-"]
+        numbers = [int(each) for each in times if each.isdigit()]
+        if word not in (b"on", b"off") or len(numbers) != (2 if word == b"on" else 1):
+            return cls()
+        return cls(word == b"on", *numbers)
+
+    def field(self) -> str:
+        """The words of the field."""
+        return f"on {self.off_from_ms} {self.off_until_ms}" if self.is_on else f"off {self.off_from_ms}"
 
 
 class ControlHash:
@@ -73,6 +109,9 @@ class Control:
 
     Attributes:
         is_drained: whether this node was asked to end.
+        is_closed: whether the crawl was closed since this node joined it, because it is too slow.
+        discovers: whether links are queued.
+        checkpoint: the number of the last order for durable points; 0 while there is none.
     """
 
     def __init__(
@@ -113,6 +152,10 @@ class Control:
         self._paused = {PAUSED, f"{PAUSED}:{node_id}"}
         self._drained = DRAINED + node_id
         self.is_drained = False
+        self.is_closed = False
+        self.discovers = True
+        self.checkpoint = 0
+        self._joined_ms = 0  # on the crawls' clock
 
     def __repr__(self) -> str:
         return f"<Control {self._hash!r} {self._aside.blacklist!r}>"
@@ -132,10 +175,34 @@ class Control:
         self._speed.note_time(self._hash.now_ms)
         is_paused = bool(self._paused & self._hash.fields.keys())
         self._speed.adopt_plan(STANDSTILL if is_paused else self._hash.fields.get(SPEED))
+        self._joined_ms = self._joined_ms or self._hash.now_ms
+        self.is_closed = self.is_closed or _number_of(self._hash.fields.get(CLOSED)) > self._joined_ms
+        self._note_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
+        self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
         if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()
+
+    @property
+    def paused(self) -> frozenset[str]:
+        """The nodes that are paused, and "" if the whole crawl is."""
+        names = (name.partition(":") for name in self._hash.fields)
+        return frozenset(node for word, _, node in names if word == PAUSED)
+
+    async def close_all(self) -> None:
+        """Have all nodes close the crawl that are in it now, this one included.
+
+        Raises:
+            TransientStoreError: Redis is away; the crawl may have been closed.
+        """
+        await self._client.command("HSET", self._keys.control, CLOSED, str(self._client.now_ms()))
+        await self.read()
+
+    def _note_discovery(self, discovery: Discovery) -> None:
+        if discovery.is_on != self.discovers:
+            logger.info("discovery is %(word)s", {"word": "on" if discovery.is_on else "off: links are not queued"})
+        self.discovers = discovery.is_on
 
     async def _read_delays(self) -> None:
         """Use the current delays from now on. A host that is resting already keeps its old rest."""
@@ -163,3 +230,8 @@ class Control:
         self._note_blacklist(now)
         self._aside.obey(now)
         return True
+
+
+def _number_of(field: bytes | None) -> int:
+    """The number in a field of the hash; 0 without one, and if somebody wrote something else."""
+    return int(field) if field is not None and field.isdigit() else 0

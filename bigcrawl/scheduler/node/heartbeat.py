@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.redisdb.client import RedisClient
@@ -76,10 +77,15 @@ class Heartbeat:
             "only_failing": self._last_hosts.is_all,
             "stages": Counter(url.stage.value for url in self._handout.held),
             "crowded": self._workload.is_crowded,
+            "longest": max(self._longest(), key=itemgetter(1), default=None),
             "trouble": self._troubles.text[:TROUBLE_MAX],
         }
         await self._membership.beat(self._client, report, self._ownership.owned.keys(), self._handout.late_ms)
         await self._shared_hosts.meet()
+
+    def _longest(self) -> Iterator[tuple[str, int]]:
+        """Of each partition the host with the most URLs that wait."""
+        return (owned.longest for owned in self._ownership.owned.values() if owned.longest[1])
 
     def _rate(self) -> float:
         """Pages a second that this node has acknowledged lately."""

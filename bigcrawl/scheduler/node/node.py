@@ -4,7 +4,7 @@
     fold   ten times a second: steps of the owned partitions that are due, their files in a worker thread
     beat   about once a second: heartbeat, the state of the owned partitions, their leases; waits for no file
     guard  when a lease may be over: gives up the fetches under way; waits for nothing
-    watch  about once a second: which node should own what, snoozed hosts, budgets, is the crawl finished?
+    watch  about once a second: which node should own what, snoozed hosts, budgets, samples, is the crawl finished?
     steer  a few times a second: orders to the running crawl, its speed, concurrent fetches
     tidy   once a minute: free memory goes back to the system
 
@@ -108,11 +108,11 @@ class Node:
         for fault in await look_at_needs(parts.client, self._bytes_in_redis()):
             logger.warning("%(fault)s", {"fault": fault})
         await check_rights(parts.client, self.config.crawl.name)
+        await self.membership.wait_for_alike(parts.client)
         await parts.crawl.join()
         parts.reputation.begin()
         if self.config.dns.shared_answers:
             parts.dns.use_store(parts.answers)
-        await self.membership.wait_for_alike(parts.client)
         if self.config.crawl.spider:
             await take_for_spider(parts.client, self.config.crawl.name, self.config.crawl.spider)
         self.membership.lock()
@@ -124,6 +124,7 @@ class Node:
         seen = await self.progress.survey()
         self.membership.remove_locks(seen.named)
         await self.progress.begin(seen)
+        await parts.samples.keep(seen, self.membership.reports)
         await self.membership.note_taking(parts.client)
 
     def _bytes_in_redis(self) -> int:
@@ -201,7 +202,10 @@ class Node:
         await parts.shared_hosts.leave()
         await self.membership.leave(parts.client)
         self._has_left = not self.ownership.owned
-        return await self.progress.survey()
+        last = await self.progress.survey()
+        others = {node: report for node, report in self.membership.reports.items() if node != self.node_id}
+        await parts.samples.keep(last, others)
+        return last
 
     # --- the engine's side
 

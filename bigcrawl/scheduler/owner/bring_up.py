@@ -69,20 +69,24 @@ async def bring_up(
 async def begin_anew(client: RedisClient, crawl: str, keys: PartitionKeys, identity: Identity) -> None:
     """Mark a partition whose files are lost, and let the next node that starts send the start requests again.
 
+    What had ended, and what is in Redis, is no longer seen: if a page links to it, it is fetched again. Its number is
+    an upper bound.
+
     Raises:
         OwnershipLostError: another node has claimed it since.
         TransientStoreError: Redis failed.
     """
+    again = sum(int(count or 0) for count in await client.command("HMGET", keys.state, "ended", "hot"))
     logger.error(
         "partition %(partition)d begins anew, because its files are nowhere left: its waiting URLs are lost until "
-        "pages link to them again, and fetched ones are fetched again (BIGCRAWL_LOST_PARTITIONS)",
-        {"partition": keys.partition},
+        "pages link to them again, and up to %(again)d others are fetched twice (BIGCRAWL_LOST_PARTITIONS)",
+        {"partition": keys.partition, "again": again},
     )
     record = CrawlKeys(crawl).crawl
     done = [field for field in await client.command("HKEYS", record) if field.startswith(b"start:")]
     if done:
         await client.command("HDEL", record, *done)
-    await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {"begun_anew": 1})])
+    await client.run([scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {"begun_anew": 1, "may_refetch": again})])
 
 
 async def _offer_again(

@@ -17,6 +17,7 @@ from bigcrawl.redisdb.keys import partition_keys
 from bigcrawl.redisdb.scripts import Claim, Identity, Refusal
 from bigcrawl.scheduler.crawl.in_process import UNKNOWN
 from bigcrawl.scheduler.crawl.membership import LastOwner
+from bigcrawl.scheduler.crawl.missing import MARK, LostFilesError
 from bigcrawl.scheduler.owner.damaged import is_damage
 from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bigcrawl.config import Config
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.scheduler.crawl.membership import Membership
+    from bigcrawl.scheduler.crawl.missing import MissingPartitions
     from bigcrawl.scheduler.owner.damaged import DamagedPartitions
     from bigcrawl.scheduler.owner.opening import Opener
     from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -47,6 +49,7 @@ class Claims:
         membership: of the node.
         table: the partitions that are owned.
         damaged: partitions that must not be opened.
+        missing: partitions whose files are nowhere left.
         opener: opens partitions that were won.
         thread: does the file work.
         next_generation: returns the number of the generation that a claim begins.
@@ -62,6 +65,7 @@ class Claims:
         membership: Membership,
         table: OwnedTable,
         damaged: DamagedPartitions,
+        missing: MissingPartitions,
         opener: Opener,
         thread: FileThread,
         next_generation: Callable[[], int],
@@ -71,6 +75,7 @@ class Claims:
         self._membership = membership
         self._table = table
         self._damaged = damaged
+        self._missing = missing
         self._opener = opener
         self._thread = thread
         self._next_generation = next_generation
@@ -109,7 +114,7 @@ class Claims:
 
         Raises:
             TransientStoreError: Redis is away, or the disk is full. Partitions that were opened are owned.
-            ConfigError: the files of a partition are missing.
+            ConfigError: the files of a partition are missing, and the settings say that this node ends.
         """
         for start in range(0, len(partitions), CLAIMED_AT_ONCE):
             await self._open(await self._won(list(partitions[start : start + CLAIMED_AT_ONCE])))
@@ -156,22 +161,23 @@ class Claims:
             logger.info("%(error)s: it is left to its new owner", {"error": error})
             if before is not None:
                 table.lose(before)
+        except LostFilesError as error:
+            self._missing.note(partition, error)
+            await self._set_apart(partition, identity, before, MARK)
         except BigcrawlError as error:
             if not is_damage(error):
                 raise
-            await self._leave_damaged(partition, identity, before, error)
+            self._damaged.note(partition, error)
+            await self._set_apart(partition, identity, before, "damaged")
         del self._opening[partition]
 
-    async def _leave_damaged(
-        self, partition: int, identity: Identity, before: OwnedPartition | None, error: BigcrawlError
-    ) -> None:
+    async def _set_apart(self, partition: int, identity: Identity, before: OwnedPartition | None, mark: str) -> None:
         """Mark and release a won partition that cannot be opened, so that nobody else tries."""
-        self._damaged.note(partition, error)
         if before is not None:
             self._table.lose(before)
         keys = partition_keys(self._config.crawl.name, partition)
-        mark = scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {"damaged": 1})
-        await self._client.run_each([mark, scripts.release_partition(keys, identity)])
+        marking = scripts.trim_partition(keys, identity, NO_INBOX_ID, 0, {mark: 1})
+        await self._client.run_each([marking, scripts.release_partition(keys, identity)])
 
     def _call(self, partition: int, epoch_min: int, last: LastOwner | None = None) -> scripts.Call[Claim | Refusal]:
         before, deadline_ms = self._table.by_number.get(partition), self._config.politeness.fetch_deadline_ms

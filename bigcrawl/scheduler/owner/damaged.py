@@ -48,6 +48,7 @@ class DamagedPartitions:
         self._looks: dict[int, int] = {}  # when to check each partition that is set apart, monotonic ms
         self._waits: dict[int, int] = {}  # how long each waited for its last check, ms
         self._checked: set[int] = set()  # found sound since; may be claimed in spite of the mark
+        self._marked: set[int] = set()  # set apart, and marked in Redis when last looked
         self._look: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -61,8 +62,9 @@ class DamagedPartitions:
     def note(self, partition: int, error: BigcrawlError) -> None:
         """Log what is damaged, and set the partition apart."""
         logger.error(
-            "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. Repair or restore the "
-            "files that `scrapy frontier verify` names: the partition then continues by itself, or at the next start",
+            "partition %(partition)d is set apart: %(error)s; its URLs wait, the others go on. `scrapy frontier "
+            "repair` says what is damaged and mends what can be: the partition then continues by itself, or at the "
+            "next start",
             {"partition": partition, "error": error},
         )
         self._wait(partition)
@@ -73,11 +75,14 @@ class DamagedPartitions:
         Raises:
             TransientStoreError: Redis is unreachable.
         """
-        new = sorted(set(partitions) - self._looks.keys())
+        wanted = sorted(set(partitions))
         marks = await self._client.commands(
-            [("HGET", partition_keys(self._config.name, partition).state, "damaged") for partition in new]
+            [("HGET", partition_keys(self._config.name, partition).state, "damaged") for partition in wanted]
         )
-        marked = {p for p, mark in zip(new, marks, strict=True) if int(mark or 0)}
+        marked = {p for p, mark in zip(wanted, marks, strict=True) if int(mark or 0)}
+        self._look_at_repaired(marked)
+        new = [p for p in wanted if p not in self._looks]
+        marked &= set(new)
         self._looks |= dict.fromkeys(marked - self._checked, 0)
         self._checked -= set(new)
         if due := [p for p in partitions if self._looks.get(p, 1 << 62) <= self._clock.monotonic_ms()]:
@@ -89,6 +94,12 @@ class DamagedPartitions:
         if self._look is not None:
             self._look.cancel()
             await asyncio.gather(self._look, return_exceptions=True)
+
+    def _look_at_repaired(self, marked: set[int]) -> None:
+        """Check those soon whose mark somebody has removed, as `scrapy frontier repair` does."""
+        for partition in (self._marked - marked) & self._looks.keys():
+            self._looks[partition] = 0
+        self._marked = marked & self._looks.keys()
 
     def _begin_look(self, partition: int) -> None:
         if not self.is_looking:

@@ -58,6 +58,7 @@ class Durability:
 
     Attributes:
         forced_ms: when the last one was made, on the monotonic clock.
+        checkpoint: the last order for a checkpoint that it was made after, see `is_due`; 0 before any.
     """
 
     def __init__(self, disk: Partition, loss_ms: int, now_ms: int, points: StoredPoints | None = None) -> None:
@@ -66,6 +67,7 @@ class Durability:
         self._points = points
         self._retention = Retention(loss_ms)
         self.forced_ms = now_ms
+        self.checkpoint = 0
         self._trim: tuple[str, int] = (NO_INBOX_ID, 0)
         self._owes_trim = False
         self._folded = disk.folded_urls  # URLs folded at the last durable point
@@ -78,17 +80,21 @@ class Durability:
         """What Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number."""
         return self._trim if self._points is None else self._points.trim
 
-    def is_due(self, now_ms: int, durable_ms: int) -> bool:
+    def is_due(self, now_ms: int, durable_ms: int, checkpoint: int = 0) -> bool:
         """Whether to force the files to the disk, or to trim Redis for the last time they were.
 
-        It is due sooner if much was folded since: the inbox is only trimmed afterwards, and Redis must stay small.
+        It is due sooner if much was folded since: the inbox is only trimmed afterwards, and Redis must stay small. An
+        operator's order `checkpoint`, a number that grows, makes it due as soon as Redis has persisted what was
+        admitted before the last point, which is trimmed then.
         """
+        if checkpoint > self.checkpoint:
+            return now_ms - self.forced_ms >= PERSISTED_MS
         if self._disk.folded_urls - self._folded >= FOLDED_URLS_MAX:
             durable_ms = min(durable_ms, PERSISTED_MS)
         return now_ms - self.forced_ms >= durable_ms and (self._disk.has_undurable_changes or self._owes_trim)
 
-    def force(self, now_ms: int) -> None:
-        """Force the partition's files to the disk. Runs in a worker thread.
+    def force(self, now_ms: int, checkpoint: int = 0) -> None:
+        """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread.
 
         What the point before made durable may be trimmed now: Redis has had time to persist everything that was
         admitted before it.
@@ -104,3 +110,4 @@ class Durability:
         self._trim = before
         self._folded = disk.folded_urls
         self.forced_ms = now_ms
+        self.checkpoint = max(self.checkpoint, checkpoint)

@@ -34,8 +34,10 @@ class DurableRounds:
     def __repr__(self) -> str:
         return f"<DurableRounds of {self._table!r}>"
 
-    async def run_due(self) -> None:
+    async def run_due(self, checkpoint: int = 0) -> None:
         """Force partitions that are due to the disk, and publish counts that Redis may not have.
+
+        `checkpoint` is the operators' last order for a durable point of every partition, see `Durability.is_due`.
 
         Raises:
             TransientStoreError: Redis is unreachable, or the disk is full. Nothing is lost.
@@ -43,19 +45,19 @@ class DurableRounds:
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._look_ms:
             return
-        due = [owned for owned in self._table.sound if owned.durability.is_due(now_ms, self._durable_ms)]
+        due = [owned for owned in self._table.sound if owned.durability.is_due(now_ms, self._durable_ms, checkpoint)]
         if len(due) <= DURABLE_AT_ONCE:
             self._look_ms = now_ms + LOOK_MS
         # The first may be due again before the last ones have had their turn.
         due = sorted(due, key=_forced_ms)[:DURABLE_AT_ONCE]
         if due:
-            await self.force(due)
+            await self.force(due, checkpoint)
         owing = [owned for owned in self._table.by_number.values() if owned.owes_publish and owned not in due]
         if due or owing:
             await self._table.run([(owned, owned.publish()) for owned in (*due, *owing)])
 
-    async def force(self, partitions: Sequence[OwnedPartition]) -> None:
+    async def force(self, partitions: Sequence[OwnedPartition], checkpoint: int = 0) -> None:
         """Force the files of these partitions to the disk, except damaged ones. Raises what `run_due` raises."""
         now_ms, sound = self._clock.monotonic_ms(), [owned for owned in partitions if not owned.is_damaged]
-        results = await self._thread.run_each([partial(owned.make_durable, now_ms) for owned in sound])
+        results = await self._thread.run_each([partial(owned.make_durable, now_ms, checkpoint) for owned in sound])
         self._table.set_damaged_apart(sound, results)

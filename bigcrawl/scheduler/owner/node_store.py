@@ -154,8 +154,11 @@ class NodeStore:
 
     # --- points of owned partitions
 
-    def begin_due(self) -> None:
-        """Begin the points that are due, those of partitions first that have waited longest. Waits for nothing."""
+    def begin_due(self, checkpoint: int = 0) -> None:
+        """Begin the points that are due, those of partitions first that have waited longest. Waits for nothing.
+
+        `checkpoint` is the operators' last order for a durable point of every partition.
+        """
         now_ms = self._clock.monotonic_ms()
         if self._objects is None or now_ms < self._look_ms:
             return
@@ -165,19 +168,22 @@ class NodeStore:
             for owned in self._table.sound
             if owned.points is not None
             and owned not in self._storing
-            and owned.points.is_due(now_ms, self._interval_ms)
+            and owned.points.is_due(now_ms, self._interval_ms, checkpoint)
         ]
+        for owned in self._table.sound:
+            if owned.points is not None and owned.points.note_order(checkpoint):
+                owned.note_publish(is_confirmed=False)
         for owned in sorted(due, key=_tried_ms)[: AT_ONCE - len(self._storing)]:
-            self._storing[owned] = asyncio.create_task(self._store(owned))
+            self._storing[owned] = asyncio.create_task(self._store(owned, checkpoint))
         if len(due) > AT_ONCE:
             self._look_ms = now_ms
 
-    async def _store(self, owned: OwnedPartition) -> None:
+    async def _store(self, owned: OwnedPartition, checkpoint: int) -> None:
         points = owned.points
         assert points is not None, "the crawl has a store"
         try:
-            await self._put(points)
-            trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, {})
+            await self._put(points, checkpoint)
+            trim = scripts.trim_partition(owned.keys, owned.identity, *points.trim, owned.checkpoint_state())
             await self._client.run([trim])
             await self._run(points.clear)
         except CorruptionError as error:
@@ -207,9 +213,9 @@ class NodeStore:
         if owned.points is not None and owned.points.is_due(self._clock.monotonic_ms(), 0):
             await self._put(owned.points)
 
-    async def _put(self, points: StoredPoints) -> None:
+    async def _put(self, points: StoredPoints, checkpoint: int = 0) -> None:
         try:
-            copy = await self._thread.run(partial(points.begin, self._clock.monotonic_ms()))
+            copy = await self._thread.run(partial(points.begin, self._clock.monotonic_ms(), checkpoint))
             await self._run(partial(points.put, copy))
             points.note_put(copy)
         finally:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import partition_keys
+from bigcrawl.scheduler.crawl.missing import REFETCH, LostFilesError
 from bigcrawl.scheduler.owner.bring_up import begin_anew, bring_up
 from bigcrawl.scheduler.owner.due_heap import NEVER_MS, DueHeap
 from bigcrawl.scheduler.owner.owned_partition import OwnedPartition
@@ -13,6 +13,7 @@ from bigcrawl.scheduler.partition.partition import Partition
 from bigcrawl.scheduler.records.suspicion import Suspicion
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bigcrawl.clock import Clock
@@ -61,7 +62,7 @@ class Opener:
         self._connections = config.politeness.host_connections
         self._hot_each = config.frontier.hot_urls // config.crawl.partitions
         self._loss_ms = config.frontier.redis_loss_ms
-        self._begins_anew = config.store.begins_anew
+        self._begins_anew = config.store.lost_partitions == REFETCH
         self._client = client
         self._clock = clock
         self._files = files
@@ -91,6 +92,16 @@ class Opener:
             lambda: {p: max(stored[p], Partition.last_epoch(self.directory(p))) for p in partitions}
         )
 
+    async def are_there(self, partitions: Sequence[int]) -> set[int]:
+        """Return those of the partitions that have files here or a point in the store.
+
+        Raises:
+            TransientStoreError: the store failed.
+        """
+        stored = await self._store.last_epochs(partitions)
+        here = await self._thread.run(lambda: {p for p in partitions if Partition.exists(self.directory(p))})
+        return here | {p for p in partitions if stored[p]}
+
     async def open(
         self, partition: int, claim: Claim, identity: Identity, before: OwnedPartition | None
     ) -> OwnedPartition:
@@ -104,7 +115,7 @@ class Opener:
 
         Raises:
             OwnershipLostError: another node has claimed it since.
-            ConfigError: its files are not there.
+            LostFilesError: its files are not there.
             TransientStoreError: Redis or the disk failed.
             CorruptionError: a file is damaged.
         """
@@ -136,15 +147,19 @@ class Opener:
         owned.limit_extra(self._lateness.extra_divisor)
         return owned
 
+    @property
+    def _nor_store(self) -> str:
+        return " and the store no point" if self._store.is_used else ""
+
     def _is_lost(self, partition: int, claim: Claim) -> bool:
         """Whether the files of a partition that was in use are nowhere left. An error, if it may not begin anew."""
         directory = self.directory(partition)
         is_lost = bool(claim.committed) and not Partition.exists(directory)
         if is_lost and not self._begins_anew:
-            raise ConfigError(
-                f"Redis knows partition {partition} as begun, but {directory} holds no manifest: bring its files "
-                f"back, go on without them (BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew "
-                f"(BIGCRAWL_FRESH=1)"
+            raise LostFilesError(
+                f"Redis knows partition {partition} as begun, but {directory} holds no manifest{self._nor_store}: "
+                f"bring its files back, start the node that has them, go on without them "
+                f"(BIGCRAWL_LOST_PARTITIONS=refetch), or start the crawl anew (BIGCRAWL_FRESH=1)"
             )
         return is_lost
 

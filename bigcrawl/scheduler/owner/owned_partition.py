@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CHECKPOINT = "checkpoint"
+"""The field of a partition's state with the last order for a checkpoint that was carried out."""
 TAKE_FIRST = 4
 TAKE_MAX = 64
+FOLDS_PER_LOOK = 8  # between two looks for the longest queue, which costs about a tenth of a step
 
 
 class OwnedPartition:
@@ -56,6 +59,7 @@ class OwnedPartition:
         is_damaged: whether a file is damaged, so that no work is done on it.
         owes_publish: whether Redis may not know the latest counts.
         admitted: the number of the last admit batch that Redis has confirmed.
+        longest: the host with the most URLs that wait, and how many did some steps ago; ("", 0) without any.
     """
 
     def __init__(
@@ -112,6 +116,8 @@ class OwnedPartition:
         self.is_damaged = False
         self.owes_publish = False
         self.admitted = disk.batch_number
+        self.longest: tuple[str, int] = ("", 0)
+        self._folds = 0
         self._count_waiting()
         self.note_due(due_ms)
 
@@ -266,6 +272,9 @@ class OwnedPartition:
         step = self.disk.step(inbox, room, hot, self.away.hot_max, extra_room)
         self._count_waiting()
         self.schedule.note_fold(sum(hot.values()), is_vain=self.disk.manifest_number == before)
+        if self._folds % FOLDS_PER_LOOK == 0:
+            self.longest = self.disk.longest_queue(hot, self.away.given_up)
+        self._folds += 1
         return step
 
     def after_step(self, step: Step, inbox_entries: int, now_ms: int) -> list[scripts.Call[Any]]:
@@ -307,6 +316,7 @@ class OwnedPartition:
         """The call that publishes counts, and trims what an earlier durable manifest has made unnecessary."""
         state: dict[str, Value] = {
             "damaged": int(self.is_damaged),
+            "missing": 0,
             "folded": self.disk.inbox_id,
             "manifest": self.disk.manifest_number,
             "chosen": self.disk.batch_number,
@@ -317,15 +327,23 @@ class OwnedPartition:
             "rejected": self.disk.set_aside,
             "folded_urls": self.disk.folded_urls,
         }
+        state |= self.checkpoint_state()
         return scripts.trim_partition(self.keys, self.identity, *self.durability.trim, state)
+
+    def checkpoint_state(self) -> dict[str, Value]:
+        """What Redis is told of checkpoints: the last order that a durable point was made after. Empty before any."""
+        made = self.durability.checkpoint
+        if self.points is not None:
+            made = min(made, self.points.checkpoint)
+        return {CHECKPOINT: made} if made else {}
 
     def note_publish(self, *, is_confirmed: bool) -> None:
         """Record that counts were sent, and whether Redis has confirmed them."""
         self.owes_publish = not is_confirmed
 
-    def make_durable(self, now_ms: int) -> None:
-        """Force the partition's files to the disk. Runs in a worker thread."""
-        self.durability.force(now_ms)
+    def make_durable(self, now_ms: int, checkpoint: int = 0) -> None:
+        """Force the partition's files to the disk, after the order `checkpoint`. Runs in a worker thread."""
+        self.durability.force(now_ms, checkpoint)
 
 
 def is_publish(call: scripts.Call[Any]) -> bool:

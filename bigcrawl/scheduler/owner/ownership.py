@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.budgets.traps import TrapRules
+from bigcrawl.scheduler.crawl.missing import MissingPartitions
 from bigcrawl.scheduler.owner.claims import CLAIMED_AT_ONCE, Claims
 from bigcrawl.scheduler.owner.damaged import DamagedPartitions
 from bigcrawl.scheduler.owner.durable_rounds import DURABLE_AT_ONCE, DurableRounds
@@ -110,8 +111,17 @@ class Ownership:
         )
         self._opener = opener = Opener(config, client, clock, files, thread, limits, crawl_budgets, lateness, store)
         self.due_heap = opener.due_heap
+        self._missing = MissingPartitions(config, client, clock, opener.are_there)
         self._claims = Claims(
-            config, client, membership, table, self.damaged, opener, thread, self.reconciliation.next_generation
+            config,
+            client,
+            membership,
+            table,
+            self.damaged,
+            self._missing,
+            opener,
+            thread,
+            self.reconciliation.next_generation,
         )
         self._folding = Folding(
             client,
@@ -153,7 +163,8 @@ class Ownership:
         if (missing := sorted(wanted - self.owned.keys())) and not (self.owned and self.store.is_away):
             # Opening from a store takes long, and no step runs meanwhile, so a busy node does it in portions.
             several = CLAIMED_AT_ONCE if self.owned and self.store.is_used else len(missing)
-            await self._claims.claim((await self.damaged.find_sound(missing))[:several])
+            free = await self._missing.find_present(await self.damaged.find_sound(missing))
+            await self._claims.claim(free[:several])
 
     async def release(self, leaving: Iterable[OwnedPartition]) -> None:
         """Release those of the partitions of which the node holds no URL."""
@@ -234,10 +245,10 @@ class Ownership:
         """Run the steps that are due. See `Folding.step_due`."""
         return await self._folding.step_due(starved=starved, idle=idle)
 
-    async def make_durable_due(self) -> None:
+    async def make_durable_due(self, checkpoint: int = 0) -> None:
         """Force partitions that are due to the disk, and begin their points in the store. See `DurableRounds`."""
-        await self._durable_rounds.run_due()
-        self.store.begin_due()
+        await self._durable_rounds.run_due(checkpoint)
+        self.store.begin_due(checkpoint)
 
     async def refresh_budgets(self) -> None:
         """Publish what the owned partitions count, and give them the budgets that follow from all nodes' counts.

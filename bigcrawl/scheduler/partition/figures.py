@@ -10,7 +10,7 @@ from bigcrawl.scheduler.partition.manifest import NO_INBOX_ID
 from bigcrawl.scheduler.queues.front_queues import LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -156,6 +156,13 @@ class Figures:
     def parked_hosts(self) -> int:
         """How many hosts have parked URLs."""
         return self._state.parked.host_count
+
+    def longest_queue(self, hot: Mapping[str, int], away: Container[str] = ()) -> tuple[str, int]:
+        """Return the host with the most URLs parked or `hot`, and how many: the last to be done, if delays are alike.
+
+        Hosts that the crawl does not wait for are `away`. URLs that were not chosen yet are not counted.
+        """
+        return self._state.parked.longest(hot, away)
 
     # --- known of URLs and PLDs
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 AHEAD_URLS_SOON = 10_000  # folded since the last point: the next one is due soon
 AHEAD_URLS_MAX = 50_000  # the partition reads no more of its inbox, so that senders notice and wait
 SOON_MS = 5_000
+ORDERED_MS = 2_000  # between two points while an operator waits for one
 
 
 class StoredPoints:
@@ -27,6 +28,7 @@ class StoredPoints:
     Attributes:
         trim: what Redis may drop: inbox entries up to this id, and the keys of admit batches up to this number.
         tried_ms: when a point was last begun, on the monotonic clock.
+        checkpoint: the last order for a checkpoint that the store's point was begun after; 0 before any.
     """
 
     def __init__(self, disk: Partition, series: PointSeries, now_ms: int) -> None:
@@ -38,6 +40,8 @@ class StoredPoints:
         self._number = 0  # of the last stored manifest
         self._folded = disk.folded_urls
         self.tried_ms = now_ms
+        self.checkpoint = 0
+        self._asked = 0  # the order that the point under way was begun after
 
     def __repr__(self) -> str:
         return f"<StoredPoints {self._series!r} number={self._number} trim={self.trim}>"
@@ -51,21 +55,35 @@ class StoredPoints:
     def _ahead(self) -> int:
         return self._disk.folded_urls - self._folded
 
-    def is_due(self, now_ms: int, interval_ms: int) -> bool:
-        """Whether to make a point: something is new, and the time has come, sooner if much was folded."""
+    def is_due(self, now_ms: int, interval_ms: int, checkpoint: int = 0) -> bool:
+        """Whether to make a point: something is new, and the time has come, sooner if much was folded.
+
+        An operator's order `checkpoint`, a number that grows, shortens the time until the store has a point.
+        """
         if self._disk.manifest_number == self._number:
             return False
+        if checkpoint > self.checkpoint:
+            interval_ms = min(interval_ms, ORDERED_MS)
         wait_ms = min(interval_ms, SOON_MS) if self._ahead >= AHEAD_URLS_SOON else interval_ms
         return now_ms - self.tried_ms >= wait_ms
 
-    def begin(self, now_ms: int) -> PartitionCopy:
-        """Begin a point. Runs in the thread of the files. `end` must follow, whatever happens.
+    def note_order(self, checkpoint: int) -> bool:
+        """If the store has all that is committed, this order is carried out. True if that is new."""
+        if checkpoint <= self.checkpoint or self._disk.manifest_number != self._number:
+            return False
+        self.checkpoint = checkpoint
+        return True
+
+    def begin(self, now_ms: int, checkpoint: int = 0) -> PartitionCopy:
+        """Begin a point, after the order `checkpoint`. Runs in the thread of the files.
+
+        `end` must follow, whatever happens.
 
         Raises:
             CorruptionError: a retained admit batch is damaged.
             TransientStoreError: the disk failed.
         """
-        self.tried_ms = now_ms
+        self.tried_ms, self._asked = now_ms, checkpoint
         return self._disk.lend_copy()
 
     def put(self, copy: PartitionCopy) -> None:
@@ -81,6 +99,7 @@ class StoredPoints:
         """Record that the point is in the store."""
         self.trim, self._last = self._last, (copy.inbox_id, copy.batch_number)
         self._number, self._folded = copy.number, copy.folded_urls
+        self.checkpoint = max(self.checkpoint, self._asked)
 
     def end(self) -> None:
         """The point is stored, or has failed."""

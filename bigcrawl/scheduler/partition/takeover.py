@@ -10,6 +10,7 @@ too late. Both then find that the directory, or a later one, exists.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.exceptions import CorruptionError, OwnershipLostError
@@ -188,6 +189,29 @@ def verify_newest(directory: Path, files: Files) -> list[CorruptionError]:
         return [error]
     except OSError as error:
         return [CorruptionError(error.filename or path, 0, "a readable file", error)]
+
+
+def sound_manifest(directory: Path, files: Files) -> Manifest | None:
+    """Return the manifest that `take_over` would fall back to, all of whose files are sound; None if there is none.
+
+    Changes nothing. Cost: reads every byte that it refers to.
+    """
+    for epoch in list_committed(directory, files):
+        own = EpochDirectory(epoch_path(directory, epoch), epoch, files)
+        path = own.path / MANIFEST
+        with suppress(CorruptionError, OSError):
+            for manifest in decode_sound_manifests(path, files.read(path)):
+                if _is_sound(own, manifest):
+                    return manifest
+    return None
+
+
+def _is_sound(own: EpochDirectory, manifest: Manifest) -> bool:
+    try:
+        sizes = all(own.files.size(own.path / name) >= size for name, size in manifest.files_needed().items())
+        return sizes and not _verify_files(own, manifest)
+    except (CorruptionError, OSError):
+        return False
 
 
 def _verify_files(own: EpochDirectory, manifest: Manifest) -> list[CorruptionError]:

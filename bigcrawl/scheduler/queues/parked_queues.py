@@ -22,7 +22,7 @@ from bigcrawl.scheduler.queues.front_queues import level_of
 from bigcrawl.scheduler.queues.segments import Segment, SegmentLog, in_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from bigcrawl.scheduler.queues.epoch_directory import EpochDirectory
     from bigcrawl.scheduler.queues.segments import BlockPlace
@@ -100,6 +100,21 @@ class ParkedQueues:
         """Return how many URLs of a host are parked."""
         on_disk = sum(extent.urls for chain in self._chains.get(host, {}).values() for extent in chain)
         return on_disk + sum(map(len, self._pending.get(host, {}).values()))
+
+    def longest(self, others: Mapping[str, int], without: Container[str] = ()) -> tuple[str, int]:
+        """Return the host with the most URLs, counting `others` of each too, and their number; ("", 0) without any.
+
+        Hosts in `without` are left out. The queues must be flushed. Cost: a look at every extent and every other.
+        """
+        best, most = "", 0
+        for host, urls in others.items():
+            if urls > most and host not in self._chains and host not in without:
+                best, most = host, urls
+        for host, levels in self._chains.items():
+            urls = others.get(host, 0) + sum(extent.urls for chain in levels.values() for extent in chain)
+            if urls > most and host not in without:
+                best, most = host, urls
+        return best, most
 
     @property
     def log(self) -> SegmentLog:

@@ -86,7 +86,10 @@ class Desk:
             outbox.offer(url, KEYS.partition_of(self.suffixes.pld(url.host), 256))
 
         workload = SimpleNamespace(is_crowded=False)
-        node: Any = SimpleNamespace(outbox=outbox, keys=KEYS, link_graph=graph, offer=offer, workload=workload)
+        parts = SimpleNamespace(control=SimpleNamespace(discovers=True))
+        node: Any = SimpleNamespace(
+            outbox=outbox, keys=KEYS, link_graph=graph, offer=offer, workload=workload, parts=parts
+        )
         self.scheduler.attach(node, self.spider)
 
 

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.support.aof import size_of
 from tests.support.faults import disk
-from tests.support.faults.redis_log import read_history
 from tests.support.faults.world import LEASE_S
 from tests.support.verdicts import pause
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from tests.support.faults.world import Node, World
 
 REDIS, NEWCOMER = "redis", "newcomer"
+OLD_ENOUGH_S = 3.0  # a crawl whose record is that old is not forgotten with it
 HEARD_S = 5.0  # by then every node has spoken to a Redis that came back
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
 # Options of the server, what makes it refuse writes, and what ends it.
-_REFUSALS = (("min-replicas-to-write", "1", "0"), ("maxmemory", "1", "0"))
+_REFUSALS = (("min-replicas-to-write", "9", "0"), ("maxmemory", "1", "0"))
 
 
 def kill(world: World, node: Node, rng: random.Random) -> None:
@@ -67,11 +68,12 @@ def gone(world: World, node: Node, rng: random.Random) -> None:
     world.later(rng.uniform(0, LEASE_S), lambda: world.start(node), lambda: world.release(node.name))
 
 
-def join(world: World, rng: random.Random) -> None:
-    """A node joins, and stays."""
+def join(world: World, rng: random.Random) -> bool:
+    """A node joins, and stays; False if there are as many as there may be."""
     node = world.add_node()
     world.say(f"{node.name} joined" if node else "there are enough nodes")
     world.release(NEWCOMER)
+    return node is not None
 
 
 def away(world: World, node: Node, rng: random.Random) -> None:
@@ -138,45 +140,67 @@ def frozen(world: World, node: Node, rng: random.Random) -> None:
     _disk(world, node, disk.HANGING, LEASE_S * rng.uniform(1.1, 1.6))
 
 
-def redis(world: World, rng: random.Random) -> None:
+def redis(world: World, rng: random.Random) -> bool:
     """kill -9 of Redis, and a restart on what it had handed to the kernel: nothing is forgotten."""
     world.server.kill()
     pause(rng.uniform(0, 1.5))
     world.server.start()
     world.release(REDIS)
+    return True
 
 
-def hang(world: World, rng: random.Random) -> None:
+def hang(world: World, rng: random.Random) -> bool:
     """Redis neither answers nor fails."""
     world.server.pause()
     pause(rng.uniform(0.2, LEASE_S / 3))
     world.server.resume()
     world.release(REDIS)
+    return True
 
 
-def rewind(world: World, rng: random.Random) -> None:
+def rewind(world: World, rng: random.Random) -> bool:
     """The machine of Redis loses its power: one to two seconds are forgotten."""
-    _forget(world, 1)
+    return _forget(world, 1)
 
 
-def failover(world: World, rng: random.Random) -> None:
-    """A replica that lagged takes over."""
-    _forget(world, rng.randint(3, 10))
+def forget(world: World, rng: random.Random) -> bool:
+    """An old copy of Redis' files is put back: three to ten seconds are forgotten, and it is the same server."""
+    return _forget(world, rng.randint(3, 10))
 
 
-def refuse(world: World, rng: random.Random) -> None:
+def failover(world: World, rng: random.Random) -> bool:
+    """Redis' replica lags for three to ten seconds, Redis is killed, and the replica takes its place."""
+    if world.crawl_age_s() < OLD_ENOUGH_S:
+        return _too_young(world)
+    began_ms, kept_bytes = _now_ms(), world.server.fall_behind(world.replica)
+
+    def take_over() -> None:
+        lost = world.server.aof
+        world.fail_over()
+        world.repeats.forget(lost, kept_bytes, began_ms, _now_ms() + round(HEARD_S * 1000))
+        world.repeats.follow(world.server, kept_bytes)
+        world.say("the replica has taken over")
+        world.release(REDIS)
+
+    world.later(rng.uniform(3, 10), take_over)
+    return True
+
+
+def refuse(world: World, rng: random.Random) -> bool:
     """Redis answers, and takes no writes."""
     name, broken, well = rng.choice(_REFUSALS)
     client = world.server.client
     client.config_set(name, broken)
     world.later(rng.uniform(0.1, 3), lambda: client.config_set(name, well), lambda: world.release(REDIS))
+    return True
 
 
-def readonly(world: World, rng: random.Random) -> None:
+def readonly(world: World, rng: random.Random) -> bool:
     """Redis becomes the replica of nobody, as in a fail-over that is taken back."""
     client = world.server.client
     client.replicaof("127.0.0.1", "1")
     world.later(rng.uniform(0.1, 3), lambda: client.replicaof("NO", "ONE"), lambda: world.release(REDIS))
+    return True
 
 
 @dataclass(frozen=True)
@@ -184,8 +208,8 @@ class Kind:
     """A kind of fault: of one node, of Redis, or of the crawl, which gets a node more."""
 
     of_node: Callable[[World, Node, random.Random], None] | None = None
-    of_redis: Callable[[World, random.Random], None] | None = None
-    of_crawl: Callable[[World, random.Random], None] | None = None
+    of_redis: Callable[[World, random.Random], bool] | None = None
+    of_crawl: Callable[[World, random.Random], bool] | None = None
     weight: int = 2
     own_disks: bool = False  # only where each node has one
 
@@ -210,6 +234,7 @@ KINDS = {
     "redis": Kind(of_redis=redis),
     "hang": Kind(of_redis=hang),
     "rewind": Kind(of_redis=rewind, weight=1),
+    "forget": Kind(of_redis=forget, weight=1),
     "failover": Kind(of_redis=failover, weight=1),
     "refuse": Kind(of_redis=refuse),
     "readonly": Kind(of_redis=readonly),
@@ -217,7 +242,7 @@ KINDS = {
 
 
 def strike(world: World, name: str, rng: random.Random) -> bool:
-    """Let one fault of a kind happen; False when all that it could happen to has one."""
+    """Let one fault of a kind happen; False when it cannot now, or all that it could happen to has one."""
     kind = KINDS[name]
     if kind.of_node is not None:
         free = [node for node in world.nodes if world.is_free(node.name)]
@@ -234,24 +259,29 @@ def strike(world: World, name: str, rng: random.Random) -> bool:
         return False
     world.say(name)
     world.occupy(victim)
-    happen(world, rng)
+    return happen(world, rng)
+
+
+def _forget(world: World, seconds: int) -> bool:
+    # Never that there was a crawl: that is another matter. Nor more than the server's file tells.
+    seconds = min(seconds, int(min(world.crawl_age_s(), world.server_age_s())) - 3)
+    if seconds < 1:
+        return _too_young(world)
+    now_ms = _now_ms()
+    world.server.kill()
+    had = world.copy_of(world.server.aof)
+    world.say(f"redis forgets {world.server.cut_aof_of_killed(seconds)} bytes")
+    kept_bytes = size_of(world.server.aof)
+    world.server.start()
+    world.repeats.forget(had, kept_bytes, now_ms - (seconds + 1) * 1000, _now_ms() + round(HEARD_S * 1000))
+    world.release(REDIS)
     return True
 
 
-def _forget(world: World, seconds: int) -> None:
-    # Never that there was a crawl: that is another matter.
-    seconds = min(seconds, int(world.crawl_age_s()) - 3)
-    if seconds < 1:
-        world.say("redis is too young to forget")
-        world.release(REDIS)
-        return
-    now_ms = _now_ms()
-    world.server.kill()
-    before = read_history(world.server.commands())
-    world.say(f"redis forgets {world.server.cut_aof_of_killed(seconds)} bytes")
-    world.repeats.forget(before, now_ms - (seconds + 1) * 1000, _now_ms() + round(HEARD_S * 1000))
-    world.server.start()
+def _too_young(world: World) -> bool:
+    world.say("redis is too young to forget")
     world.release(REDIS)
+    return False
 
 
 def _disk(world: World, node: Node, what: str, seconds: float) -> None:

@@ -54,6 +54,10 @@ class FaultyLink:
         self._loop.close()
         shutil.rmtree(self._directory)
 
+    def lead_to(self, server: Path) -> None:
+        """Forward to another server from the next connection on."""
+        self._do(lambda: setattr(self, "_server", server))
+
     def refuse(self, share: float, error: str) -> None:
         """Let this share of the script calls be answered by an error, each of them alone; 0 ends it."""
         self._do(lambda: self._set_refusal(share, error.encode()))

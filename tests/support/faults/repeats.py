@@ -6,10 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcrawl.redisdb.keys import PartitionKeys
+from tests.support.aof import commands_of
 from tests.support.faults.redis_log import read_history, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from bigcrawl.simweb.check.checker import Exchange
     from tests.support.faults.redis_log import History
@@ -19,10 +21,18 @@ if TYPE_CHECKING:
 MORE_MS = 1_000
 
 
-class _Forgotten(NamedTuple):
-    """What Redis forgot, and when the fetches ended that it was told of or was about to be told of."""
+class Log(NamedTuple):
+    """An append-only file, and how many bytes of it count; None: all."""
 
-    history: History
+    directory: Path
+    bytes_max: int | None = None
+
+
+class _Forgotten(NamedTuple):
+    """What Redis had, what was left, and when the fetches ended that it was told of or was about to be told of."""
+
+    had: tuple[Log, ...]
+    left: tuple[Log, ...]
     start_ms: int
     end_ms: int
 
@@ -33,6 +43,7 @@ class Repeats:
     def __init__(self, server: PrivateRedis, crawl: str, partitions: int) -> None:
         self._server = server
         self._keys = [PartitionKeys(crawl, partition) for partition in range(partitions)]
+        self._earlier: tuple[Log, ...] = ()  # of servers whose place others have taken
         self._given_up: Counter[str] = Counter()
         self._forgotten: list[_Forgotten] = []
 
@@ -55,20 +66,31 @@ class Repeats:
         """A node is told to end now: it gives up what it fetches, and gives the URLs back."""
         self._given_up.update(filter(None, self.in_process(name)))
 
-    def forget(self, before: History, start_ms: int, end_ms: int) -> None:
-        """Redis had `before`, and forgot all from `start_ms` on; by `end_ms` nodes will have heard of it.
+    def forget(self, aof: Path, kept_bytes: int, start_ms: int, end_ms: int) -> None:
+        """Redis had all of this file and forgot all from `start_ms` on; by `end_ms` nodes will have heard of it.
 
-        A fetch whose end is forgotten may have ended earlier than that, if Redis took no writes then.
+        A fetch whose end is forgotten may have ended earlier than that, if Redis took no writes then. The file is read
+        in the end, so it must stay as it is.
         """
-        forgotten = before - read_history(self._server.commands())
-        self._forgotten.append(_Forgotten(forgotten, start_ms - MORE_MS, end_ms))
+        had, left = (*self._earlier, Log(aof)), (*self._earlier, Log(aof, kept_bytes))
+        self._forgotten.append(_Forgotten(had, left, start_ms - MORE_MS, end_ms))
+
+    def follow(self, server: PrivateRedis, kept_bytes: int) -> None:
+        """Another server, which had so much of the last one's file, has taken its place."""
+        self._earlier = (*self._earlier, Log(self._server.aof, kept_bytes))
+        self._server = server
 
     def allowed(self, exchanges: Iterable[Exchange], port: int) -> Counter[str]:
         """How often each URL may be fetched beyond once."""
-        allowed = self._given_up + read_history(self._server.commands()).lost
+        allowed = self._given_up + _read((*self._earlier, Log(self._server.aof))).lost
         fetches = [(f"http://{each.host}:{port}{each.target}", each.end_ms) for each in exchanges]
-        for history, start_ms, end_ms in self._forgotten:
+        for had, left, start_ms, end_ms in self._forgotten:
+            forgotten = _read(had) - _read(left)
             lately = Counter(url for url, ended_ms in fetches if start_ms <= ended_ms <= end_ms)
-            allowed += history.lost
-            allowed += lately | history.ended
+            allowed += forgotten.lost
+            allowed += lately | forgotten.ended
         return allowed
+
+
+def _read(logs: Iterable[Log]) -> History:
+    return read_history(command for log in logs for command in commands_of(log.directory, log.bytes_max))

@@ -20,8 +20,8 @@ from tests.support.crawls import Crawl
 from tests.support.faults import disk
 from tests.support.faults.link import FaultyLink
 from tests.support.faults.repeats import Repeats
+from tests.support.faults.replica import Replica, Replicated
 from tests.support.hostile.shifted_clock import ShiftedClock
-from tests.support.redis_server import PrivateRedis
 from tests.support.verdicts import pause
 
 if TYPE_CHECKING:
@@ -127,7 +127,9 @@ class World:
         self._seed = seed
         self.web = web
         self._stack = ExitStack()
-        self.server = self._stack.enter_context(PrivateRedis())
+        self.server: Replicated = self._stack.enter_context(Replicated())
+        self.replica = self._stack.enter_context(Replica(self.server))
+        self._server_since_s = time.monotonic()
         self.repeats = Repeats(self.server, _NAME, PARTITIONS)
         self.nodes = [self._node(number) for number in range(NODES)]
         if own_disks:
@@ -163,6 +165,21 @@ class World:
         self.nodes.append(node)
         self.start(node)
         return node
+
+    def fail_over(self) -> None:
+        """Kill Redis, and let its replica take its place; another one follows that."""
+        self.server.kill()
+        self.replica.take_over()
+        self.server, self._server_since_s = self.replica, time.monotonic()
+        for node in self.nodes:
+            node.link.lead_to(self.server.socket_path)
+        self.replica = self._stack.enter_context(Replica(self.server))
+
+    def copy_of(self, aof: Path) -> Path:
+        """A copy of an append-only file, which stays as it is."""
+        copy = self.directory / f"aof{next(self._numbers)}"
+        shutil.copytree(aof, copy)
+        return copy
 
     def say(self, text: str) -> None:
         """A line of the run's story, with the time."""
@@ -205,6 +222,10 @@ class World:
     def crawl_age_s(self) -> float:
         """For how long Redis has known the crawl."""
         return time.monotonic() - self._crawl_since_s if self._crawl_since_s else 0.0
+
+    def server_age_s(self) -> float:
+        """For how long this Redis has been the one that nodes speak to."""
+        return time.monotonic() - self._server_since_s
 
     def wait_for_end(self, still_s: float, poll_s: float = 0.5) -> None:
         """Let the crawl end by itself; a problem if nothing was fetched for so long, or a node does not end."""

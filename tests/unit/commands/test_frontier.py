@@ -13,7 +13,8 @@ import pytest
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from bigcrawl.commands.frontier import ACTIONS, parser_of
+from bigcrawl.commands.actions import ACTIONS
+from bigcrawl.commands.frontier import parser_of
 from bigcrawl.commands.looking.status import read_status, status_text
 from bigcrawl.exceptions import ConfigError
 from tests.unit.scheduler.world import make_config, queued, world

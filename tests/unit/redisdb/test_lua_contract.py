@@ -44,6 +44,7 @@ ROWS: dict[tuple[str, str], Any] = {
     ("note_errors", "rows"): [("error:dns\na.example", 2, "http://a.example/")],
     ("pass_gates", "gates"): [("pld example.com", 1)],
     ("set_aside_urls", "urls"): [(1, b"batch")],
+    ("sum_partitions", "partitions"): (PartitionKeys(CRAWL, PARTITION),),
     ("trim_partition", "state"): {"waiting": 5},
     ("unbury_urls", "url_keys"): [6],
 }
@@ -271,4 +272,4 @@ def test_a_prelude_is_the_one_function_of_its_name(prelude: str) -> None:
 def test_the_owner_is_asked_in_one_way() -> None:
     """No script compares owner and epoch itself, but those that give a partition to a node, or show whose it is."""
     comparing = {name for name in SCRIPT_NAMES if re.search(r"'HMGET', KEYS\[1\], 'node'", lines_of(name)[1])}
-    assert comparing == {"claim_partition", "look_partition"}
+    assert comparing == {"claim_partition", "look_partition", "sum_partitions"}

@@ -123,6 +123,33 @@ def test_slot_that_has_moved_is_followed(own_cluster: PrivateCluster, partitions
     run(own_cluster.url, work)
 
 
+def test_command_for_a_key_that_has_gone_ahead_of_its_slot_is_sent_where_it_is(
+    own_cluster: PrivateCluster, partitions: list[PartitionKeys]
+) -> None:
+    """ASK: the old master of a slot on its way refers to the new one, for this command alone, which takes it there."""
+    keys = partitions[0]
+
+    async def work(client: RedisClient) -> None:
+        slot, source = key_slot(keys.owner.encode()), home_of(own_cluster, keys)
+        target = next(master for master in own_cluster.masters if master is not source)
+        await client.run([])
+        own_cluster.move_slot(slot, source, target, end=False)
+        asked, refused = calls_of(target, "asking"), source.client.info("errorstats").get("errorstat_ASK", {})
+        await client.command("HSET", keys.state, "field", "value")
+        assert calls_of(target, "asking") == asked + 1
+        assert source.client.info("errorstats")["errorstat_ASK"]["count"] == refused.get("count", 0) + 1
+        assert await client.command("HGET", keys.state, "field") == b"value"
+        own_cluster.move_slot(slot, source, target)
+        assert target.client.hget(keys.state, "field") == "value"
+
+    run(own_cluster.url, work)
+
+
+def calls_of(server: Server, command: str) -> int:
+    """How often a server has carried out a command."""
+    return int(server.client.info("commandstats").get(f"cmdstat_{command}", {}).get("calls", 0))
+
+
 def test_replica_that_took_over_counts_as_restarted(
     own_cluster: PrivateCluster, partitions: list[PartitionKeys]
 ) -> None:

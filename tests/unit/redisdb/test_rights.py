@@ -32,9 +32,13 @@ OPERATOR_COMMANDS = (
     *("ZADD", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZSCAN", "ZSCORE"),
     *("SCAN", "UNLINK"),
 )
-OPERATORS_SCRIPTS = ("awaken_host", "unbury_urls", "append_batch", "look_partition", "beat_node", "tell_time")
+OPERATORS_SCRIPTS = (
+    *("awaken_host", "unbury_urls", "append_batch", "look_crawl", "look_partition", "sum_partitions", "beat_node"),
+    "tell_time",
+)
 OPERATORS_MODULES = [*(PACKAGE / "commands").rglob("*.py"), *(PACKAGE / "redisdb").glob("*.py")] + [
-    PACKAGE / "scheduler" / "crawl" / f"{name}.py" for name in ("deletion", "membership", "survey", "stored_record")
+    PACKAGE / "scheduler" / "crawl" / f"{name}.py"
+    for name in ("deletion", "history", "membership", "survey", "stored_record")
 ]
 OPERATORS_MODULES.append(PACKAGE / "scheduler" / "gates" / "dns_answers.py")  # explain asks for a host's addresses
 NOT_A_NODES = {"ZRANK", "ZSCAN", "SCAN", "UNLINK"}

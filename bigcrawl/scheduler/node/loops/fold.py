@@ -31,6 +31,7 @@ class Fold(Loop):
         self._ownership = parts.ownership
         self._outbox = parts.outbox
         self._workload = parts.workload
+        self._control = parts.control
         self._wake_pump = wake_pump
 
     async def turn(self) -> float:
@@ -41,7 +42,7 @@ class Fold(Loop):
         async with self._folding:
             self.note_inboxes()
             refused = await refusal_of(self._step(starved=starved, idle=self._workload.is_empty))
-            await self._ownership.make_durable_due()
+            await self._ownership.make_durable_due(self._control.checkpoint)
             if refused is not None:
                 raise refused
         return FOLD_STARVED_S if starved else FOLD_S

@@ -1,18 +1,22 @@
-"""The watch: which node should own what, snoozed hosts, budgets, and the end of the crawl."""
+"""The watch: which node should own what, snoozed hosts, budgets, samples, and the end of the crawl."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from bigcrawl.exceptions import BigcrawlError, ConfigError
 from bigcrawl.redisdb.client import RedisRefusedError
+from bigcrawl.scheduler.crawl.close_rate import CloseRate
 from bigcrawl.scheduler.node.loops.loop import RETRY_S, Haste, Loop
 from bigcrawl.scheduler.node.loops.steer import look_at_snoozed
 from bigcrawl.scheduler.owner.parking import tend_snoozed
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.assembly import Parts
+
+logger = logging.getLogger(__name__)
 
 WATCH_S = 1.0
 WATCH_IDLE_S = 0.2  # a small crawl should not wait long for its own end
@@ -42,7 +46,11 @@ class Watch(Loop):
         self._finish = parts.finish
         self._progress = parts.progress
         self._failed = parts.failed
+        self._samples = parts.samples
         self._on_fatal = parts.engine.on_fatal
+        self._speed = parts.speed
+        self._membership = parts.membership
+        self._close_rate = CloseRate(parts.config.crawl.close_rate)
         self._haste = Haste()
         self._finished_until_ms = 0  # a finished crawl is not looked at again before, on the monotonic clock
         self._closes_when_empty = parts.config.crawl.close_when_empty
@@ -56,6 +64,8 @@ class Watch(Loop):
         await self._starts.renew()
         await self._progress.count_pages()
         await self._failed.send_if_due()
+        await self._samples.take_if_due()
+        await self._look_at_rate()
         await self._look_for_end()
         self._end_held_up()
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
@@ -101,6 +111,21 @@ class Watch(Loop):
             except BigcrawlError:
                 self._reputation.look_again()
                 raise
+
+    async def _look_at_rate(self) -> None:
+        """Close the crawl if it is too slow, and waits all the same."""
+        if not self._close_rate.is_on or self._control.is_closed:
+            return
+        now_ms, speed = self._clock.monotonic_ms(), self._speed.speed
+        rate = sum(float(report.get("rate", 0)) for report in self._membership.reports.values())
+        if not self._close_rate.note(now_ms, rate, 0 if speed.is_paused else speed.pages):
+            return
+        seen = await self._progress.survey()
+        if seen.waiting + seen.urls_taken:
+            logger.info("too slow: %(urls)d URLs wait, so BIGCRAWL_CLOSE_RATE applies", {"urls": seen.waiting})
+            await self._control.close_all()
+        else:
+            self._close_rate.begin(now_ms)
 
     async def _look_for_end(self) -> None:
         offered = self._outbox.offered

@@ -98,7 +98,7 @@ def test_reasons(name: str) -> None:
 
 def test_damage_holds_the_end_up() -> None:
     [reason] = standstill(facts(seen({"damaged": 1})))
-    assert "damaged partitions: repair or restore" in reason
+    assert "damaged partitions: use `scrapy frontier repair`, or restore" in reason
     [reason] = standstill(facts(seen({"rejected": 2}, rejected_in=[1])))
     assert "2 inbox entries could not be read: `scrapy frontier rejected`" in reason
 

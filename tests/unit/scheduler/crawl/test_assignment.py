@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,26 @@ def test_no_more_moves_than_shares_ask_for(steps: list[tuple[int, float]], parti
         check_balance(owners, capacities)
         moved = sum(old != new and old in capacities for old, new in zip(before, owners, strict=False))
         assert moved == fewest_moves(before, capacities, partitions)
+
+
+@pytest.mark.parametrize("cycle", [(1.0,), (1.0, 2.0, 4.0)], ids=["equal", "unequal"])
+@pytest.mark.parametrize("partitions", [256, 1_024])
+def test_up_to_64_nodes_join_and_leave_without_a_needless_move(cycle: tuple[float, ...], partitions: int) -> None:
+    """63 to 64 included: what moves goes to the newcomer or was the leaver's, and shares are even."""
+    capacities: dict[str, float] = {"node0": cycle[0]}
+    owners = assign(partitions, members_of(capacities))
+    for number in range(1, 64):
+        before, newcomer = owners, f"node{number}"
+        capacities[newcomer] = cycle[number % len(cycle)]
+        owners = assign(partitions, members_of(capacities, before))
+        check_balance(owners, capacities)
+        assert {new for old, new in zip(before, owners, strict=True) if old != new} == {newcomer}
+    for number in range(63):
+        before, leaver = owners, f"node{number}"
+        del capacities[leaver]
+        owners = assign(partitions, members_of(capacities, before))
+        check_balance(owners, capacities)
+        assert {old for old, new in zip(before, owners, strict=True) if old != new} == {leaver}
 
 
 def test_node_that_comes_back_gets_nearly_all_that_it_had() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl import membership
+from bigcrawl.scheduler.crawl.alike import FIELD, VERSION, refusal
 from bigcrawl.scheduler.crawl.membership import Membership
 from tests.unit.scheduler.world import connected, make_config
 
@@ -251,6 +254,48 @@ def test_crawl_goes_on_with_other_settings_when_its_nodes_are_gone(
             await new.wait_for_alike(client)
             await new.beat(client, {})
             assert list(new.reports) == [new.node]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ("0.1.0", "0.1.7", None),
+        ("0.1.0+local", "0.1.1.dev3", None),
+        ("0.1.7", None, None),
+        ("0.2.0", "0.1.7", "bigcrawl is 0.2.0 here and 0.1.7 at node other, .*; install 0.1 here, or stop all nodes"),
+        ("0.2.0", None, "bigcrawl is 0.2.0 here and 0.1 at node other"),
+        ("1.1.0", "0.1.0", "bigcrawl is 1.1.0 here and 0.1.0 at node other"),
+        ("0.10.0", "0.1.0", "bigcrawl is 0.10.0 here"),
+    ],
+)
+def test_nodes_of_one_minor_release_work_together_and_no_others(
+    ours: str, theirs: str | None, said: str | None
+) -> None:
+    """A report without a version is of the first release, whose nodes did not say theirs."""
+    report = {FIELD: {}} if theirs is None else {FIELD: {}, VERSION: theirs}
+    error = refusal("other", report, {FIELD: {}, VERSION: ours})
+    if said is None:
+        assert error is None
+    else:
+        assert re.search(said, str(error))
+
+
+def test_a_node_of_another_release_is_refused_whatever_its_settings(
+    tmp_path: Path, crawl_name: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release comes first: another one may have other settings. The first node's settings say nothing of it."""
+    first = member_of(tmp_path, crawl_name, host_delay=5)
+    monkeypatch.setattr(membership, "__version__", "99.0.0")
+    second = member_of(tmp_path, crawl_name, host_delay=2, lease_seconds=30)
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            await first.beat(client, {})
+            assert not any("99" in value or "0.1" in value for value in first._report[FIELD].values())
+            with pytest.raises(ConfigError, match=r"bigcrawl is 99\.0\.0 here"):
+                await second.beat(client, {})
 
     asyncio.run(scenario())
 

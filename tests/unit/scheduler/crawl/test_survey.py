@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.redisdb.scripts import Claim, Ended, Identity
-from bigcrawl.scheduler.crawl.survey import FinishCheck, Survey, _add, survey
+from bigcrawl.scheduler.crawl.survey import AT_ONCE, FinishCheck, Survey, survey
 from bigcrawl.scheduler.records.inbox_entry import id_order
 from tests.unit.scheduler.gates.test_speed import awaited
 from tests.unit.scheduler.world import connected
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from bigcrawl.redisdb.client import RedisClient
     from bigcrawl.redisdb.scripts import Call, PartitionView
+    from tests.support.redis_cluster import PrivateCluster
 
 LEASE_MS = 60_000
 
@@ -64,33 +65,117 @@ def test_sums_are_over_all_partitions(crawl_name: str, redis_url: str) -> None:
             seen = await survey(client, crawl_name, 4)
             assert (seen.partitions, seen.owned, seen.owners["n"]) == (4, 2, 2)
             assert (seen.urls_inbox, seen.urls_queued, seen.urls_taken, seen.waiting) == (14, 2, 2, 16)
-            assert (seen.hosts_busy, seen.inboxes_unfolded) == (2, 2)
+            assert (seen.hosts_busy, seen.inboxes_unfolded) == (2, 0), "inboxes matter where nothing else waits"
             assert (seen.pages, seen.counts["bytes"], seen.counts["ended"]) == (2, 24, 2)
             assert not seen.is_empty
 
     asyncio.run(scenario())
 
 
-def test_every_figure_of_a_partition_is_summed() -> None:
-    """Two partitions with numbers of their own: each sum is of its own numbers."""
-    fields = ("hosts_ready", "hosts_waiting", "hosts_busy", "hosts_snoozed", "hosts_retired", "taken")
-    views = [
-        SimpleNamespace(
-            node="",
-            lease_left_ms=0,
-            inbox_id="1-0",
-            folded="1-0",
-            state={},
-            count=lambda name: 0,
-            **{name: factor * (index + 1) for index, name in enumerate(fields)},
-        )
-        for factor in (1, 10)
-    ]
-    seen = Survey(2)
-    for view in views:
-        _add(seen, cast("PartitionView", view))
-    found = [getattr(seen, {"taken": "urls_taken"}.get(name, name)) for name in fields]
-    assert found == [11, 22, 33, 44, 55, 66]
+FIGURES = ("appended_urls", "folded_urls", "waiting", "hot", "withheld", "status:200", "error:dns", "bytes", "rejected")
+
+
+def expected_of(views: Sequence[PartitionView]) -> Survey:
+    """What the figures of single partitions add up to."""
+    seen = Survey(len(views))
+    for partition, view in enumerate(views):
+        for name, value in view.state.items():
+            seen.counts[name] += 0 if name == "folded" else int(value)
+        if view.node:
+            seen.named.add(view.node)
+            seen.owners.update([view.node] * (view.lease_left_ms > 0))
+        if view.count("rejected"):
+            seen.rejected_in.append(partition)
+        in_inbox = max(0, view.count("appended_urls") - view.count("folded_urls"))
+        queued = max(0, view.count("hot"))
+        if view.count("damaged"):
+            seen.urls_damaged += in_inbox + view.count("waiting") + queued + view.taken
+            continue
+        for name in ("hosts_ready", "hosts_waiting", "hosts_busy", "hosts_snoozed", "hosts_retired"):
+            setattr(seen, name, getattr(seen, name) + getattr(view, name))
+        seen.urls_inbox += in_inbox
+        seen.urls_disk += view.count("waiting")
+        seen.urls_queued += queued
+        seen.urls_taken += view.taken
+        seen.inboxes_unfolded += not queued and id_order(view.inbox_id) > id_order(view.folded)
+        seen.batches_pending += view.count("chosen") > view.count("admitted")
+        if seen.first_with_work is None and not seen.is_empty:
+            seen.first_with_work = partition
+    seen.owned = seen.owners.total()
+    seen.counts.pop("folded", None)
+    return seen
+
+
+async def fill_at_random(client: RedisClient, crawl: str, partitions: int, dice: Random) -> None:
+    """Give partitions keys with figures of their own; some have nothing, some are damaged."""
+    now_ms = client.now_ms()
+    rows: list[tuple[Any, ...]] = []
+    for keys in (PartitionKeys(crawl, number) for number in range(partitions)):
+        if dice.random() < 0.3:
+            continue
+        figures = {name: dice.choice([0, 0, dice.randrange(-3 if name == "hot" else 0, 10**6)]) for name in FIGURES}
+        figures |= {"damaged": dice.choice([0, 0, 1]), "chosen": dice.randrange(3), "admitted": dice.randrange(3)}
+        rows.append(("HSET", keys.state, *(word for pair in figures.items() for word in pair)))
+        if dice.random() < 0.8:
+            lease_ms = now_ms + dice.choice([-60_000, 60_000])
+            rows.append(("HSET", keys.owner, "node", f"n{dice.randrange(3)}", "epoch", 1, "lease_ms", lease_ms))
+        for heap, away_ms in ((keys.ready, 0), (keys.snoozed, 10**15)):
+            for host in range(dice.randrange(4)):
+                due_ms = now_ms + dice.choice([-60_000, 60_000, 90_000 + away_ms])
+                rows.append(("ZADD", heap, due_ms + dice.random(), f"h{host}.example"))
+        rows += [("HSET", keys.busy, f"b{n}.example", 1) for n in range(dice.randrange(3))]
+        rows += [("HSET", keys.taken, n, "url") for n in range(dice.randrange(3))]
+        if dice.random() < 0.7:
+            last = f"{dice.choice([9, 10])}-{dice.choice([9, 10])}"
+            rows += [
+                ("XADD", keys.inbox, last, "b", "batch"),
+                ("HSET", keys.state, "folded", f"{dice.choice([9, 10])}-9"),
+            ]
+    await client.commands(rows)
+
+
+@awaited
+async def test_survey_is_the_sum_of_looks_at_each_partition(crawl_name: str, redis_url: str) -> None:
+    """Whatever they hold, damaged partitions and dead owners included, and across the commands of a large crawl."""
+    partitions = AT_ONCE + 20
+    async with connected(redis_url) as client:
+        await client.ping()
+        for seed in range(5):
+            await fill_at_random(client, f"{crawl_name}x{seed}", partitions, Random(seed))
+            keys = [PartitionKeys(f"{crawl_name}x{seed}", number) for number in range(partitions)]
+            views = await client.run([scripts.look_partition(each) for each in keys])
+            seen = await survey(client, f"{crawl_name}x{seed}", partitions)
+            due = {view.next_due_ms for view in views if view.next_due_ms >= 0 and not view.count("damaged")}
+            assert seen.next_due is not None
+            assert seen.next_due.due_ms == min(due)
+            seen.next_due = None
+            assert seen == expected_of(views)
+
+
+@awaited
+async def test_survey_of_a_cluster_is_the_same(crawl_name: str, redis_cluster: PrivateCluster) -> None:
+    """There the keys of two partitions are on different servers."""
+    async with connected(redis_cluster.url) as client:
+        await client.ping()
+        await fill_at_random(client, crawl_name, 12, Random(3))
+        views = await client.run([scripts.look_partition(PartitionKeys(crawl_name, number)) for number in range(12)])
+        seen = await survey(client, crawl_name, 12)
+        seen.next_due = None
+        assert seen == expected_of(views)
+
+
+def test_no_field_of_a_partition_can_break_a_survey(crawl_name: str, redis_url: str) -> None:
+    """A field that is no number counts as 0; a sum is exact up to 2**53."""
+
+    async def scenario() -> None:
+        async with connected(redis_url) as client:
+            keys = [PartitionKeys(crawl_name, number) for number in range(2)]
+            await client.command("HSET", keys[0].state, "bytes", 2**52, "odd", "word")
+            await client.command("HSET", keys[1].state, "bytes", 2**52 - 1)
+            seen = await survey(client, crawl_name, 2)
+            assert (seen.counts["bytes"], seen.counts["odd"]) == (2**53 - 1, 0)
+
+    asyncio.run(scenario())
 
 
 def test_crawl_is_finished_at_the_second_look_that_sees_nothing_new(crawl_name: str, redis_url: str) -> None:
@@ -141,7 +226,7 @@ async def test_partition_that_was_not_empty_is_looked_at_alone(crawl_name: str, 
         run = client.run
 
         async def counted(calls: Sequence[Call[Any]]) -> list[Any]:
-            asked.append(len(calls))
+            asked.append(sum(len({key.partition("}")[0] for key in call.keys}) for call in calls))
             return await run(calls)
 
         client.run = counted  # type: ignore[method-assign]

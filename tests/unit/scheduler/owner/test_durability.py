@@ -42,6 +42,18 @@ def test_trimming_is_owed_until_a_later_point(tmp_path: Path) -> None:
     assert not durability.is_due(5 * DURABLE_MS, DURABLE_MS)
 
 
+def test_order_for_a_checkpoint_is_carried_out_once(tmp_path: Path) -> None:
+    """Whether anything is new or not, and not sooner than Redis has persisted what is trimmed then."""
+    disk = Partition.open(tmp_path / "p", 1, PartitionLimits())
+    durability = Durability(disk, loss_ms=0, now_ms=0)
+    assert not durability.is_due(PERSISTED_MS - 1, DURABLE_MS, checkpoint=7)
+    assert durability.is_due(PERSISTED_MS, DURABLE_MS, checkpoint=7)
+    durability.force(PERSISTED_MS, 7)
+    assert durability.checkpoint == 7
+    assert not durability.is_due(5 * DURABLE_MS, DURABLE_MS, checkpoint=7)
+    assert durability.is_due(5 * DURABLE_MS, DURABLE_MS, checkpoint=8)
+
+
 def test_batches_are_kept_until_redis_will_not_forget_them() -> None:
     """Their text for as long as Redis may lose, their keys ten times as long; marks are few."""
     retention = Retention(60_000)

@@ -193,3 +193,38 @@ def test_store_redis_and_settings_must_belong_together(tmp_path: Path, crawl_nam
             assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
 
     asyncio.run(scenario())
+
+
+def test_a_checkpoint_is_told_when_the_store_has_it(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """An order makes points before their time; Redis is told of it once the store has all, and not earlier."""
+
+    async def told(w: World) -> list[int]:
+        keys = [PartitionKeys(crawl_name, partition).state for partition in range(4)]
+        return [int(await w.client.command("HGET", key, "checkpoint") or 0) for key in keys]
+
+    async def obey(w: World, node: Node, order: int) -> None:
+        for _ in range(4):
+            w.clock.advance(3_000)
+            await node.ownership.make_durable_due(order)
+            if tasks := list(node.ownership.store._storing.values()):
+                await asyncio.wait(tasks)
+
+    async def scenario() -> None:
+        async with world(tmp_path / "a", crawl_name, redis_url, store_url=f"file://{tmp_path}/store") as w:
+            node = await w.joined()
+            await fold(w, node, PAGES)
+            await obey(w, node, 5)
+            assert await told(w) == [5] * 4
+            await obey(w, node, 6)
+            assert await told(w) == [6] * 4, "nothing is new, so the store has it"
+            shutil.move(tmp_path / "store", tmp_path / "away")
+            (tmp_path / "store").write_text("a file, where a directory was")
+            await fold(w, node, [f"{page}more" for page in PAGES])
+            await obey(w, node, 7)
+            assert 6 in await told(w), "what is not stored is not durable"
+            (tmp_path / "store").unlink()
+            shutil.move(tmp_path / "away", tmp_path / "store")
+            await obey(w, node, 7)
+            assert await told(w) == [7] * 4
+
+    asyncio.run(scenario())

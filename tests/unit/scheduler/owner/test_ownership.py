@@ -365,10 +365,10 @@ def test_many_partitions_are_released_a_few_at_a_time(tmp_path: Path, crawl_name
 def test_partition_that_redis_knows_is_not_opened_without_its_files(
     tmp_path: Path, crawl_name: str, redis_url: str
 ) -> None:
-    """Begun in Redis, gone from the disk: an error for the operator, never a fresh start."""
+    """Begun in Redis, gone from the disk: an error for the operator who wants that, never a fresh start."""
 
     async def scenario() -> None:
-        async with world(tmp_path, crawl_name, redis_url) as w:
+        async with world(tmp_path, crawl_name, redis_url, lost_partitions="stop") as w:
             node = await w.joined()
             await offered(w, node)
             await node.ownership.step_due(starved=True)

@@ -1,0 +1,43 @@
+"""`python -m bigcrawl ACTION`: the same as `scrapy frontier ACTION`, where there is no Scrapy project.
+
+The crawl's settings are given by `-s NAME=VALUE`; in a project's directory its settings count too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+from scrapy.utils.project import get_project_settings
+
+from bigcrawl.commands.frontier import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAM = "python -m bigcrawl"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one action and return its exit status, see `bigcrawl.commands.frontier`."""
+    settings = get_project_settings()
+    settings.setdict(Command.default_settings, priority="command")
+    command = Command(PROGRAM, settings)
+    parser = argparse.ArgumentParser(
+        PROGRAM, f"{PROGRAM} {command.syntax()}", conflict_handler="resolve", allow_abbrev=False
+    )
+    command.add_options(parser)
+    options, words = parser.parse_known_args(arguments)
+    try:
+        command.process_options(words, options)
+    except UsageError as error:
+        print(f"bigcrawl: {error}", file=sys.stderr)
+        return 2
+    command.run(words, options)
+    return command.exitcode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,76 @@
+"""`scrapy frontier dashboard`: serve the dashboard of a crawl, running or not, until Ctrl-C.
+
+A stopped embedded server is started meanwhile; a crawl that starts goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.reactor import install_reactor
+from twisted.internet.defer import Deferred
+
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.config import Config
+
+_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
+
+def dashboard(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Serve the dashboard; the first line says where. It ends at Ctrl-C and SIGTERM.
+
+    Raises:
+        ConfigError: there is no such crawl, or no port is free.
+        TransientStoreError: Redis does not answer at the start. Later the page says so.
+    """
+    with server_of(config) as server:
+        asyncio.run(_look(config, server))
+        served = replace(config, crawl=replace(config.crawl, redis_url=server))
+        _serve(served)
+    return Result({"served": True}, "the dashboard has ended; the crawl goes on")
+
+
+async def _look(config: Config, server: str) -> None:
+    """Raise the error of a crawl that does not exist."""
+    async with opened(config, server):
+        pass
+
+
+def _serve(config: Config) -> None:
+    """Run Twisted's loop until a signal ends it."""
+    install_reactor(_REACTOR)
+    from twisted.internet import reactor as installed
+
+    from bigcrawl.dashboard.face import DashboardSite, listener_of
+
+    reactor: Any = installed  # zope's interfaces are not known to mypy
+    site, listener = DashboardSite(config), listener_of(config)
+
+    def begin() -> None:
+        site.start()
+        listener.listen(site)
+        if listener.url is None:
+            reactor.stop()
+        else:
+            print(f"dashboard: {listener.url}; Ctrl-C ends it", flush=True)
+
+    async def end() -> None:
+        await listener.close()
+        await site.stop()
+
+    reactor.callLater(0, begin)  # when asyncio's loop runs
+    reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromFuture(asyncio.ensure_future(end())))
+    reactor.run()
+    if listener.url is None:
+        ports = "-".join(map(str, dict.fromkeys(config.dashboard.ports)))
+        where = f"BIGCRAWL_DASHBOARD_PORT {ports} at {config.dashboard.address}"
+        raise ConfigError(f"{where} cannot be used; end what listens there, or set another with -s, 0 for any")

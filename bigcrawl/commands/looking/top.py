@@ -1,0 +1,171 @@
+"""`scrapy frontier top`: a crawl live in the terminal. Without a terminal, and with `--once`, one snapshot of it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import sys
+import termios
+import tty
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.commands.looking.watching import Watching
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
+from bigcrawl.exceptions import ConfigError, TransientStoreError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from bigcrawl.commands.looking.watching import Seen
+    from bigcrawl.config import Config
+
+EVERY_S: Final = 2.0
+EVERY_S_MIN: Final = 0.5
+SNAPSHOT: Final = (120, 60)
+"""Columns and lines of a snapshot that goes to no terminal."""
+
+ENDS: Final = b"qQ\x03\x04"
+"""Keys that end it: q, and Ctrl-C or Ctrl-D where the terminal hands them on."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how often to look."""
+    add = parser.add_argument
+    add("--once", action="store_true", help="print one snapshot and end; so it does if the output is no terminal")
+    add("--every", type=float, default=EVERY_S, metavar="S", help=f"seconds between two looks; {EVERY_S:g} by default")
+
+
+def top(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """Show the crawl live: why it stands still, rates, nodes, what fails, and hosts with most URLs waiting.
+
+    Raises:
+        ConfigError: there is no such crawl, or the package rich is missing.
+        TransientStoreError: Redis does not answer; later, the screen says so and goes on.
+    """
+    if find_spec("rich") is None:
+        raise ConfigError("`scrapy frontier top` needs the package rich, which is missing: pip install 'bigcrawl[top]'")
+    is_live = sys.stdout.isatty() and sys.stdin.isatty() and not (opts.once or opts.json)
+    with server_of(config) as server:
+        every_s = max(EVERY_S_MIN, opts.every) if is_live else 0.0
+        seen = asyncio.run(_watch(config, server, every_s))
+    return Result(_data_of(seen), snapshot_text(seen))
+
+
+def _data_of(seen: Seen) -> dict[str, Any]:
+    return {"status": seen.status, "rates": dict(seen.rates), "hosts": seen.hosts, "errors": list(seen.errors)}
+
+
+def snapshot_text(seen: Seen) -> str:
+    """Return a snapshot as text without colours."""
+    from rich.console import Console
+
+    from bigcrawl.commands.looking.top_screen import screen_of
+
+    width, height = SNAPSHOT
+    if sys.stdout.isatty():
+        width, height = size_of_terminal()
+    text = io.StringIO()
+    console = Console(file=text, width=width, force_terminal=False, color_system=None)
+    console.print(screen_of(seen, width, height - 1, is_live=False))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def size_of_terminal() -> tuple[int, int]:
+    """Return the columns and lines of the terminal now; COLUMNS in the environment would know of no resize.
+
+    A terminal that does not know its size has 80 and 24.
+    """
+    size = os.get_terminal_size(sys.stdout.fileno())
+    return size.columns or 80, size.lines or 24
+
+
+async def _watch(config: Config, server: str, every_s: float) -> Seen:
+    """Look once, or live until somebody ends it; return what was seen last."""
+    async with opened(config, server) as crawl:
+        watching = Watching(crawl)
+        try:
+            return await (Live(watching, every_s).run() if every_s else watching.look(is_only=True))
+        finally:
+            await watching.close()
+
+
+class Live:
+    """A screen that is drawn after each look, after a resize, and until a key or a signal ends it."""
+
+    def __init__(self, watching: Watching, every_s: float) -> None:
+        self._watching = watching
+        self._every_s = every_s
+        self._is_ended = False
+        self._changed = asyncio.Event()
+
+    async def run(self) -> Seen:
+        """Draw until it is ended; return what was seen last."""
+        from rich.console import Console, ConsoleDimensions
+        from rich.live import Live as Screen
+
+        from bigcrawl.commands.looking.top_screen import screen_of
+
+        seen = await self._watching.look()
+        if seen.status is None:
+            raise TransientStoreError(seen.trouble)
+        looking = asyncio.create_task(self._look_on())
+        console = Console(file=sys.stdout, force_terminal=True)
+        try:
+            with self._hearing(), Screen(console=console, screen=True, auto_refresh=False) as screen:
+                while not self._is_ended:
+                    self._changed.clear()
+                    seen = self._watching.seen
+                    width, height = size_of_terminal()
+                    console.size = ConsoleDimensions(width, height)
+                    screen.update(screen_of(seen, width, height, is_live=True), refresh=True)
+                    await self._changed.wait()
+                    if looking.done():
+                        break
+        finally:
+            looking.cancel()
+            [failure] = await asyncio.gather(looking, return_exceptions=True)
+        if isinstance(failure, Exception):
+            raise failure
+        return seen
+
+    async def _look_on(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(self._every_s)
+                await self._watching.look()
+                self._changed.set()
+        finally:
+            self._changed.set()
+
+    def _end(self) -> None:
+        self._is_ended = True
+        self._changed.set()
+
+    def _note_keys(self, descriptor: int) -> None:
+        keys = os.read(descriptor, 1024)
+        if not keys or set(keys) & set(ENDS):
+            self._end()
+
+    @contextmanager
+    def _hearing(self) -> Iterator[None]:
+        """Keys come one by one and are not echoed; signals end it or draw it anew. All is as before afterwards."""
+        loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+        handlers = {signal.SIGINT: self._end, signal.SIGTERM: self._end, signal.SIGWINCH: self._changed.set}
+        try:
+            tty.setcbreak(descriptor)
+            loop.add_reader(descriptor, self._note_keys, descriptor)
+            for number, handler in handlers.items():
+                loop.add_signal_handler(number, handler)
+            yield
+        finally:
+            for number in handlers:
+                loop.remove_signal_handler(number)
+            loop.remove_reader(descriptor)
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

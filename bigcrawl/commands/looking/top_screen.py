@@ -1,0 +1,140 @@
+"""What `scrapy frontier top` draws: a crawl on one screen, of any width and height. Pure, but for the package rich."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from bigcrawl.commands.looking.status import overview_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from bigcrawl.commands.looking.watching import Seen
+
+WRONG: Final = ("standstill", "damaged", "rejected")  # how lines begin that ask for something to be done
+WIDE: Final = 100  # columns from which on tables show what a narrow terminal leaves out
+LEAST_ROWS: Final = 2  # of a table, if there is room for as many
+ABOVE_ROWS: Final = 2  # lines of a table: an empty one, and its head
+INDENT: Final = " " * 12  # of what goes on on the next line, below the words of `overview_lines`
+
+
+def screen_of(seen: Seen, width: int, height: int, *, is_live: bool) -> Group:
+    """Return the screen: the crawl, its nodes, what fails, and its hosts, cut to the height.
+
+    Args:
+        seen: what was read last.
+        width: of the terminal, in columns.
+        height: of the terminal, in lines.
+        is_live: whether it will be drawn again, so that the keys are named and what is not read yet is announced.
+    """
+    head = _head(seen, width, is_live=is_live)
+    if seen.status is None:
+        return Group(*head)
+    left = height - len(head)
+    tables: list[RenderableType] = []
+    wanted = [_nodes(seen.status["nodes"], width), _errors(seen.errors, width), _hosts(seen.hosts, width)]
+    for number, (table, rows) in enumerate(wanted):
+        if not rows or left < ABOVE_ROWS + 1:
+            continue
+        others = sum(ABOVE_ROWS + min(LEAST_ROWS, len(later)) for _, later in wanted[number + 1 :] if later)
+        room = max(min(LEAST_ROWS, left - ABOVE_ROWS), left - ABOVE_ROWS - others)
+        shown = rows if len(rows) <= room else rows[: max(1, room - 1)]
+        for row in shown:
+            table.add_row(*row)
+        if len(shown) < min(len(rows), room):
+            table.add_row(f"({len(rows) - len(shown)} more)")
+        tables += [Text(""), table]
+        left -= ABOVE_ROWS + min(len(rows), room)
+    return Group(*head, *tables)
+
+
+def _head(seen: Seen, width: int, *, is_live: bool) -> list[Text]:
+    """The lines about the crawl as a whole. What is wrong is never cut off, however narrow the terminal."""
+    lines: list[Text] = []
+    if seen.trouble:
+        lines += _lines(f"old by {seen.silent_s:,.0f} s: {seen.trouble}", width, "bold red")
+    if seen.status is None:
+        return [*lines, _line("nothing was read yet")]
+    overview = overview_lines(seen.status)
+    first = overview[0] + ("   q ends this" if is_live else "")
+    lines.append(_line(first, "bold"))
+    for text in overview[1:]:
+        if text.startswith(WRONG):
+            lines += _lines(text, width, "yellow")
+        else:
+            lines.append(_line(text))
+        if text.startswith("pages") and seen.rates:
+            lines.append(_line(_rates_text(seen.rates)))
+    return lines
+
+
+def _rates_text(rates: Mapping[str, float]) -> str:
+    return (
+        f"a second    {rates['bytes'] / 1e6:,.2f} MB, {max(0.0, rates['new']):,.1f} new URLs, {rates['errors']:,.1f} "
+        f"errors, {rates['dropped']:,.1f} dropped"
+    )
+
+
+def _lines(text: str, width: int, style: str) -> list[Text]:
+    return [_line(line, style) for line in textwrap.wrap(text, max(width, 20), subsequent_indent=INDENT)]
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+Rows = list[tuple[str, ...]]
+
+
+def _nodes(nodes: Mapping[str, Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
+    table = _table("node", "pages/s", "partitions", *(("held", "fetches", "outbox") if width >= WIDE else ()))
+    rows: Rows = []
+    for name, node in nodes.items():
+        row = (name, f"{node['pages_per_s']:.1f}", f"{node['partitions']:,}")
+        more = (f"{node['held']:,}", f"{node['fetches_max']:,}", f"{node['outbox']:,}") if width >= WIDE else ()
+        rows.append((*row, *more))
+    return table, rows
+
+
+def _errors(errors: Sequence[Mapping[str, Any]], width: int) -> tuple[Table, Rows]:
+    table = _table(
+        "what failed most", "tries", "sites", *(("worst",) if width >= WIDE else ()), last_is_text=width >= WIDE
+    )
+    rows: Rows = []
+    for found in errors:
+        worst = f"{found['worst'][0]['pld']} {found['worst'][0]['fetches']:,}"
+        row = (found["reason"], f"{found['fetches']:,}", f"{found['plds']:,}")
+        rows.append((*row, *((worst,) if width >= WIDE else ())))
+    return table, rows
+
+
+def _hosts(found: Mapping[str, Any] | None, width: int) -> tuple[Table, Rows]:
+    title = "host with most waiting" if found is None or found["is_whole"] else "of those due first, most waiting"
+    more = ("due in s", "rest s", "failures") if width >= WIDE else ("failures",)
+    table = _table(title, "state", "in Redis", *more, last_is_text=True)
+    rows: Rows = []
+    for host in (found or {"hosts": []})["hosts"]:
+        failed = f"{host['failures']:,} {host['why']}" if host["failures"] else ""
+        due = "" if host["due_in_s"] is None else f"{host['due_in_s']:,.1f}"
+        times = (due, f"{host['rest_s']:,.1f}") if width >= WIDE else ()
+        rows.append((host["host"], host["state"], f"{host['queued']:,}", *times, failed))
+    return table, rows
+
+
+def _table(first: str, *others: str, last_is_text: bool = False) -> Table:
+    """A table whose first column takes what room is left; numbers stand right."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", expand=True)
+    table.add_column(first, no_wrap=True, overflow="ellipsis", ratio=3)
+    for number, name in enumerate(others, 1):
+        if last_is_text and number == len(others):
+            table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=2)
+        else:
+            table.add_column(name, no_wrap=True, justify="right")
+    return table

@@ -1,0 +1,165 @@
+"""`scrapy frontier repair`: take damaged partitions back to their last sound state, after saying what that loses.
+
+Each manifest says which earlier one was certainly on the disk. What came after is still in Redis: inboxes are trimmed
+one durable point late. So after a power failure a partition is repaired by going back to that manifest in a new epoch,
+and nothing is lost. If even confirmed data is gone, the number of URLs that neither files nor Redis have is told first.
+
+A damaged partition has no owner, and its next owner checks all its files before it claims it. A partition that has one
+is left alone: its node would go on writing in its own epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcrawl.commands.looking.verify import damage_of
+from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.result import Result
+from bigcrawl.commands.steering.delete import is_confirmed
+from bigcrawl.drum.files import DiskFiles
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb import scripts
+from bigcrawl.redisdb.replies import pairs_of
+from bigcrawl.scheduler.partition.admission import PartitionLimits
+from bigcrawl.scheduler.partition.partition import Partition
+from bigcrawl.scheduler.partition.takeover import sound_manifest
+from bigcrawl.scheduler.records.inbox_entry import BATCH
+from bigcrawl.scheduler.records.queued_url import BatchFormatError, decode_batch
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
+    from bigcrawl.config import Config
+    from bigcrawl.scheduler.partition.manifest import Manifest
+
+_ENTRIES_AT_ONCE = 256
+
+
+class Plan(NamedTuple):
+    """What can be done for one damaged partition.
+
+    Attributes:
+        partition: its number.
+        damage: a line for each damaged file.
+        refusal: why it cannot be repaired; empty if it can.
+        manifest: the number of the manifest to go back to.
+        again: URLs that are read again from the inbox.
+        lost: URLs that neither that manifest nor the inbox has, at most.
+    """
+
+    partition: int
+    damage: tuple[str, ...]
+    refusal: str = ""
+    manifest: int = 0
+    again: int = 0
+    lost: int = 0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option that skips the question."""
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def repair(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Result:
+    """List what is damaged and what a repair loses, and repair it after a confirmation.
+
+    Works on a crawl that runs and on one that is stopped. Damage that is left makes the exit status 1.
+
+    Cost: reads all files of the crawl, as `scrapy frontier verify` does.
+
+    Raises:
+        ConfigError: there is no such crawl here, or the repair was not confirmed; nothing was changed.
+        TransientStoreError: Redis or the disk does not answer; partitions before it are repaired.
+        OwnershipLostError: a node has opened a partition meanwhile; it is left to that node.
+    """
+    with server_of(config) as server:
+        plans, others = asyncio.run(_plan(config, server))
+        lines = [line for plan in plans for line in _lines(plan)] + [f"not repaired here: {line}" for line in others]
+        able = [plan for plan in plans if not plan.refusal]
+        if able and not opts.yes:
+            question = "\n".join([*lines, f"repair {len(able)} partitions? [y/N] "])
+            if not is_confirmed(question):
+                raise ConfigError("nothing is repaired: say y, or --yes")
+        asyncio.run(_repair(config, server, able))
+    left = len(plans) - len(able) + len(others)
+    data = {
+        "repaired": [plan.partition for plan in able],
+        "plans": [p._asdict() for p in plans],
+        "other_damage": others,
+    }
+    lines += [f"repaired: partition {plan.partition}" for plan in able]
+    return Result(data, "\n".join(lines or [f"crawl {config.crawl.name}: every file is sound"]), 1 if left else 0)
+
+
+async def _plan(config: Config, server: str) -> tuple[list[Plan], list[str]]:
+    """What to do for each damaged partition, and the damage that is no partition's."""
+    damage = await asyncio.to_thread(lambda: list(damage_of(config)))
+    async with opened(config, server) as crawl:
+        plans, left = [], damage
+        for number in range(crawl.partitions):
+            problems = await asyncio.to_thread(Partition.verify, crawl.directory(number))
+            if problems:
+                said = tuple(map(str, problems))
+                plans.append(await _plan_of(crawl, number, said))
+                below = f"{crawl.directory(number)}/"
+                left = [line for line in left if line not in said and not line.startswith(f"{below}e")]
+        return plans, left
+
+
+async def _plan_of(crawl: OpenedCrawl, number: int, damage: tuple[str, ...]) -> Plan:
+    [view] = await crawl.client.run([scripts.look_partition(crawl.keys(number))])
+    directory = crawl.directory(number)
+    if view.node and view.lease_left_ms > 0:
+        return Plan(number, damage, f"node {view.node} owns it; drain that node, or wait until it meets the damage")
+    if crawl.config.store.url:
+        return Plan(number, damage, f"the store has its last point: move {directory} away, and a node fetches it")
+    manifest = await asyncio.to_thread(sound_manifest, directory, DiskFiles())
+    if manifest is None:
+        remedy = "restore its directory and Redis from one backup, or begin anew"
+        return Plan(number, damage, f"no earlier state is sound: {remedy}")
+    again = await _waiting_urls(crawl, number, manifest)
+    lost = max(0, view.count("appended_urls") - manifest.folded_urls - again)
+    return Plan(number, damage, "", manifest.number, again, lost)
+
+
+async def _waiting_urls(crawl: OpenedCrawl, number: int, manifest: Manifest) -> int:
+    """URLs in the inbox behind the last entry that a manifest has."""
+    inbox, last, urls = crawl.keys(number).inbox, manifest.inbox_id, 0
+    while entries := await crawl.client.command("XRANGE", inbox, "(" + last, "+", "COUNT", _ENTRIES_AT_ONCE):
+        for _, fields in entries:
+            urls += _urls_in(dict(pairs_of(fields)).get(BATCH, b""))
+        last = entries[-1][0].decode()
+    return urls
+
+
+def _urls_in(batch: bytes) -> int:
+    try:
+        return len(decode_batch(batch)) if batch else 0
+    except BatchFormatError:
+        return 0
+
+
+async def _repair(config: Config, server: str, plans: Sequence[Plan]) -> None:
+    async with opened(config, server) as crawl:
+        for plan in plans:
+            await asyncio.to_thread(_fall_back, crawl, plan.partition)
+            await crawl.client.command("HSET", crawl.keys(plan.partition).state, "damaged", "0")
+
+
+def _fall_back(crawl: OpenedCrawl, number: int) -> None:
+    """Open the partition in an epoch above all others, at its last sound manifest, and make that durable."""
+    limits = PartitionLimits(priority_bias=crawl.config.frontier.priority_bias)
+    directory = crawl.directory(number)
+    Partition.open(directory, Partition.last_epoch(directory) + 1, limits, fall_back=True).make_durable()
+
+
+def _lines(plan: Plan) -> list[str]:
+    lines = list(plan.damage)
+    if plan.refusal:
+        return [*lines, f"partition {plan.partition} cannot be repaired: {plan.refusal}"]
+    loss = "nothing is lost" if not plan.lost else f"up to {plan.lost:,} URLs are lost until pages link to them again"
+    told = f"goes back to manifest {plan.manifest}; {plan.again:,} URLs are read again from its inbox, {loss}"
+    return [*lines, f"partition {plan.partition} {told}"]

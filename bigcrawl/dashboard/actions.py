@@ -1,0 +1,145 @@
+"""Which actions of `scrapy frontier` the dashboard runs, and with which of their options.
+
+To add one, add a row. What reads the server's files, waits for long or walks through all hosts has none.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.dashboard.figures import read_disks, read_history_since
+from bigcrawl.exceptions import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bigcrawl.config import Config
+
+LISTED_MAX: Final = 100  # hosts, or PLDs of each reason, in one answer
+FIRST_MAX: Final = 1_000
+WORDS_MAX: Final = 100
+WORD_CHARS_MAX: Final = 4_096
+_PATTERN: Final = "*?["
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A question.
+
+    Attributes:
+        options: that may be given.
+        words: fixed ones, which come first.
+        kept_s: how long its result is given again.
+        reads_files: whether it may wait for the disk of the state directory.
+        read: answers in the place of an action, given configuration and options.
+    """
+
+    options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    kept_s: float = 2.0
+    reads_files: bool = False
+    read: Callable[[Config, Mapping[str, str]], dict[str, Any]] | None = None
+
+
+LOOKS: Final[dict[str, Look]] = {
+    "status": Look(kept_s=1.0),
+    "nodes": Look(),
+    "history": Look(("since",), kept_s=5.0, read=read_history_since),
+    "disks": Look(kept_s=10.0, reads_files=True, read=read_disks),
+    "hosts": Look(("state", "limit", "first"), kept_s=5.0),
+    "errors": Look(("reason", "pld", "limit"), kept_s=5.0),
+    "host": Look(),
+    "pld": Look(reads_files=True),
+    "explain": Look(reads_files=True),
+    "budget": Look(reads_files=True),
+    "delay": Look(),
+    "speed": Look(),
+    "blacklist": Look(words=("list",)),
+}
+CHANGES: Final[dict[str, tuple[str, ...]]] = {
+    "pause": (),
+    "resume": (),
+    "speed": ("unset",),
+    "blacklist": (),
+    "budget": ("urls", "pages", "bytes", "depth", "unset"),
+    "delay": ("delay", "pld-delay", "unset"),
+    "awaken": (),
+}
+"""By action, the options that may be given."""
+
+
+class ActionCall(NamedTuple):
+    """A checked call of an action: its name, words and options; an option without value has None."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    options: tuple[tuple[str, str | None], ...] = ()
+
+
+def look_of(name: str, query: Mapping[str, Sequence[str]]) -> ActionCall:
+    """Return the call that a query string asks for: `word` is the action's argument, the others are options.
+
+    Raises:
+        ConfigError: the action has no such option, a word or number is out of bounds.
+    """
+    look = LOOKS[name]
+    words = tuple(query.get("word", ()))
+    options = {option: values[-1] for option, values in query.items() if option != "word"}
+    _check(name, words, options, look.options)
+    for option, most in (("limit", LISTED_MAX), ("first", FIRST_MAX)):
+        if option in options and not (options[option].isdecimal() and int(options[option]) <= most):
+            raise ConfigError(f"{option} is {options[option][:20]!r}; must be a number from 0 to {most}")
+    if name == "hosts" and any(sign in word for word in words for sign in _PATTERN):
+        raise ConfigError("a pattern walks through all hosts; give a host or a PLD, or use `scrapy frontier hosts`")
+    return ActionCall(name, look.words + words, tuple(sorted(options.items())))
+
+
+def change_of(name: str, body: bytes) -> ActionCall:
+    """Return the call that a body asks for: JSON such as `{"words": ["example.com"], "options": {"urls": 5}}`.
+
+    Raises:
+        ConfigError: it is none, or the action has no such option.
+    """
+    try:
+        told = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        raise ConfigError('the body is no JSON; e.g. {"words": ["example.com"], "options": {"urls": 5}}') from None
+    if not isinstance(told, dict) or not told.keys() <= {"words", "options"}:
+        raise ConfigError("the body must be an object with `words`, `options` or nothing")
+    words, options = told.get("words", []), told.get("options", {})
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ConfigError("`words` must be a list of strings")
+    values = (bool, int, float, str)
+    if not isinstance(options, dict) or not all(isinstance(value, values) for value in options.values()):
+        raise ConfigError("`options` must be an object of numbers, strings and true")
+    _check(name, words, options, CHANGES[name])
+    given = [(option, value) for option, value in sorted(options.items()) if value is not False]
+    return ActionCall(
+        name, tuple(words), tuple((option, None if value is True else str(value)) for option, value in given)
+    )
+
+
+def run(config: Config, call: ActionCall) -> dict[str, Any]:
+    """Run the action and return its result for programs. It may wait for Redis or a disk.
+
+    Raises:
+        BigcrawlError: as the action.
+    """
+    look = LOOKS.get(call.name)
+    if look is not None and look.read is not None:
+        return look.read(config, {option: value or "" for option, value in call.options})
+    options = [f"--{option}" if value is None else f"--{option}={value}" for option, value in call.options]
+    return run_action(config, call.name, parse_action(call.name, [*options, *call.words])).data
+
+
+def _check(name: str, words: Sequence[str], options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    if unknown := sorted(options.keys() - set(allowed)):
+        known = ", ".join(allowed) or "none"
+        raise ConfigError(f"{name} has no option {unknown[0][:40]!r} here; it has: {known}")
+    if len(words) > WORDS_MAX or any(len(word) > WORD_CHARS_MAX for word in words):
+        raise ConfigError(f"at most {WORDS_MAX} words of {WORD_CHARS_MAX:,} characters may be given")
+    if any(word.startswith("-") or not word.strip() or not word.isprintable() for word in words):
+        raise ConfigError("a word is empty, begins with - or has a control character; give a name or a URL")

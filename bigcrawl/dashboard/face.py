@@ -1,0 +1,250 @@
+"""The dashboard's requests and answers.
+
+    GET  /                  the page, which shows nothing of the crawl by itself, and its files
+    GET  /api/access        what the given token, if any, permits
+    GET  /api/<action>      what `scrapy frontier <action> --json` prints, see `actions.LOOKS`
+    POST /api/<action>      a change, see `actions.CHANGES`
+
+Errors are `{"error": "one line"}`. Sizes and numbers are bounded: 16 KB of headers (Twisted's bound), `BODY_MAX`,
+`CONNECTIONS_MAX`, and the jobs that may wait for the worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from bigcrawl.dashboard.access import Access, Asked
+from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, look_of, run
+from bigcrawl.dashboard.files import CONTENT_SECURITY_POLICY, PAGE, page_files
+from bigcrawl.dashboard.worker import Answer, Worker
+from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
+from bigcrawl.serving.listener import Listener
+from bigcrawl.serving.sites import QuietSite
+
+if TYPE_CHECKING:
+    from bigcrawl.config import Config
+    from bigcrawl.dashboard.actions import ActionCall
+
+logger = logging.getLogger(__name__)
+
+BODY_MAX: Final = 65_536
+CONNECTIONS_MAX: Final = 64
+QUERY_MAX: Final = 8_192
+API: Final = "/api/"
+
+_HEADERS: Final = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class DashboardRequest(Request):
+    """A request whose body is kept in memory, up to `BODY_MAX`."""
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's name
+        """Never open a file for a body, whatever length is told."""
+        self._left = BODY_MAX
+        super().gotLength(0)  # type: ignore[no-untyped-call]
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
+        """Keep a part of the body, or close the connection if there is too much."""
+        is_over = self._left < 0
+        self._left -= len(data)
+        if self._left >= 0:
+            super().handleContentChunk(data)  # type: ignore[no-untyped-call]
+        elif not is_over:
+            channel: Any = self.channel
+            channel.transport.write(b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n\r\n")
+            channel.loseConnection()
+
+    def process(self) -> None:
+        """Answer, unless the body was too long."""
+        if self._left >= 0:
+            super().process()  # type: ignore[no-untyped-call]
+
+
+class DashboardSite(QuietSite):
+    """The whole dashboard of one crawl: create, `start`, listen, `stop`."""
+
+    def __init__(self, config: Config) -> None:
+        """`config` has the URL of the crawl's Redis, that of an embedded server too."""
+        self._face = _Face(config)
+        super().__init__(self._face)
+        self.requestFactory = DashboardRequest
+
+    def start(self) -> None:
+        """Begin the threads that answer."""
+        self._face.start()
+
+    async def stop(self) -> None:
+        """End them, within three seconds."""
+        await self._face.stop()
+
+
+def listener_of(config: Config) -> Listener:
+    """Return what serves the site where the settings say."""
+    where = config.dashboard
+    return Listener("dashboard", "BIGCRAWL_DASHBOARD_PORT", where.address, where.ports, "/", CONNECTIONS_MAX)
+
+
+class _Face(Resource):
+    isLeaf = True  # noqa: N815 - Twisted's name
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._config = config
+        self._access = Access(config.dashboard)
+        self._files = page_files()
+        # A disk that hangs does not keep what Redis knows from being shown.
+        self._quick, self._slow = Worker("bigcrawl-dashboard"), Worker("bigcrawl-dashboard-files")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._has_failed = False
+
+    def start(self) -> None:
+        self._quick.start()
+        self._slow.start()
+
+    async def stop(self) -> None:
+        await asyncio.gather(self._quick.stop(), self._slow.stop())
+
+    def render(self, request: Any) -> bytes | int:
+        """Answer a request at once, or when a worker has the result."""
+        for name, value in _HEADERS.items():
+            request.setHeader(name, value)
+        asked = _asked(request)
+        path = request.path.decode("latin-1")
+        is_api, action = path.startswith(API), path.removeprefix(API)
+        if asked.method not in ("GET", "POST"):
+            request.setHeader("allow", "GET, POST")
+            return _said(request, 405, f"the method {asked.method[:20]} is not supported; use GET or POST")
+        if (refusal := self._access.refusal(asked)) is not None:
+            return _said(request, *refusal)
+        if not is_api:
+            return self._file(request, asked.method, path)
+        if action == "access":
+            return _sent(request, Answer(200, json.dumps(self._permitted(asked)).encode()))
+        if action not in (LOOKS if asked.method == "GET" else CHANGES):
+            return _said(request, 404, _unknown(action, asked.method))
+        if len(request.uri) > QUERY_MAX:
+            return _said(request, 414, f"the URL is longer than {QUERY_MAX:,} bytes")
+        try:
+            call = change_of(action, request.content.read()) if asked.method == "POST" else _looked(action, request)
+        except BigcrawlError as error:
+            return _said(request, 400, str(error))
+        self._begin(request, self._changed(call) if asked.method == "POST" else self._looked_at(call))
+        return NOT_DONE_YET
+
+    def _permitted(self, asked: Asked) -> dict[str, Any]:
+        has_token, config = self._access.has_token(asked.authorization), self._config.dashboard
+        return {
+            "may_look": has_token or not config.is_guarded,
+            "may_change": has_token,
+            "has_token": config.token is not None,
+        }
+
+    def _file(self, request: Any, method: str, path: str) -> bytes:
+        found = self._files.get("/" + PAGE if path == "/" else path)
+        if found is None or method != "GET":
+            return _said(request, 404, "there is no such page; the dashboard is at /")
+        request.setHeader("content-type", found.content_type)
+        return found.body
+
+    async def _looked_at(self, call: ActionCall) -> Answer:
+        look = LOOKS[call.name]
+        worker = self._slow if look.reads_files else self._quick
+        return await worker.ask(call, lambda: self._ran(call), look.kept_s)
+
+    async def _changed(self, call: ActionCall) -> Answer:
+        worker = self._slow if call.name in LOOKS and LOOKS[call.name].reads_files else self._quick
+        answer = await worker.change(lambda: self._ran(call))
+        self._quick.forget()
+        self._slow.forget()
+        # Not its words, which may be long; `scrapy frontier` shows what is in force.
+        logger.info("dashboard: %(action)s, status %(status)d", {"action": call.name, "status": answer.status})
+        return answer
+
+    def _ran(self, call: ActionCall) -> Answer:
+        """Run an action, in a worker's thread."""
+        try:
+            return Answer(200, json.dumps(run(self._config, call)).encode())
+        except TransientStoreError as error:
+            return _error(503, str(error))
+        except CorruptionError as error:
+            return _error(500, str(error))
+        except BigcrawlError as error:
+            return _error(400, str(error))
+        except Exception:
+            if not self._has_failed:
+                logger.exception("the dashboard could not run %(action)s; this is logged once", {"action": call.name})
+            self._has_failed = True
+            return _error(500, f"{call.name} failed; the log of the node says why")
+
+    def _begin(self, request: Any, answering: Any) -> None:
+        task = asyncio.get_running_loop().create_task(_finish(request, answering))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _finish(request: Any, answering: Any) -> None:
+    is_gone: list[object] = []
+    request.notifyFinish().addBoth(is_gone.append)
+    answer = await answering
+    if not is_gone:
+        request.write(_sent(request, answer))
+        request.finish()
+
+
+def _asked(request: Any) -> Asked:
+    def header(name: str) -> str:
+        return request.getHeader(name) or ""
+
+    return Asked(
+        request.method.decode("latin-1"),
+        request.path.startswith(API.encode()) and request.path != b"/api/access",
+        header("host"),
+        header("origin"),
+        header("content-type"),
+        header("sec-fetch-site"),
+        header("authorization"),
+    )
+
+
+def _looked(action: str, request: Any) -> ActionCall:
+    query = {
+        name.decode(errors="replace"): [value.decode(errors="replace") for value in values]
+        for name, values in request.args.items()
+    }
+    return look_of(action, query)
+
+
+def _unknown(action: str, method: str) -> str:
+    known = ", ".join(LOOKS if method == "GET" else CHANGES)
+    return f"{method} knows no action {action[:40]!r}; there are: {known}"
+
+
+def _error(status: int, text: str) -> Answer:
+    return Answer(status, json.dumps({"error": text}).encode())
+
+
+def _said(request: Any, status: int, text: str) -> bytes:
+    return _sent(request, _error(status, text))
+
+
+def _sent(request: Any, answer: Answer) -> bytes:
+    """Set status and type. Return the body."""
+    request.setResponseCode(answer.status)
+    request.setHeader("content-type", "application/json")
+    if answer.status == 401:
+        request.setHeader("www-authenticate", 'Bearer realm="bigcrawl"')
+    return answer.body

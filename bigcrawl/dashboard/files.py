@@ -1,0 +1,39 @@
+"""What a browser loads: the page with its scripts and styles, read once. All of it is the same for every crawl."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from bigcrawl import plots
+
+PAGE: Final = "index.html"
+TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+# Nothing is loaded from elsewhere, nothing in the page itself is run, and no other page may contain it.
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class File(NamedTuple):
+    """A file and its content type."""
+
+    content_type: str
+    body: bytes
+
+
+def page_files() -> dict[str, File]:
+    """Return the files by path, such as `/dashboard.js`; some 100 KB."""
+    found = {
+        f"/{entry.name}": File(TYPES[entry.name[entry.name.rindex(".") :]], entry.read_bytes())
+        for entry in files(__package__).joinpath("page").iterdir()
+        if entry.is_file()
+    }
+    found["/uplot.js"] = File(TYPES[".js"], plots.script().encode())
+    found["/uplot.css"] = File(TYPES[".css"], plots.style().encode())
+    return found

@@ -1,0 +1,52 @@
+"""Serves the dashboard while the crawl runs. The add-on loads it if BIGCRAWL_DASHBOARD is on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from bigcrawl.config import read_config
+from bigcrawl.dashboard.face import DashboardSite, listener_of
+from bigcrawl.scheduler.adapter.registry import frontier_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from bigcrawl.config import Config
+
+
+class Dashboard:
+    """Listens from the start of the spider to its end. If it cannot, the crawl goes on and it tries again."""
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._site: DashboardSite | None = None
+        self._listener = listener_of(config)
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler, read_config(crawler.settings))
+
+    def spider_opened(self) -> None:
+        """Begin to listen."""
+        frontier = frontier_of(self._crawler)
+        if frontier is None or frontier.node is None:
+            return
+        # The node's own server, so that the dashboard neither starts nor keeps one.
+        crawl = replace(self._config.crawl, redis_url=frontier.node.parts.client.url)
+        self._site = DashboardSite(replace(self._config, crawl=crawl))
+        self._site.start()
+        self._listener.listen(self._site)
+
+    async def spider_closed(self) -> None:
+        """Stop listening, and close all connections."""
+        await self._listener.close()
+        if self._site is not None:
+            await self._site.stop()

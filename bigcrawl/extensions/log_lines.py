@@ -1,0 +1,52 @@
+"""Makes the log of a crawl say each problem once, and names the crawl in JSON lines; see `bigcrawl.logs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.utils.log import get_scrapy_root_handler
+
+from bigcrawl.logs import json_lines
+from bigcrawl.logs.repeats import Repeats
+from bigcrawl.scheduler.adapter.registry import frontier_of
+
+if TYPE_CHECKING:
+    import logging
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+
+class LogLines:
+    """Scrapy makes its handler anew for each crawl, so the filter is added when the spider is open.
+
+    Handlers that a project has installed itself are left as they are.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._repeats = Repeats()
+        self._handler: logging.Handler | None = None
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Begin; the node has joined its crawl, or has failed to."""
+        self._handler = json_lines.installed() or get_scrapy_root_handler()
+        if self._handler is not None:
+            self._handler.addFilter(self._repeats)
+        frontier = frontier_of(self._crawler)
+        if frontier is not None and frontier.node is not None:
+            json_lines.note_crawl(frontier.config.crawl.name, spider.name, frontier.node.node_id)
+
+    def engine_stopped(self) -> None:
+        """Tell what was held back."""
+        self._repeats.flush()
+        if self._handler is not None:
+            self._handler.removeFilter(self._repeats)

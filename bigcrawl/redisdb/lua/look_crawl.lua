@@ -1,0 +1,26 @@
+-- look_crawl: read what nodes and operators have told of a crawl.
+-- KEYS[1] hash  crawl      record, announcement of the end, claims of start requests
+-- KEYS[2] hash  nodes      node id -> JSON report of the node
+-- KEYS[3] zset  beats      score = last beat ms, member = node id
+-- KEYS[4] hash  control    what the operator has changed
+-- ARGV[1] now_ms (0: this server's clock)    ARGV[2] lease ms
+-- Returns: {now_ms, {node id, report, ...} of the nodes whose last beat is not older than the lease, {field, value, ...}
+--          of the record without the long list of suffixes, {field, value, ...} of control}.
+-- Guarantee: changes nothing. All is of the same moment.
+-- Lost reply: repeated, it changes nothing.
+-- Late: it changes nothing.
+-- Cost: O(nodes + fields).
+-- Uses: prelude/now_ms
+local now = now_ms(ARGV[1])
+local reports, record = {}, {}
+for _, node in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], now - tonumber(ARGV[2]), '+inf')) do
+  reports[#reports + 1] = node
+  reports[#reports + 1] = redis.call('HGET', KEYS[2], node) or ''
+end
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if field ~= 'suffixes' then
+    record[#record + 1] = field
+    record[#record + 1] = redis.call('HGET', KEYS[1], field)
+  end
+end
+return {now, reports, record, redis.call('HGETALL', KEYS[4])}

@@ -1,0 +1,96 @@
+"""A port at which a node serves a site; one that is taken is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.error import CannotListenError
+
+from bigcrawl.serving.sites import Connections
+
+if TYPE_CHECKING:
+    from bigcrawl.serving.sites import QuietSite
+
+logger = logging.getLogger(__name__)
+
+RETRY_S: Final = 10.0  # until a port is free, for instance that of a process that is about to end
+
+
+class Listener:
+    """Serves a site at the first free port of a range. While all are taken, it tries again every `RETRY_S`.
+
+    Args:
+        name: what is served, for the log, such as "metrics".
+        setting: the setting of the ports, for the log.
+        address: an IP address.
+        ports: the first and the last port that may be used; 0 and 0: any.
+        path: of the page, for the log.
+        connections_max: further connections are closed at once; 0: any number.
+    """
+
+    def __init__(
+        self, name: str, setting: str, address: str, ports: tuple[int, int], path: str, connections_max: int = 0
+    ) -> None:
+        self._name, self._setting, self._path = name, setting, path
+        self._address, self._ports = address, ports
+        self._connections_max = connections_max
+        self._connections: Connections | None = None
+        self._port: Any | None = None
+        self._again: asyncio.TimerHandle | None = None
+        self.url: str | None = None
+        """Where the page is; None until a port was free."""
+
+    def listen(self, site: QuietSite) -> None:
+        """Begin to serve. A taken port is one line in the log, and so is the port that was found."""
+        connections = Connections(site, self._connections_max)
+        try:
+            self._port = self._first_free(connections)
+        except CannotListenError as error:
+            if self._again is None:
+                self._report(error)
+            self._again = asyncio.get_running_loop().call_later(RETRY_S, self.listen, site)
+            return
+        self._connections = connections
+        found = ip_address(self._address)
+        host = f"[{found}]" if found.version == 6 else str(found)
+        self.url = f"http://{host}:{self._port.getHost().port}{self._path}"
+        logger.info("%(name)s: %(url)s", {"name": self._name, "url": self.url})
+
+    async def close(self) -> None:
+        """Stop listening, and close all connections."""
+        if self._again is not None:
+            self._again.cancel()
+        if self._port is not None and (stopping := self._port.stopListening()) is not None:
+            await stopping.asFuture(asyncio.get_running_loop())
+        if self._connections is not None:
+            self._connections.close()
+
+    def _first_free(self, connections: Connections) -> Any:
+        """Raise CannotListenError, that of the last port, if there is none."""
+        from twisted.internet import reactor as installed  # not before the crawl has chosen one
+
+        reactor: Any = installed  # zope's interfaces are not known to mypy
+        first, last = self._ports
+        for port in range(first, last):
+            try:
+                return reactor.listenTCP(port, connections, interface=self._address)
+            except CannotListenError:
+                continue
+        return reactor.listenTCP(last, connections, interface=self._address)
+
+    def _report(self, error: CannotListenError) -> None:
+        logger.error(
+            "%(name)s cannot be served yet: %(setting)s %(ports)s at %(address)s cannot be used (%(error)s); "
+            "tried again every %(seconds)d s",
+            {
+                "name": self._name,
+                "setting": self._setting,
+                "ports": "-".join(map(str, dict.fromkeys(self._ports))),
+                "address": self._address,
+                "error": error.socketError,
+                "seconds": RETRY_S,
+            },
+        )

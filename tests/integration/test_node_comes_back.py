@@ -1,0 +1,51 @@
+"""A node that is started again under its name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from bigcrawl.redisdb.keys import PartitionKeys
+from tests.support.crawls import Crawl, SimulatedWeb, second_process_of, shares
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.redis_server import PrivateRedis
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTITIONS, SHARES = 64, [21, 21, 22]
+SETTINGS = {"BIGCRAWL_PARTITIONS": PARTITIONS, "BIGCRAWL_CLOSE": "forever", "BIGCRAWL_HOST_DELAY": 0}
+
+
+def partitions_by_node(server: PrivateRedis, crawl: str) -> dict[str, set[int]]:
+    """What each node owns, by its name: that of its id without the random end."""
+    owned: defaultdict[str, set[int]] = defaultdict(set)
+    for partition in range(PARTITIONS):
+        node = (server.client.hget(PartitionKeys(crawl, partition).owner, "node") or b"").decode()
+        owned[node.rpartition("-")[0]].add(partition)
+    return owned
+
+
+def test_node_that_was_killed_gets_most_of_its_partitions_back(tmp_path: Path) -> None:
+    """Others own them meanwhile. Had chance decided, it would get a third of them."""
+    with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=4, pages=5) as web:
+        settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": server.url}
+        with (
+            Crawl(tmp_path / "crawl", web.seeds, {**settings, "BIGCRAWL_NODE": "a"}) as first,
+            second_process_of(first) as second,
+            second_process_of(first, "third") as third,
+        ):
+            second.settings["BIGCRAWL_NODE"], third.settings["BIGCRAWL_NODE"] = "b", "c"
+            first.start()
+            wait_until(lambda: len(web.exchanges()) > 0, "the crawl has begun")
+            second.start()
+            third.start()
+            wait_until(lambda: sorted(shares(first)) == SHARES, "each node owns a third")
+            before = partitions_by_node(server, first.name)
+            second.kill()
+            wait_until(lambda: shares(first) == [32, 32], "the others own all")
+            second.start()
+            wait_until(lambda: sorted(shares(first)) == SHARES, "each node owns a third again")
+            after = partitions_by_node(server, first.name)
+    assert before.keys() == after.keys() == {"a", "b", "c"}
+    assert len(before["b"] & after["b"]) > len(before["b"]) * 3 / 4, (before, after)

@@ -1,0 +1,69 @@
+"""Jobs of a real scrapyd that are cancelled twice, or run side by side."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tests.support.crawls import SimulatedWeb, shares
+from tests.support.processes import no_strays_below, wait_until
+from tests.support.redis_server import PrivateRedis
+from tests.support.scrapyd_node import ScrapydCrawl
+from tests.support.verdicts import assert_complete
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOR_EVER_S = 3_600  # far longer than the test waits
+SETTINGS = {"BIGCRAWL_HOST_DELAY": 0.2, "BIGCRAWL_PARTITIONS": 16, "BIGCRAWL_NODE": "node"}
+
+
+def is_waiting(crawl: ScrapydCrawl) -> bool:
+    """Whether nothing was fetched for a second, and hosts have not answered."""
+    said = re.findall(r" ([\d.]+) pages/s; hosts: \d+ ready, \d+ waiting, (\d+) busy", crawl.log.read_text())
+    return bool(said) and said[-1][0] == "0.0" and said[-1][1] != "0"
+
+
+def test_second_cancel_ends_a_job_that_waits_for_its_fetches(tmp_path: Path) -> None:
+    """The next job completes the crawl, and fetches nothing again but what was in process."""
+    with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+        settings = {**SETTINGS, "BIGCRAWL_REDIS_URL": server.url}
+        with ScrapydCrawl(tmp_path / "crawl", web.seeds, settings) as crawl:
+            crawl.start(BIGCRAWL_STOP_GRACE=FOR_EVER_S)
+            wait_until(lambda: len(web.exchanges()) > 60, "the crawl is under way")
+            web.pause()
+            wait_until(lambda: is_waiting(crawl), "nothing is under way but fetches that do not end")
+            crawl.cancel()
+            wait_until(
+                lambda: "Received SIGINT, shutting down gracefully" in crawl.log.read_text(), "the first is heard"
+            )
+            may_repeat = Counter(crawl.taken())  # it takes no more
+            crawl.cancel()
+            crawl.wait(120)
+            assert "Received SIGINT twice, forcing unclean shutdown" in crawl.log.read_text()
+            may_repeat |= Counter(crawl.taken())  # what it has not given back by then
+            web.resume()
+            assert crawl.run(300) == 0
+            assert "Traceback" not in crawl.log.read_text()
+        assert 0 < may_repeat.total() < len(web.expected()) / 2
+    assert_complete(web.report(delay_ms=200), may_repeat)
+
+
+def test_two_jobs_of_one_scrapyd_share_the_crawl(tmp_path: Path) -> None:
+    """Scheduled twice, with the same name and directories: each is a node, and every page is fetched once."""
+    with no_strays_below(tmp_path), PrivateRedis() as server, SimulatedWeb(tmp_path / "web", hosts=16, pages=20) as web:
+        settings = {**SETTINGS, "BIGCRAWL_HOST_DELAY": 1, "BIGCRAWL_REDIS_URL": server.url}
+        with ScrapydCrawl(tmp_path / "crawl", web.seeds, settings) as crawl:
+            jobs = [crawl.start()]
+            wait_until(lambda: len(web.exchanges()) > 30, "the crawl is under way")
+            web.pause()  # so that it is not over before both are there; what is being fetched keeps its owner
+            jobs.append(crawl.start())
+            wait_until(lambda: len(crawl.status()["nodes"]) == 2, "both are there")
+            web.resume()
+            wait_until(lambda: shares(crawl) == [8, 8], "each job owns half")
+            assert [job.wait(300) for job in jobs] == [0, 0]
+            logs = sorted(crawl.log.parent.glob("*.log"))
+            assert len(logs) == 2
+            assert not [log for log in logs if "Traceback" in log.read_text()]
+    assert_complete(web.report(delay_ms=1_000))

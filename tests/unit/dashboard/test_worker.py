@@ -1,0 +1,94 @@
+"""Jobs run one at a time in a thread; a question that many ask is run once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from bigcrawl.dashboard.worker import BUSY, JOBS_MAX, OVER, Answer, Worker
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Counted:
+    """A job that waits until it may end, and counts its runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.threads: set[int] = set()
+        self.may_end = threading.Event()
+
+    def __call__(self) -> Answer:
+        self.may_end.wait(60)
+        self.runs += 1
+        self.threads.add(threading.get_ident())
+        return Answer(200, b"%d" % self.runs)
+
+
+def ended(job: Counted) -> Counted:
+    job.may_end.set()
+    return job
+
+
+async def started() -> Worker:
+    worker = Worker("test")
+    worker.start()
+    return worker
+
+
+def test_ten_watchers_cost_what_one_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the job is under way, and for as long as its result is kept; then it is run anew."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    async def watch() -> None:
+        worker, job = await started(), Counted()
+        asking = [asyncio.ensure_future(worker.ask("status", job, 2.0)) for _ in range(10)]
+        await asyncio.sleep(0)
+        job.may_end.set()
+        assert {(await each).body for each in asking} == {b"1"}
+        now[0] += 1.9
+        assert (await worker.ask("status", job, 2.0)).body == b"1"
+        now[0] += 0.2
+        assert (await worker.ask("status", job, 2.0)).body == b"2"
+        assert (await worker.ask("nodes", job, 2.0)).body == b"3"
+        assert job.threads.isdisjoint({threading.get_ident()})
+        assert len(job.threads) == 1
+        await worker.stop()
+
+    asyncio.run(watch())
+
+
+def test_after_a_change_everything_is_asked_anew() -> None:
+    async def steer() -> None:
+        worker, job, change = await started(), ended(Counted()), ended(Counted())
+        await worker.ask("status", job, 60.0)
+        assert (await worker.change(change)).body == b"1"
+        assert (await worker.change(change)).body == b"2"
+        assert (await worker.ask("status", job, 60.0)).body == b"2"
+        await worker.stop()
+
+    asyncio.run(steer())
+
+
+def test_too_many_questions_are_refused_and_those_that_wait_at_the_end_too() -> None:
+    """One that hangs delays the end by its bound only."""
+
+    async def flood() -> None:
+        worker, job = await started(), Counted()
+        asking = [asyncio.ensure_future(worker.ask(n, job, 0.0)) for n in range(JOBS_MAX)]
+        await asyncio.sleep(0)
+        assert await worker.ask("more", job, 0.0) == BUSY
+        assert await worker.change(job) == BUSY
+        stopping = asyncio.ensure_future(worker.stop())
+        await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        job.may_end.set()
+        await stopping
+        answers = [await each for each in asking]
+        assert answers.count(OVER) >= JOBS_MAX - 1
+        assert job.runs <= 1
+
+    asyncio.run(flood())

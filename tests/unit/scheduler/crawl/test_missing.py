@@ -1,0 +1,113 @@
+"""Partitions whose files are nowhere left: they wait, the others go on, and nothing of them begins anew."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import PartitionKeys
+from bigcrawl.scheduler.crawl.missing import LOOK_MS
+from bigcrawl.scheduler.node.loops.watch import STUCK_LOOKS
+from tests.unit.scheduler.world import queued, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from bigcrawl.scheduler.node.node import Node
+    from tests.unit.scheduler.world import World
+
+PAGES = [f"http://h{i}.example/" for i in range(12)]
+
+
+async def fetch_all(w: World, node: Node) -> set[str]:
+    """Fetch what there is until nothing comes any more."""
+    fetched: set[str] = set()
+    while started := await w.take(node, 3):
+        for held in started:
+            w.end(node, held)
+        fetched.update(held.url for held in started)
+    return fetched
+
+
+async def mark_of(w: World, partition: int) -> int:
+    key = PartitionKeys(w.config.crawl.name, partition).state
+    return int(await w.client.command("HGET", key, "missing") or 0)
+
+
+def test_partition_without_files_is_opened_by_nobody_until_they_are_back(
+    tmp_path: Path, crawl_name: str, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are fetched; the crawl says that it cannot end; files that are put back are found."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            for url in queued(*PAGES):
+                first.offer(url)
+            await w.turn(first, 2)
+            lost = first.partition_of_host("h0.example")
+            its = {url for url in PAGES if first.partition_of_host(url.split("/")[2]) == lost}
+            await first.close()
+            place, away = tmp_path / crawl_name / f"p{lost:04d}", tmp_path / "away"
+            place.rename(away)
+            second = await w.joined()
+            assert sorted(second.ownership.owned) == [p for p in range(4) if p != lost]
+            await second.close()
+            node = await w.joined()
+            assert await fetch_all(w, node) == set(PAGES) - its
+            assert not place.exists()
+            seen = await node.survey()
+            assert (seen.counts["missing"], seen.urls_missing, seen.is_empty) == (1, len(its), True)
+            assert "BIGCRAWL_LOST_PARTITIONS=refetch" in seen.holdup
+            assert caplog.text.count(f"partition {lost} is set apart") == 1, "the second node asks for it and is quiet"
+            for _ in range(STUCK_LOOKS + 10):
+                await node.watch.turn()
+                await asyncio.sleep(0)
+            assert not node.finished
+            assert isinstance(w.fatal[0], ConfigError)
+            away.rename(place)
+            w.clock.advance(LOOK_MS)
+            await node.watch.turn()
+            assert len(node.ownership.owned) == 4
+            assert await fetch_all(w, node) == its
+            await node.close()
+            assert await mark_of(w, lost) == 0
+
+    asyncio.run(scenario())
+
+
+def test_node_that_may_go_on_takes_up_what_another_has_set_apart(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """It begins the partition anew, removes the mark, and counts the URLs that had ended and those in Redis."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            first = await w.joined()
+            for url in queued(*PAGES):
+                first.offer(url)
+            await w.turn(first, 2)
+            [*ended, _] = await w.take(first, len(PAGES))
+            for held in ended:
+                w.end(first, held)
+            await w.turn(first, 1)
+            await first.close()
+            for directory in (tmp_path / crawl_name).glob("p0*"):
+                shutil.rmtree(directory)
+            waiting = await w.joined()
+            assert not waiting.ownership.owned
+            assert (await waiting.survey()).counts["missing"] == 4
+            await waiting.close()
+        async with world(tmp_path, crawl_name, redis_url, lost_partitions="refetch") as w:
+            node = await w.joined()
+            assert len(node.ownership.owned) == 4
+            await w.turn(node, 2)
+            await node.close()
+            seen = await node.survey()
+            assert (seen.counts["missing"], seen.counts["begun_anew"], seen.counts["may_refetch"]) == (0, 4, len(PAGES))
+
+    asyncio.run(scenario())

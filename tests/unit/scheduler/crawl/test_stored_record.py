@@ -1,0 +1,133 @@
+"""The crawl record in the store: which store is the crawl's, whatever its URL says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bigcrawl.exceptions import ConfigError
+from bigcrawl.redisdb.keys import CrawlKeys
+from bigcrawl.scheduler.crawl import stored_record
+from bigcrawl.scheduler.crawl.crawl_record import RECORD_FILE, CrawlRecord, open_record
+from bigcrawl.store.objects import Objects
+from tests.support.s3_server import new_bucket, s3_server
+from tests.unit.scheduler.world import connected, make_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["file", "s3"])
+def new_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Make an empty store and return its URL."""
+    monkeypatch.setattr(stored_record, "SEEN_S", 0.1)
+    if request.param == "s3":
+        endpoint = request.getfixturevalue("endpoint")
+        return lambda: new_bucket(endpoint, monkeypatch)
+    numbers = iter(range(100))
+    return lambda: f"file://{tmp_path}/store{next(numbers)}"
+
+
+async def opened(place: Path, name: str, redis_url: str, store: str) -> CrawlRecord:
+    """A node with a state directory of its own."""
+    objects = Objects(store)
+    try:
+        async with connected(redis_url) as client:
+            return await open_record(client, make_config(place, name).crawl, objects)
+    finally:
+        objects.close()
+
+
+def names_in(store: str, crawl: str) -> list[str]:
+    objects = Objects(store)
+    try:
+        return sorted(objects.list(crawl))
+    finally:
+        objects.close()
+
+
+def test_nodes_with_different_stores_are_no_one_crawl(
+    tmp_path: Path, crawl_name: str, redis_url: str, new_store: Callable[[], str]
+) -> None:
+    """However close together they start, one store remains. A node with another is refused and leaves nothing."""
+
+    async def scenario() -> None:
+        stores = [new_store() for _ in range(3)]
+        places = [(tmp_path / f"{n}-{again}", store) for n, store in enumerate(stores) for again in range(2)]
+        started = await asyncio.gather(
+            *(opened(place, crawl_name, redis_url, store) for place, store in places), return_exceptions=True
+        )
+        refused = [error for error in started if isinstance(error, ConfigError)]
+        records = [record for record in started if isinstance(record, CrawlRecord)]
+        assert (len(records), len(refused)) == (2, 4), started
+        for error in refused:
+            assert "was begun in another store than this node finds at" in str(error)
+        used = [store for store in stores if names_in(store, crawl_name)]
+        assert len(used) == 1
+        assert len(names_in(used[0], crawl_name)) == 2  # the record and the id
+        assert sum((place / crawl_name / RECORD_FILE).exists() for place, _ in places) == 2
+
+    asyncio.run(scenario())
+
+
+def test_crawl_begun_before_stores_had_an_id_gets_one(
+    tmp_path: Path, crawl_name: str, redis_url: str, new_store: Callable[[], str]
+) -> None:
+    """Its first node from then on names the store; a node with a store that only looks like it is refused."""
+
+    async def scenario() -> None:
+        store, other = new_store(), new_store()
+        first = await opened(tmp_path / "a", crawl_name, redis_url, store)
+        async with connected(redis_url) as client:
+            await client.command("HDEL", CrawlKeys(crawl_name).crawl, "store_id")
+        for name in names_in(store, crawl_name):
+            if not name.endswith("crawl.json"):
+                Objects(store).delete([name])
+        again = await opened(tmp_path / "a", crawl_name, redis_url, store)
+        assert again.crawl_id == first.crawl_id
+        Objects(other).put(f"{crawl_name}/crawl.json", Objects(store).get(f"{crawl_name}/crawl.json") or b"")
+        with pytest.raises(ConfigError, match="in another store"):
+            await opened(tmp_path / "b", crawl_name, redis_url, other)
+        assert (await opened(tmp_path / "b", crawl_name, redis_url, store)).crawl_id == first.crawl_id
+
+    asyncio.run(scenario())
+
+
+def test_copy_of_the_store_elsewhere_is_the_store(
+    tmp_path: Path, crawl_name: str, redis_url: str, new_store: Callable[[], str]
+) -> None:
+    """An operator may move it to another bucket: what is in it counts, not its URL."""
+
+    async def scenario() -> None:
+        store, copy = new_store(), new_store()
+        first = await opened(tmp_path / "a", crawl_name, redis_url, store)
+        for name in names_in(store, crawl_name):
+            Objects(copy).put(name, Objects(store).get(name) or b"")
+        assert (await opened(tmp_path / "a", crawl_name, redis_url, copy)).crawl_id == first.crawl_id
+
+    asyncio.run(scenario())
+
+
+def test_node_that_died_while_it_began_the_crawl_hinders_nobody(
+    tmp_path: Path, crawl_name: str, redis_url: str, new_store: Callable[[], str]
+) -> None:
+    """It had put its id, and Redis had not heard of it; or Redis has lost the crawl, in which nothing was stored."""
+
+    async def scenario() -> None:
+        store = new_store()
+        Objects(store).put(f"{crawl_name}/store-of-a-dead-node", b"")
+        await opened(tmp_path / "a", crawl_name, redis_url, store)
+        async with connected(redis_url) as client:
+            await client.command("DEL", CrawlKeys(crawl_name).crawl)
+        await opened(tmp_path / "a", crawl_name, redis_url, store)
+
+    asyncio.run(scenario())
