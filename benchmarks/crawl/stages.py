@@ -37,7 +37,7 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "frontier",
         (
             *("/bigcrawl/scheduler/", "/bigcrawl/drum/", "/bigcrawl/politeness/", "/bigcrawl/middlewares/"),
-            *("/bigcrawl/store/", "/bigcrawl/metrics/"),
+            *("/bigcrawl/store/", "/bigcrawl/metrics/", "/bigcrawl/serving/", "/bigcrawl/dashboard/"),
             *("/scrapy/core/scheduler.py", "/scrapy/pqueues.py", "/scrapy/squeues.py", "/scrapy/dupefilters.py"),
             *("/queuelib/", "/scrapy_redis/"),
         ),
@@ -50,7 +50,13 @@ STAGES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *("/twisted/internet/abstract.py", "/aiohttp/", "/yarl/"),
         ),
     ),
-    ("engine", ("/scrapy/core/", "/scrapy/spidermiddlewares/", "/scrapy/extensions/", "/bigcrawl/extensions/")),
+    (
+        "engine",
+        (
+            *("/scrapy/core/", "/scrapy/spidermiddlewares/", "/scrapy/extensions/"),
+            *("/bigcrawl/extensions/", "/bigcrawl/logs/"),
+        ),
+    ),
 )
 FALLBACKS: Final = (
     ("engine", ("/scrapy/",)),

@@ -7,10 +7,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from tests.integration.test_metrics import listening
 from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.processes import listening, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +74,8 @@ def test_every_question_is_answered_and_a_pause_holds_until_its_end(tmp_path: Pa
         with Crawl(tmp_path / "crawl", web.seeds, settings_of()) as crawl:
             crawl.start()
             port = port_in(crawl.log)
-            assert {address for address, its in listening() if its == port} == {"0100007F"}, "127.0.0.1, and no other"
+            assert crawl.process is not None
+            assert listening(crawl.process.pid) == {f"0100007F:{port:04X}"}, "127.0.0.1, and no other"
             wait_until(lambda: ask(port, "status")[1]["pages"] > 10, "pages are fetched")
             wait_until(lambda: ask(port, "history")[1]["time_s"] != [], "a sample is taken")
             for question, field in QUESTIONS.items():
@@ -111,7 +111,6 @@ def test_every_question_is_answered_and_a_pause_holds_until_its_end(tmp_path: Pa
             log = crawl.log.read_text()
             assert TOKEN not in log
             assert "Traceback" not in log
-            assert not [its for _, its in listening() if its == port]
 
 
 def test_a_stopped_crawl_is_looked_at_by_a_command(tmp_path: Path) -> None:

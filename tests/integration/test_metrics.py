@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
-import os
 import re
 import socket
 import socketserver
 import time
 from collections import Counter
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -20,12 +17,13 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from bigcrawl.metrics.table import METRICS
 from tests.support.crawls import Crawl, SimulatedWeb
-from tests.support.processes import wait_until
+from tests.support.processes import listening, wait_until
 from tests.support.redis_server import PrivateRedis
 from tests.support.serving import at_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 SECRETS = {"redis": "s3cret-redis", "proxy": "s3cret-proxy", "cookie": "s3cret-cookie"}
@@ -33,7 +31,6 @@ LISTENS = re.compile(r"metrics: http://127\.0\.0\.1:(\d+)/metrics")
 
 EXTENSION = '''
 import json
-import os
 
 from scrapy import signals
 
@@ -124,21 +121,6 @@ class Samples:
 
     def sum(self, name: str) -> float:
         return sum(value for key, value in self.by_key.items() if key[0] == name)
-
-
-def listening(pid: int) -> set[str]:
-    """The addresses, in the kernel's notation, that the TCP sockets of this process listen at."""
-    opened = set()
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            opened.add(os.readlink(file))
-    found = set()
-    for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and f"socket:[{words[9]}]" in opened:
-                found.add(words[1])
-    return found
 
 
 def is_done(port: int) -> bool:

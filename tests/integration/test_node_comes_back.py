@@ -21,8 +21,9 @@ def partitions_by_node(server: PrivateRedis, crawl: str) -> dict[str, set[int]]:
     """What each node owns, by its name: that of its id without the random end."""
     owned: defaultdict[str, set[int]] = defaultdict(set)
     for partition in range(PARTITIONS):
-        node = (server.client.hget(PartitionKeys(crawl, partition).owner, "node") or b"").decode()
-        owned[node.rpartition("-")[0]].add(partition)
+        node = server.client.hget(PartitionKeys(crawl, partition).owner, "node")
+        assert isinstance(node, bytes)
+        owned[node.decode().rpartition("-")[0]].add(partition)
     return owned
 
 

@@ -17,11 +17,11 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 POLL_S, POLL_S_MAX = 0.01, 0.25
 
@@ -101,3 +101,18 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 120)
         if answered > deadline:
             raise TimeoutError(f"not within {timeout_s} s: {what}")
         pause.wait(max(POLL_S, 3 * (answered - asked), min(POLL_S_MAX, (answered - began) / 20)))
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses, in the kernel's notation, that the TCP sockets of this process listen at."""
+    opened = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            opened.add(str(file.readlink()))
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in opened:
+                found.add(words[1])
+    return found
