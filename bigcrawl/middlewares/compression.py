@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response
 from scrapy.utils._compression import _DecompressionMaxSizeExceeded
 
 from bigcrawl.config import read_config
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 FREE_BYTES: Final = 1 << 20
 """A body that stays within this size is not a bomb, however small it was."""
@@ -80,6 +80,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         except Exception as error:
             self._stats_buffer.inc_value("bigcrawl/limits/packing")
             raise IgnoreRequest(f"a body is not packed as its Content-Encoding says: {error}") from error
+        frontier = frontier_of(self._crawler)
+        if frontier is not None and isinstance(unpacked, Response):
+            frontier.started.note_unpacked(request, unpacked)
         return unpacked
 
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:

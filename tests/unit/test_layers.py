@@ -26,7 +26,11 @@ LAYERS: tuple[frozenset[str], ...] = (
             *("logs", "private_files", "setting_values", "stats"),
         }
     ),
-    frozenset({"directives", "drum", "markup", "plots", "redisdb", "serving", "simweb", "store", "url", "warc"}),
+    frozenset(
+        {
+            *("directives", "drum", "markup", "plots", "redisdb", "serving", "simweb", "store", "tallies", "url", "warc"),
+        }
+    ),
     frozenset({"links", "politeness", "sitemaps"}),
     frozenset({"scheduler"}),
     frozenset(
@@ -40,6 +44,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "middlewares",
             "pipelines",
             "project_settings",
+            "report",
             "spiders",
             "stats_buffer",
         }

@@ -17,6 +17,7 @@ Callers import this package and need not know which module has a function:
     gates           when a fetch may start
     looking         the whole crawl at a glance
     crawl           state shared by the nodes of a crawl, or by all crawls on a server
+    tallies         what nodes count for the crawl's report
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ from bigcrawl.redisdb.scripts.ownership import (
 )
 from bigcrawl.redisdb.scripts.reconciliation import Reconciled, reconcile_partition
 from bigcrawl.redisdb.scripts.suspects import bury_url, try_suspect, unbury_urls
+from bigcrawl.redisdb.scripts.tallies import PutTallies, fold_tallies, put_tallies
 
 __all__ = [
     "ANSWERS",
@@ -81,6 +83,7 @@ __all__ = [
     "Identity",
     "PartitionSums",
     "PartitionView",
+    "PutTallies",
     "Reconciled",
     "Refusal",
     "Starts",
@@ -100,6 +103,7 @@ __all__ = [
     "drop_urls",
     "exchange_urls",
     "fails",
+    "fold_tallies",
     "grant_starts",
     "hold_host",
     "leave_host",
@@ -112,6 +116,7 @@ __all__ = [
     "park_urls",
     "pass_gates",
     "put_robots",
+    "put_tallies",
     "reconcile_partition",
     "release_partition",
     "retire_hosts",

@@ -110,6 +110,7 @@ class StartedRequests:
             took_ms = self._known_ms(download_ms)
             held.note_download(f"status:{response.status}", took_ms or 0, len(response.body))
             self._note_answered(held, took_ms)
+            self._count_answer(response)
             if response.status in OVERLOADED:
                 held.note_retry_after(self._retry_after_ms(response))
             node = self._node
@@ -118,6 +119,19 @@ class StartedRequests:
                 if node.wildcards is not None and node.wildcards.has_verdicts:
                     rows += node.wildcards.take(node.pld_of(held.host))
                 held.note_pld_rows(rows)
+
+    def _count_answer(self, response: Response) -> None:
+        if self._node is not None:
+            headers = response.headers  # their own look-up costs ten times as much
+            types, encodings = dict.get(headers, b"Content-Type"), dict.get(headers, b"Content-Encoding")
+            self._node.tallies.note_answer(
+                response.status, types[0] if types else None, encodings[0] if encodings else None, len(response.body)
+            )
+
+    def note_unpacked(self, request: Request, response: Response) -> None:
+        """The body of an answer was unpacked; answers to other requests than handed-out ones are ignored."""
+        if self._node is not None and response.status == 200 and request in self._held:
+            self._node.tallies.note_unpacked(len(response.body))
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""

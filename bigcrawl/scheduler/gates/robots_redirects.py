@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.gates.fetched import Fetch
     from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
     from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
+    from bigcrawl.scheduler.gates.ways_out import NotesFetches
+    from bigcrawl.tallies.tallies import Tallies
 
 BORROW_TRIES_MAX = 30
 BORROW_WAIT_MS_MAX = 2_000
@@ -53,7 +55,10 @@ class RobotsRedirects:
         fetch: Fetch,
         partition_of_host: Callable[[str], int],
         shared_hosts: SharedHosts,
+        gaps: NotesFetches,
+        tallies: Tallies,
     ) -> None:
+        """Fetch with `fetch`, after `starts`. `gaps` is told of each fetch at its host, `tallies` of each answer."""
         self._crawl = config.crawl.name
         self._node = config.crawl.node
         self._policy = config.politeness
@@ -63,6 +68,8 @@ class RobotsRedirects:
         self._fetch = fetch
         self._partition_of_host = partition_of_host
         self._shared_hosts = shared_hosts
+        self._gaps = gaps
+        self._tallies = tallies
         self.fetched = 0
         self.answered = 0
         self.times = Histogram()
@@ -92,7 +99,11 @@ class RobotsRedirects:
     async def _ask(self, url: str) -> Fetched:
         since_ms = self._clock.monotonic_ms()
         self.fetched += 1
+        host = host_of(url)
+        self._gaps.note_robots_start(host)
         fetched = await self._fetch(url)
+        self._gaps.note_robots_end(host)
+        self._tallies.note_robots(fetched.status, len(fetched.body))
         self.answered += fetched.status is not None
         self.times.note(self._clock.monotonic_ms() - since_ms)
         return fetched

@@ -1,4 +1,7 @@
-"""Where a taken URL goes from the gates (step 10): to the engine, back to its queue, to its end, or back to disk."""
+"""Where a taken URL goes from the gates (step 10): to the engine, back to its queue, to its end, or back to disk.
+
+And who is told of fetches that do not go through the engine's hands.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,16 @@ class Outlet(Protocol):
 
     def fail(self, held: HeldUrl, error: str) -> None:
         """The host has failed before the fetch (error:<kind>). The URL has an errback, so this counts as a try."""
+
+
+class NotesFetches(Protocol):
+    """Measures the gaps at hosts; in a node, `handout.host_gaps.HostGaps`."""
+
+    def note_robots_start(self, host: str) -> None:
+        """A robots.txt of the host is fetched."""
+
+    def note_robots_end(self, host: str) -> None:
+        """It has been fetched, and the host rests."""
 
 
 class SetsAside(Protocol):

@@ -18,6 +18,7 @@ from bigcrawl.politeness.backoff_policy import BackoffPolicy, is_failure
 from bigcrawl.redisdb.scripts import ANSWERS, NO_NEWS, Ended, moved
 from bigcrawl.scheduler.crawl.in_process import InProcess
 from bigcrawl.scheduler.handout.concurrency import Crowd
+from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.handout.host_health import HostHealth
 from bigcrawl.scheduler.handout.host_rests import RestsAfterFetches
 from bigcrawl.scheduler.handout.missed_starts import MissedStarts
@@ -29,6 +30,7 @@ from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.records.held_urls import HeldUrls
 from bigcrawl.scheduler.records.member import moved_member, order_of, priority_after_failure
 from bigcrawl.scheduler.records.outcomes import ABORTED
+from bigcrawl.tallies.tallies import Tallies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +64,7 @@ class Handout:
         held: all held URLs.
         crowd: how many fetches there may be at a time.
         start_gaps: the gaps between starts, including those that are not handed out.
+        host_gaps: the gaps at hosts, from an end to the next start.
         in_process: the URLs that the engine has.
         suspects: URLs that may have killed a node.
         fetch_times, waits, lateness: how long fetches took, URLs waited for the engine, and due hosts for this node.
@@ -78,6 +81,7 @@ class Handout:
         paces: Paces,
         speed: SpeedControl,
         ask_again: Callable[[HeldUrl], None],
+        tallies: Tallies | None = None,
         *,
         dice: Callable[[], float] = random.random,
         call_later: Callable[[float, Callable[[HeldUrl], None], HeldUrl], object] | None = None,
@@ -91,9 +95,11 @@ class Handout:
             paces: how long hosts rest.
             speed: the node's share of the crawl's speed.
             ask_again: asks the gates for another start of a URL that has missed its own.
+            tallies: where gaps are counted.
             dice: returns random numbers from 0 to below 1.
             call_later: the event loop's, with one argument; None: that of the running loop.
         """
+        tallies = tallies or Tallies()
         self._clock = clock
         self._outbox = outbox
         self._paces = paces
@@ -109,7 +115,8 @@ class Handout:
         self.held = HeldUrls()
         self.crowd = Crowd(config.pace, clock, self._note_limit)
         self._slow = SlowHosts(config.politeness.slow_after_ms, self.crowd)
-        self.start_gaps = StartGaps(clock)
+        self.start_gaps = StartGaps(clock, tallies)
+        self.host_gaps = HostGaps(clock, paces, tallies, config.politeness.host_connections)
         self.in_process = InProcess(config.frontier.in_process_max)
         self.suspects = Suspects(self.in_process, clock, config.frontier.deaths_max, self._wake)
         self.fetch_times = Histogram()
@@ -285,6 +292,8 @@ class Handout:
         held.start(now_ms)
         self._fetching += 1
         self.waits.note(now_ms - held.due_ms)
+        if not held.refusal:
+            self.host_gaps.note_start(held.host, now_ms)
         if self._slow.hosts:
             self._slow.note_start(held)
         return held
@@ -298,7 +307,7 @@ class Handout:
     def note_answered(self, held: HeldUrl) -> None:
         """The fetch is over, however it went, and another one may start."""
         if held.fetching_since_ms >= 0:
-            held.stop_fetching()
+            held.stop_fetching(self._clock.monotonic_ms())
             self._fetching -= 1
             self.in_process.note_answered(held)
 
@@ -314,7 +323,8 @@ class Handout:
         if self._speed.limits and not held.refusal:
             self._speed.note_ended(held.fetched_bytes)
         if held.outcome == ABORTED:
-            end = Ended(held.seq, self._rests.after(held), RETURN)
+            rest_ms = self._rests.after(held)
+            end = Ended(held.seq, rest_ms, RETURN)
         else:
             counter = f"retried:{held.outcome}" if held.next_try else held.outcome or "dropped:ignored"
             if not held.refusal:
@@ -323,6 +333,8 @@ class Handout:
             is_refused = held.refusal and not is_failure(held.refusal)
             rest_ms = 0 if is_refused else max(self._rests.after(held), self.health.rest_ms(held.host))
             end = Ended(held.seq, rest_ms, held.next_try, counter, held.fetched_bytes, news)
+        if not held.refusal:
+            self.host_gaps.note_end(held.host, held.answered_ms, rest_ms)
         self.held.end(held, end, self._outbox.offered)
 
     def put_off_if_late(self, held: HeldUrl, late_ms: int) -> bool:

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Final
 
 from bigcrawl.bounded import BoundedDict
 from bigcrawl.scheduler.records.passage import MISSED
+from bigcrawl.tallies.tallies import Tallies
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.records.passage import Space
+    from bigcrawl.tallies.gaps import Gaps
 
 GATES_REMEMBERED: Final = 10_000
-LONG_AGO_MS: Final = -1 << 62
 
 
 class StartGaps:
-    """When a fetch last started at each gate, for pages and robots.txt alike."""
+    """When a fetch last started at each gate, for pages and robots.txt alike. The gaps that were kept are counted."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, tallies: Tallies | None = None) -> None:
         self._clock = clock
+        self._tallies = tallies or Tallies()
         self._started_ms: BoundedDict[str, int] = BoundedDict(GATES_REMEMBERED)
 
     def __repr__(self) -> str:
@@ -30,12 +32,21 @@ class StartGaps:
         started_ms = self._started_ms
         wait_ms = 0
         for name, gap_ms in gaps:
-            wait_ms = max(wait_ms, started_ms.get(name, LONG_AGO_MS) + gap_ms - now_ms)
+            before_ms = started_ms.get(name)
+            if before_ms is not None:
+                wait_ms = max(wait_ms, before_ms + gap_ms - now_ms)
         if wait_ms:
             return wait_ms
-        for name, _ in gaps:
+        for name, gap_ms in gaps:
+            before_ms = started_ms.get(name)
+            if before_ms is not None:
+                self._tally_of(name).note(name, now_ms - before_ms, gap_ms)
             started_ms.remember(name, now_ms)
         return 0
+
+    def _tally_of(self, name: str) -> Gaps:
+        """Names of spaces have a space after their kind, see `gates.spaces`; servers are addresses."""
+        return self._tallies.space_gaps if " " in name else self._tallies.server_gaps
 
     def try_start_until(self, gaps: tuple[Space, ...], until_ms: int) -> int:
         """The same for a fetch that must start by `until_ms`, on the monotonic clock; `MISSED` if it is too late."""

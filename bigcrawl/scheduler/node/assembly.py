@@ -15,6 +15,7 @@ from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.budgets.same_content import SameContent
 from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
 from bigcrawl.scheduler.crawl.membership import Membership
+from bigcrawl.scheduler.crawl.shared_tallies import SharedTallies
 from bigcrawl.scheduler.crawl.samples import Samples
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
 from bigcrawl.scheduler.crawl.survey import FinishCheck
@@ -51,6 +52,7 @@ from bigcrawl.scheduler.owner.ownership import Ownership
 from bigcrawl.scheduler.partition.file_work import FileWork
 from bigcrawl.scheduler.partition.yielding_files import YieldingFiles
 from bigcrawl.store.objects import Objects
+from bigcrawl.tallies.tallies import Tallies
 
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
@@ -100,6 +102,7 @@ class Parts:
         self.troubles = Troubles(client)
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="bigcrawl-fold")
         self.folding = asyncio.Lock()  # its holder may step, claim and release partitions
+        self.tallies = Tallies()
         self._make_way_out()
         self._make_way_in()
         self._make_ownership()
@@ -123,12 +126,13 @@ class Parts:
         self.wildcards = WildcardDns(config.traps.wildcard_hosts, self.dns.lookup, crawl.pld_key) if has_traps else None
         urls_max = config.frontier.outbox_urls_max
         self.outbox = Outbox(self.node_id, config.crawl.name, urls_max, self.clock, self.link_graph, partitions)
+        self.outbox.tell_sent_to(self._count_sent)
 
     def _make_way_in(self) -> None:
         """The parts that hold URLs and hand them to the engine."""
         self.paces = Paces(self.config, self.crawl.pld_of)
         self.speed = SpeedControl(self.config, self.client, self.clock, self.wake_engine)
-        self.handout = Handout(self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again)
+        self.handout = Handout(self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again, self.tallies)
         self.workload = Workload(self.config.frontier, self.handout, self.outbox)
 
     def _make_ownership(self) -> None:
@@ -181,7 +185,10 @@ class Parts:
     def _make_robots(self, starts: RobotsStarts, fetch: Fetch) -> Robots:
         config, client, clock = self.config, self.client, self.clock
         paced, partition_of = self.speed.paced(fetch), self.crawl.partition_of_host
-        redirects = RobotsRedirects(config, client, clock, starts, paced, partition_of, self.shared_hosts)
+        gaps = self.handout.host_gaps
+        redirects = RobotsRedirects(
+            config, client, clock, starts, paced, partition_of, self.shared_hosts, gaps, self.tallies
+        )
         return Robots(config, client, clock, starts, redirects, self.paces, self.handout.health.fails)
 
     async def _budget_of(self, host: str) -> int:
@@ -208,7 +215,9 @@ class Parts:
             self.gatekeeper,
             self.failed,
             self.reputation.bytes_account,
+            self._count_page,
         )
+        self.shared_tallies = SharedTallies(client, clock, config.crawl.name, self.membership, self.tallies)
         self.trials = Trials(client, self.ownership, self.handout)
         self.control = Control(
             config,
@@ -225,6 +234,12 @@ class Parts:
         self.finish = FinishCheck(client, crawl.name, crawl.partitions, lambda: aside.blacklist.digest)
         self.progress = CrawlProgress(crawl, client, self.exchange, self.finish)
         self.samples = Samples(client, crawl.name, crawl.partitions, self.membership)
+
+    def _count_sent(self, partition: int, urls: int) -> None:
+        self.tallies.note_sent(urls, is_elsewhere=partition not in self.ownership.owned)
+
+    def _count_page(self, held: HeldUrl) -> None:
+        self.tallies.note_page(held.host, self.crawl.pld_of(held.host), held.address, held.fetched_bytes)
 
     def _make_signs_of_life(self) -> None:
         config, client, clock = self.config, self.client, self.clock

@@ -51,8 +51,12 @@ class UrlExchange:
         gatekeeper: Gatekeeper,
         failed: FailedFetches,
         bytes_account: Callable[[str, str], int | None],
+        count_page: Callable[[HeldUrl], None],
     ) -> None:
-        """`bytes_account` returns the account of a host and URL if a rule limits its bytes."""
+        """`bytes_account` returns the account of a host and URL if a rule limits its bytes.
+
+        `count_page` is called with each URL that has ended with an answer, once Redis has its end.
+        """
         self._policy = config.politeness
         self._client = client
         self._clock = clock
@@ -62,6 +66,7 @@ class UrlExchange:
         self._gatekeeper = gatekeeper
         self._failed = failed
         self._bytes_account = bytes_account
+        self._count_page = count_page
         self._outcomes_to_repeat: dict[int, bytes] = {}  # by partition; a restarted Redis may have forgotten them
         self.pages = 0  # acknowledged by this node
         self.bytes = 0  # of their bodies, and of those of repeated tries
@@ -196,6 +201,7 @@ class UrlExchange:
                 owned.hot.note_ended(held.host)
                 if held.end.counter.startswith("status:"):
                     self.pages += 1
+                    self._count_page(held)
                     self._ownership.hot_share.note(held.end.delay_ms)
         return ended
 

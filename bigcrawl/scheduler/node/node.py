@@ -54,6 +54,7 @@ class Node:
     Attributes:
         parts: the parts it is made of, besides its loops.
         handout, outbox, workload, progress, starts: the parts that the engine's side uses.
+        tallies: what it counts for the crawl's report.
         link_graph, same_content, wildcards: likewise; None if the crawl does not need them.
         pump, fold, beat, guard, watch, steer, tidy: its loops.
     """
@@ -70,6 +71,7 @@ class Node:
         self.link_graph = parts.link_graph
         self.same_content = parts.same_content
         self.wildcards = parts.wildcards
+        self.tallies = parts.tallies
         self.ownership = parts.ownership
         self.membership = parts.membership
         self.beat = Beat(parts)
@@ -195,6 +197,7 @@ class Node:
         await self.pump.flush()
         await self.pump.end()
         await parts.failed.send()
+        await parts.shared_tallies.send()
         await self.membership.note_taken_last(parts.client, len(self.handout.held))
         await self.starts.leave_undone()
         async with parts.folding:

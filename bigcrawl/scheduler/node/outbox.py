@@ -23,7 +23,7 @@ from bigcrawl.scheduler.node.unfolded import Unfolded
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bigcrawl.clock import Clock
     from bigcrawl.drum.format import KeyArray
@@ -91,6 +91,7 @@ class Outbox:
         self._link_graph = link_graph
         self.unfolded = Unfolded(crawl, partitions, urls_max)
         self._flushed_partitions: set[int] = set()
+        self._tell_sent: Callable[[int, int], None] = _to_nobody
         self._sealed = 0  # how many of the offered URLs are in batches
         self.offered = 0
         self.flushed = 0
@@ -130,6 +131,10 @@ class Outbox:
         is_new = self._recent.remember(key)
         self.dropped_recent += not is_new
         return is_new
+
+    def tell_sent_to(self, tell: Callable[[int, int], None]) -> None:
+        """Have `tell` called with the partition of each batch that Redis has taken, and how many URLs it had."""
+        self._tell_sent = tell
 
     async def flush(self, client: RedisClient) -> int:
         """Send everything that waits. Return how many URLs were sent.
@@ -219,6 +224,7 @@ class Outbox:
             if isinstance(result, str):
                 taken.add(id(batch))
                 self._flushed_partitions.add(batch.partition)
+                self._tell_sent(batch.partition, batch.urls)
                 self._sent.append((now_ms, batch))
                 self._sent_bytes += len(batch.data)
                 if result:
@@ -255,6 +261,10 @@ class Outbox:
             if self._sent[0][0] >= now_ms - keep_ms:
                 return
             self._sent_bytes -= len(self._sent.popleft()[1].data)
+
+
+def _to_nobody(_partition: int, _urls: int) -> None:
+    """Does nothing: nobody counts what was sent."""
 
 
 def _portions(urls: list[QueuedUrl]) -> Iterator[list[QueuedUrl]]:

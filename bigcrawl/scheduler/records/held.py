@@ -60,6 +60,7 @@ class HeldUrl:
     pld_rows: bytes = b""  # rows to send with its outcome: what its page shows about its PLD
     next_try: bytes = b""
     next_order: int | None = None  # where the next try goes in its host's queue; None: where this one was
+    answered_ms: int = 0  # monotonic; when the last fetch was over, whatever came of it
     # Its end.
     ended_ms: int = 0  # monotonic; when the engine was seen to have finished it
     detail: int = 0  # of its outcome, see `bigcrawl.scheduler.records.outcomes`
@@ -164,9 +165,10 @@ class HeldUrl:
         """The engine is done with its request."""
         self.slot = 0
 
-    def stop_fetching(self) -> None:
+    def stop_fetching(self, now_ms: int) -> None:
         """Its fetch is over, whatever came of it."""
         self.fetching_since_ms = -1
+        self.answered_ms = now_ms
 
     def note_outcome(self, outcome: str) -> None:
         """What has come of it, as its counter is called."""

@@ -46,6 +46,7 @@ class Watch(Loop):
         self._finish = parts.finish
         self._progress = parts.progress
         self._failed = parts.failed
+        self._shared_tallies = parts.shared_tallies
         self._samples = parts.samples
         self._on_fatal = parts.engine.on_fatal
         self._speed = parts.speed
@@ -64,6 +65,7 @@ class Watch(Loop):
         await self._starts.renew()
         await self._progress.count_pages()
         await self._failed.send_if_due()
+        await self._shared_tallies.send_if_due()
         await self._samples.take_if_due()
         await self._look_at_rate()
         await self._look_for_end()

@@ -16,8 +16,10 @@ from bigcrawl.scheduler.gates.robots_redirects import RobotsRedirects
 from bigcrawl.scheduler.gates.robots_starts import RobotsStarts
 from bigcrawl.scheduler.gates.shared_hosts import SharedHosts
 from bigcrawl.scheduler.gates.spaces import Spaces
+from bigcrawl.scheduler.handout.host_gaps import HostGaps
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.records.held_urls import HeldUrls
+from bigcrawl.tallies.tallies import Tallies
 from tests.unit.scheduler.world import World, resolve
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Gates:
         nothing_owned: Any = SimpleNamespace(owned={})
         urls, paces = HeldUrls(), Paces(config)
         self.paces = paces
+        self.tallies = Tallies()
         self.aside = Aside(client, urls, nothing_owned, 1, clock)
         self.shared_hosts = SharedHosts(config, "node", client, clock, paces, urls)
         urls.tell_left_hosts_to(self.shared_hosts.note_end)
@@ -84,7 +87,10 @@ class Gates:
 
     def redirects(self, fetch: Fetch, starts: RobotsStarts) -> RobotsRedirects:
         """All hosts are of partition 0."""
-        return RobotsRedirects(self.config, self.client, self.clock, starts, fetch, lambda host: 0, self.shared_hosts)
+        gaps = HostGaps(self.clock, self.paces, self.tallies, 1)
+        return RobotsRedirects(
+            self.config, self.client, self.clock, starts, fetch, lambda host: 0, self.shared_hosts, gaps, self.tallies
+        )
 
 
 async def _budget_of(host: str) -> int:

@@ -1,0 +1,54 @@
+"""Gaps as kept at hosts, from the end of a fetch to the start of the next, for the crawl's report (steps 11 and 12).
+
+A node knows only its own fetches, robots.txt included. If another node has asked a host in between, the gap looks longer
+than it was. With several connections a host, fetches overlap, and nothing is measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.bounded import BoundedDict
+
+if TYPE_CHECKING:
+    from bigcrawl.clock import Clock
+    from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.tallies.tallies import Tallies
+
+HOSTS_REMEMBERED: Final = 20_000
+"""Some 4 MB. If more hosts rest at a time, some gaps are not measured: the longest."""
+
+
+class HostGaps:
+    """Measures them."""
+
+    def __init__(self, clock: Clock, paces: Paces, tallies: Tallies, connections: int) -> None:
+        self._clock = clock
+        self._paces = paces
+        self._tallies = tallies
+        self._is_on = connections == 1
+        self._ended: BoundedDict[str, tuple[int, int]] = BoundedDict(HOSTS_REMEMBERED)
+        """By host: the end of its last fetch, on the monotonic clock, and the rest that was due then."""
+
+    def __repr__(self) -> str:
+        return f"<HostGaps hosts={len(self._ended)} {self._tallies.host_gaps!r}>"
+
+    def note_start(self, host: str, now_ms: int) -> None:
+        """A fetch of the host starts. Cost: 0.6 us."""
+        last = self._ended.pop(host, None)
+        if last is not None:
+            ended_ms, due_ms = last
+            self._tallies.host_gaps.note(host, now_ms - ended_ms, due_ms)
+
+    def note_end(self, host: str, ended_ms: int, due_ms: int) -> None:
+        """A fetch of the host has ended, and the host must rest now. Cost: 0.3 us."""
+        if self._is_on:
+            self._ended.remember(host, (ended_ms, due_ms))
+
+    def note_robots_start(self, host: str) -> None:
+        """A robots.txt of the host is fetched."""
+        self.note_start(host, self._clock.monotonic_ms())
+
+    def note_robots_end(self, host: str) -> None:
+        """It has been fetched, and its rules may ask for a longer rest than is counted here."""
+        self.note_end(host, self._clock.monotonic_ms(), self._paces.host_delay_ms(host))
