@@ -74,6 +74,9 @@ UVLOOP = "uvloop.Loop"
 METRICS = "bigcrawl.extensions.metrics.Metrics"
 DASHBOARD = "bigcrawl.extensions.dashboard.Dashboard"
 """Loaded only if it is switched on, because it needs a package of its own."""
+END_REPORT = "bigcrawl.extensions.end_report.EndReport"
+"""Loaded only if it is wanted, because it imports what only commands need."""
+
 _OURS: dict[str, dict[type, type]] = {
     "DOWNLOADER_MIDDLEWARES": {
         HttpCompressionMiddleware: CompressionMiddleware,
@@ -152,6 +155,8 @@ class Addon:
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
+        if config.crawl.report_dir is not None:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(END_REPORT), 500)
         _serve_metrics(settings, config.metrics)
         if config.dashboard.is_on:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(DASHBOARD), 500)

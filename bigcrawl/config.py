@@ -47,6 +47,7 @@ class CrawlConfig:
     Attributes:
         node: what this process is called in files and status.
         machine: what stays the same when the process is started again: BIGCRAWL_NODE, or the name of the host.
+        report_dir: where a report is written at the end; None if none is.
         spider: the name of the spider that the process runs; empty if it runs none.
     """
 
@@ -60,6 +61,7 @@ class CrawlConfig:
     warc_dir: Path | None
     warc_mode: int
     warc_sync_s: float
+    report_dir: Path | None
     partitions: int
     private_suffixes: bool
     close_when_empty: bool
@@ -335,6 +337,7 @@ def _crawl(value: Mapping[str, Any]) -> CrawlConfig:
         warc_dir=Path(value["BIGCRAWL_WARC_DIR"]).expanduser().absolute() if value["BIGCRAWL_WARC_DIR"] else None,
         warc_mode=int(value["BIGCRAWL_WARC_MODE"], 8),
         warc_sync_s=value["BIGCRAWL_WARC_SYNC_SECONDS"],
+        report_dir=Path(value["BIGCRAWL_REPORT_DIR"]).expanduser().absolute() if value["BIGCRAWL_REPORT_DIR"] else None,
         partitions=value["BIGCRAWL_PARTITIONS"],
         private_suffixes=value["BIGCRAWL_PRIVATE_SUFFIXES"],
         close_when_empty=value["BIGCRAWL_CLOSE"] == "until-empty",

@@ -901,6 +901,13 @@ TABLE: tuple[Setting | str, ...] = (
         3_600,
     ),
     Setting(
+        "BIGCRAWL_REPORT_DIR",
+        None,
+        str,
+        "Directory for the report of the crawl, report.html and report.json, which the last node writes when it ends. "
+        "Unset: none is written; `scrapy frontier report` writes one at any time.",
+    ),
+    Setting(
         "BIGCRAWL_METRICS",
         False,
         bool,

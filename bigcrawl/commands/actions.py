@@ -86,6 +86,14 @@ ACTIONS: Final[dict[str, Action]] = {
         ("", "--reason timeout --limit 20", "--pld example.com"),
         "looking.errors.add_options",
     ),
+    "report": Action(
+        "[DIR]",
+        0,
+        1,
+        "looking.report.report",
+        "write the crawl's figures as a page with plots, and as JSON",
+        ("", "reports/today"),
+    ),
     "verify": Action("", 0, 0, "looking.verify.verify", "list damaged files of the crawl", ("",)),
     "repair": Action(
         "",

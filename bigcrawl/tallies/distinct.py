@@ -1,7 +1,7 @@
 """How many different names there were, without keeping them: HyperLogLog.
 
-Source: Flajolet et al., *HyperLogLog* (2007), with the estimator of Ertl, *New cardinality estimation algorithms* (2017),
-which has no bias at any size.
+Source: Flajolet et al., *HyperLogLog* (2007), with the estimator of Ertl, *New cardinality estimation algorithms*
+(2017), which has no bias at any size.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class Distinct:
         recent.add(name)
         bits = hash_of(name)
         index, rank = bits >> _REST_BITS, _RANK_MAX - (bits & _REST_MASK).bit_length()
-        if rank > self._registers[index]:
-            self._registers[index] = rank
+        self._registers[index] = max(self._registers[index], rank)
 
     def add_all(self, other: Distinct) -> None:
         """Count the names of another one too. Cost: 0.3 ms."""

@@ -1,7 +1,7 @@
 """A fair sample of names, each with the exact count of how often it came.
 
-Which names are in it is decided by their hashes, so every name has the same chance, however often and whenever it comes,
-and the samples of two nodes can be added. Source: Gibbons, *Distinct sampling* (2001).
+Which names are in it is decided by their hashes. So every name has the same chance, however often and whenever it
+comes, and the samples of two nodes can be added. Source: Gibbons, *Distinct sampling* (2001).
 """
 
 from __future__ import annotations

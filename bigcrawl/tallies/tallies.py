@@ -161,13 +161,12 @@ class Tallies:
         """
         try:
             version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
-            if version != VERSION:
-                raise TalliesFormatError(f"the version of tallies is {version}; this one reads {VERSION}")
-            return _read(cls(), values)
-        except BigcrawlError:
-            raise
+            found = _read(cls(), values) if version == VERSION else None
         except Exception as error:
             raise TalliesFormatError(f"tallies cannot be read: {error!r}") from error
+        if found is None:
+            raise TalliesFormatError(f"the version of tallies is {version}; this one reads {VERSION}")
+        return found
 
 
 _NUMBERS: Final = (

@@ -52,6 +52,7 @@ def _asked_all(crawl: Crawl, url: str) -> str:
         ["host", host],
         ["pld", host],
         ["errors"],
+        ["report", str(crawl.directory / "report")],
         ["verify"],
         ["rejected"],
         ["dead"],

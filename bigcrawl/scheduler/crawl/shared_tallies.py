@@ -1,8 +1,8 @@
 """What nodes count for the crawl's report, in Redis: one value a node, and one of all nodes that are gone.
 
-A node writes all that it has counted since its begin, every ten seconds and when it leaves. So a repeat changes nothing,
-and a killed node loses the counts of its last ten seconds. These counts are for people: no failure of theirs is a
-trouble, and nothing waits for them.
+A node writes all that it has counted since its begin, every ten seconds and when it leaves. So a repeat changes
+nothing, and a killed node loses the counts of its last ten seconds. These counts are for people: no failure of theirs
+is a trouble, and nothing waits for them.
 """
 
 from __future__ import annotations

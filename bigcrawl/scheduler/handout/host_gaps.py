@@ -1,7 +1,7 @@
 """Gaps as kept at hosts, from the end of a fetch to the start of the next, for the crawl's report (steps 11 and 12).
 
-A node knows only its own fetches, robots.txt included. If another node has asked a host in between, the gap looks longer
-than it was. With several connections a host, fetches overlap, and nothing is measured.
+A node knows only its own fetches, robots.txt included. If another node has asked a host in between, the gap looks
+longer than it was. With several connections a host, fetches overlap, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from bigcrawl.bounded import BoundedDict
 if TYPE_CHECKING:
     from bigcrawl.clock import Clock
     from bigcrawl.scheduler.gates.delays import Paces
+    from bigcrawl.tallies.gaps import Gaps
     from bigcrawl.tallies.tallies import Tallies
 
 HOSTS_REMEMBERED: Final = 20_000
@@ -31,14 +32,19 @@ class HostGaps:
         """By host: the end of its last fetch, on the monotonic clock, and the rest that was due then."""
 
     def __repr__(self) -> str:
-        return f"<HostGaps hosts={len(self._ended)} {self._tallies.host_gaps!r}>"
+        return f"<HostGaps hosts={len(self._ended)} {self.measured!r}>"
+
+    @property
+    def measured(self) -> Gaps:
+        """What was measured so far."""
+        return self._tallies.host_gaps
 
     def note_start(self, host: str, now_ms: int) -> None:
         """A fetch of the host starts. Cost: 0.6 us."""
         last = self._ended.pop(host, None)
         if last is not None:
             ended_ms, due_ms = last
-            self._tallies.host_gaps.note(host, now_ms - ended_ms, due_ms)
+            self.measured.note(host, now_ms - ended_ms, due_ms)
 
     def note_end(self, host: str, ended_ms: int, due_ms: int) -> None:
         """A fetch of the host has ended, and the host must rest now. Cost: 0.3 us."""

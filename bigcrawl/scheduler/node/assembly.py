@@ -15,8 +15,8 @@ from bigcrawl.scheduler.budgets.policies import NO_POLICY
 from bigcrawl.scheduler.budgets.same_content import SameContent
 from bigcrawl.scheduler.budgets.wildcard_dns import WildcardDns
 from bigcrawl.scheduler.crawl.membership import Membership
-from bigcrawl.scheduler.crawl.shared_tallies import SharedTallies
 from bigcrawl.scheduler.crawl.samples import Samples
+from bigcrawl.scheduler.crawl.shared_tallies import SharedTallies
 from bigcrawl.scheduler.crawl.start_requests import StartRequests
 from bigcrawl.scheduler.crawl.survey import FinishCheck
 from bigcrawl.scheduler.gates.address_check import AddressCheck
@@ -132,7 +132,9 @@ class Parts:
         """The parts that hold URLs and hand them to the engine."""
         self.paces = Paces(self.config, self.crawl.pld_of)
         self.speed = SpeedControl(self.config, self.client, self.clock, self.wake_engine)
-        self.handout = Handout(self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again, self.tallies)
+        self.handout = Handout(
+            self.config, self.clock, self.outbox, self.paces, self.speed, self._ask_again, self.tallies
+        )
         self.workload = Workload(self.config.frontier, self.handout, self.outbox)
 
     def _make_ownership(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads what a partition's files say about one URL, in a process that does not own the partition.
+"""Reads what a partition's files say about URLs and PLDs, in a process that does not own the partition.
 
 It reads the newest manifest, and then the few blocks of runs that may contain the keys. The owner goes on meanwhile. It
 may replace the manifest and delete files that the old one names before they are read. So if a file is missing,
@@ -8,7 +8,7 @@ everything is read again from the start.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bigcrawl.scheduler.partition.tables import Tables
 from bigcrawl.scheduler.queues.epoch_directory import MANIFEST, EpochDirectory, epoch_path, list_committed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from bigcrawl.drum.files import Files
     from bigcrawl.scheduler.budgets.traps import TrapVerdict
     from bigcrawl.scheduler.partition.manifest import Manifest
+
+T = TypeVar("T")
 
 TRIES_MAX = 5
 _TRY_AGAIN_S = 0.05  # enough for an owner to delete some ten files
@@ -79,11 +81,53 @@ def read_partition(
         CorruptionError: a file is damaged, or was missing in every try.
         TransientStoreError: the disk failed.
     """
+    return _read(directory, lambda manifest, tables: _look_up(manifest, tables, key, pld), files, rest)
+
+
+class PldsOnDisk(NamedTuple):
+    """Some PLDs in a partition's committed state, and the sizes of its tables.
+
+    Attributes:
+        in_degrees: of each PLD asked for, in order: how many PLDs are known to link to it.
+        seen: keys in URLSeen.
+        edges: links from one PLD to another, each once.
+        plds: PLDs that are linked to, or that URLs were placed of; at most, because a changed one may count twice.
+        hosts: hosts whose robots.txt was charged to their PLD's budget.
+    """
+
+    in_degrees: npt.NDArray[np.uint32]
+    seen: int
+    edges: int
+    plds: int
+    hosts: int
+
+
+def read_plds(
+    directory: Path, plds: Sequence[int], files: Files | None = None, rest: Callable[[float], None] = time.sleep
+) -> PldsOnDisk | None:
+    """Return what the newest manifest of a partition says about PLDs, given by their keys.
+
+    Cost: the manifest, and some blocks of each run of the table `plds` if any PLD is asked for.
+
+    Returns, and raises: as `read_partition`.
+    """
+    keys = np.array(plds, dtype=KEY_TYPE)
+
+    def look(_: Manifest, tables: Tables) -> PldsOnDisk:
+        in_degrees = tables.plds.values(keys)[1]["in_degree"] if len(keys) else np.zeros(0, dtype=np.uint32)
+        return PldsOnDisk(in_degrees, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts))
+
+    return _read(directory, look, files, rest)
+
+
+def _read(
+    directory: Path, look: Callable[[Manifest, Tables], T], files: Files | None, rest: Callable[[float], None]
+) -> T | None:
     files = files or DiskFiles()
     for left in reversed(range(TRIES_MAX)):
         try:
             with store_errors(directory):
-                return _read_newest(directory, key, pld, files)
+                return _read_newest(directory, look, files)
         except CorruptionError:
             if not left:
                 raise
@@ -91,14 +135,14 @@ def read_partition(
     raise AssertionError("the last try returns or raises")
 
 
-def _read_newest(directory: Path, key: int, pld: int, files: Files) -> UrlOnDisk | None:
+def _read_newest(directory: Path, look: Callable[[Manifest, Tables], T], files: Files) -> T | None:
     committed = list_committed(directory, files)
     if not committed:
         return None
     own = EpochDirectory(epoch_path(directory, committed[0]), committed[0], files)
     try:
         manifest = decode_manifest(own.place(MANIFEST), own.read(MANIFEST))
-        return _look_up(manifest, Tables.restore(own, manifest.tables), key, pld)
+        return look(manifest, Tables.restore(own, manifest.tables))
     except FileNotFoundError as missing:
         raise CorruptionError(missing.filename, 0, "a file the manifest names", "no file") from missing
 

@@ -1,0 +1,76 @@
+"""The whole report, and its JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl import __version__
+from bigcrawl.report.irlbot import irlbot
+from bigcrawl.report.overview import overview
+from bigcrawl.report.politeness import politeness
+from bigcrawl.report.polybot import polybot
+from bigcrawl.report.rates import Rates
+from bigcrawl.report.ubicrawler import ubicrawler
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcrawl.report.figures import Figures
+    from bigcrawl.report.tables import Plot, Section
+
+FORMAT: Final = 1
+"""Of report.json; raised if a name changes its meaning or goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A report.
+
+    Attributes:
+        crawl: the name of the crawl.
+        time_s: when its figures were gathered, Unix seconds.
+        is_finished: whether the crawl has come to its end.
+        sections: in order.
+    """
+
+    crawl: str
+    time_s: float
+    is_finished: bool
+    sections: Sequence[Section]
+
+    @property
+    def made(self) -> str:
+        """When it was made, for readers: UTC."""
+        return datetime.fromtimestamp(self.time_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+    @property
+    def plots(self) -> list[Plot]:
+        """The plots of all sections."""
+        return [plot for section in self.sections for plot in section.plots]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report for programs: tables and plots by name."""
+        return {
+            "format": FORMAT,
+            "bigcrawl": __version__,
+            "crawl": self.crawl,
+            "time_s": round(self.time_s, 3),
+            "finished": self.is_finished,
+            "tables": {table.name: table.to_json() for section in self.sections for table in section.tables},
+            "plots": {plot.name: plot.to_json() for plot in self.plots},
+        }
+
+
+def document_of(figures: Figures) -> Document:
+    """Return the report that these figures make."""
+    rates = Rates(figures.history)
+    sections = [
+        overview(figures, rates),
+        polybot(figures),
+        irlbot(figures, rates),
+        politeness(figures),
+        ubicrawler(figures),
+    ]
+    return Document(figures.config.crawl.name, figures.time_s, bool(figures.status["finished"]), sections)

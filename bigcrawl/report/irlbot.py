@@ -1,0 +1,164 @@
+"""IRLbot's figures: hosts, PLDs and addresses, the share of gzip, uniqueness, reputation. Source: IRLbot §7."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.report.plds import TOP, by_degree, percentile
+from bigcrawl.report.polybot import SHARE, with_others
+from bigcrawl.report.tables import NAME_VALUE, Column, Plot, Section, Table, share_of
+
+if TYPE_CHECKING:
+    from bigcrawl.report.figures import Figures
+    from bigcrawl.report.rates import Rates
+
+
+def irlbot(of: Figures, rates: Rates) -> Section:
+    """Return the section."""
+    plots = [plot for plot in (_uniqueness(rates), _degree_plot(of)) if plot.x]
+    return Section(
+        "web",
+        "The web that was met",
+        "Hosts, PLDs and servers that answered are counted within some 3 %, whatever their number.",
+        [_figures(of), _encodings(of), _top(of), _degrees(of), _percentiles(of)],
+        plots,
+    )
+
+
+def _figures(of: Figures) -> Table:
+    tallies, counts = of.tallies, of.counts
+    packed = sum(row.times for row in tallies.encodings.rows()) + tallies.encodings.others
+    packed_bytes = sum(row.amount for row in tallies.encodings.rows()) + tallies.encodings.others_amount
+    robots_bytes = sum(row.amount for row in tallies.robots.rows())
+    sent = counts["appended_urls"]
+    linked = sum(of.plds.linked)
+    rows = [
+        ("requests", f"{of.requests:,}"),
+        ("answers", f"{of.pages + of.sum_of('retried:status:'):,}"),
+        ("HTML pages with status 200", f"{tallies.html:,}"),
+        ("bytes of bodies, as transferred", _bytes(counts["bytes"])),
+        ("bytes of robots.txt files, unpacked", _bytes(robots_bytes)),
+        (
+            "answers that came packed",
+            f"{packed:,} ({_percent(share_of(packed, tallies.ok_answers))} of those with 200)",
+        ),
+        (
+            "compression ratio",
+            f"1:{tallies.unpacked_bytes / packed_bytes:,.2f}" if packed_bytes and tallies.unpacked_bytes else "unknown",
+        ),
+        ("links sent to the seen check", f"{sent:,}"),
+        ("links sent, a page", f"{sent / max(1, of.pages):,.1f}"),
+        ("distinct URLs seen", f"{counts['seen']:,}"),
+        ("distinct URLs, a page", f"{counts['seen'] / max(1, of.pages):,.1f}"),
+        ("share of links that were new", _percent(share_of(counts["seen"], counts["seen"] + counts["duplicates"]))),
+        ("hosts that answered", f"{tallies.hosts.count:,}"),
+        ("PLDs that answered", f"{tallies.plds.count:,}"),
+        ("servers (addresses) that answered", f"{tallies.servers.count:,}"),
+        ("PLDs that another PLD links to", f"{linked:,}"),
+        ("links from PLD to PLD", "unknown" if of.plds.edges is None else f"{of.plds.edges:,}"),
+        ("budgets", of.config.budget.policy),
+    ]
+    note = "Servers behind a proxy that resolves names are not known."
+    if of.plds.unread:
+        note += f" The files of {of.plds.unread:,} partitions are not here, or nothing was committed there yet."
+    if of.unreadable:
+        note += f" What {of.unreadable:,} nodes have counted cannot be read by this version."
+    return Table("figures", "The crawl in figures", NAME_VALUE, rows, note, "IRLbot, §7.1 and §7.2")
+
+
+def _bytes(size: float) -> str:
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:,.2f} {unit}"
+    return f"{size:,.0f} bytes"
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{share:.2%}"
+
+
+def _encodings(of: Figures) -> Table:
+    columns = (
+        Column("encoding", "text"),
+        Column("answers"),
+        SHARE,
+        Column("bytes", "bytes"),
+        Column("mean bytes", "bytes"),
+    )
+    rows = with_others(of.tallies.encodings, of.tallies.ok_answers, 20)
+    return Table(
+        "encodings", "Packed answers", columns, rows, "Shares are of all answers with status 200.", "IRLbot, §7.1"
+    )
+
+
+def _top(of: Figures) -> Table:
+    columns = (
+        *(Column("PLD", "text"), Column("pages"), SHARE, Column("bytes", "bytes")),
+        *(Column("in-degree"), Column("rank"), Column("budget")),
+    )
+    rows = [(row.name, row.pages, share_of(row.pages, of.pages), row.bytes, *row[3:]) for row in of.plds.top]
+    note = (
+        f"The {TOP} PLDs with most pages. Rank is by in-degree among all PLDs that another one links to, budget in "
+        "URLs a turn by the policy of the settings, without rules set by hand and traps."
+    )
+    return Table("plds", "Top PLDs", columns, rows, note, "IRLbot, Table 4", is_long=len(rows) > 20)
+
+
+def _degrees(of: Figures) -> Table:
+    columns = (Column("in-degree", "text"), Column("PLDs"), Column("of the sample"), Column("pages a PLD", "number"))
+    rows = [
+        (
+            f"{row.low:,}" if row.low == row.high else f"{row.low:,} to {row.high:,}",
+            row.linked,
+            row.sampled or None,
+            row.pages,
+        )
+        for row in by_degree(of.plds)
+    ]
+    note = (
+        "In-degree is how many other PLDs link to a PLD. Pages are the mean over a fair sample of the PLDs that "
+        f"answered, of which one in {1 << of.tallies.sampled_plds.depth:,} is in it."
+    )
+    return Table("degrees", "In-degree against pages", columns, rows, note, "IRLbot, Figure 6 (b)")
+
+
+def _degree_plot(of: Figures) -> Plot:
+    rows = [row for row in by_degree(of.plds) if row.low and row.pages]
+    return Plot(
+        "degrees",
+        "Mean pages of a PLD, by its in-degree",
+        [float(row.low) for row in rows],
+        {"pages a PLD": [row.pages for row in rows]},
+        "in-degree",
+        "pages",
+        is_time=False,
+        is_log=True,
+    )
+
+
+def _percentiles(of: Figures) -> Table:
+    pages = [count for count, _ in of.plds.sampled]
+    rows = [(f"{share:.0%} of the PLDs", percentile(pages, share)) for share in (0.5, 0.9, 0.99)]
+    most = max([row.pages for row in of.plds.top], default=None)
+    columns = (Column("of", "text"), Column("pages, at most"))
+    note = "From the sample; the last row from all."
+    return Table("pages_of_plds", "Pages of a PLD", columns, [*rows, ("all PLDs", most)], note, "IRLbot, §7.2")
+
+
+def _uniqueness(rates: Rates) -> Plot:
+    """The share of links that were new, against all pages so far."""
+    rows = [
+        (pages, round(new / (new + old), 5))
+        for pages, new, old in zip(rates.levels("pages"), rates.grown("seen"), rates.grown("duplicates"), strict=True)
+        if pages and new is not None and old is not None and new >= 0 and new + old > 0
+    ]
+    points = dict(rows)  # ascending, because pages only grow; a step without pages replaces the one before
+    return Plot(
+        "uniqueness",
+        "Share of links that were new, by pages so far",
+        list(points),
+        {"new": list(points.values())},
+        "pages",
+        "share",
+        is_time=False,
+    )

@@ -1,0 +1,95 @@
+"""The crawl's history in steps of equal length: what grew in each, a second, and what stood at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from bigcrawl.scheduler.crawl.history import TIME_S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Columns = dict[str, list[float | None]]
+
+TEN_MINUTES_S: Final = 600.0
+STEPS_MIN: Final = 36
+"""A crawl shorter than six hours has shorter steps, so that its plots have so many."""
+
+STEPS_MAX: Final = 600
+SHORTEST_S: Final = 10.0
+
+
+def step_s_of(span_s: float) -> float:
+    """Return the length of a step for a crawl of so many seconds: ten minutes, or what makes enough steps."""
+    return max(SHORTEST_S, min(TEN_MINUTES_S, span_s / STEPS_MIN), span_s / STEPS_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From one sample to a later one; `is_stopped`: no node ran."""
+
+    first: int
+    last: int
+    from_s: float
+    to_s: float
+    is_stopped: bool
+
+
+class Rates:
+    """A crawl's history in steps.
+
+    Attributes:
+        steps: in order; empty if there are fewer than two samples.
+        step_s: how long each is, about; old samples may be farther apart.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[float | None]]) -> None:
+        """Take the history as `read_history` returns it."""
+        self._columns = columns
+        times = [time_s or 0.0 for time_s in columns[TIME_S]]
+        self.step_s = step_s_of(times[-1] - times[0]) if times else SHORTEST_S
+        nodes = columns["nodes"]
+        ends = {ceil((time_s - times[0]) / self.step_s - 0.001): at for at, time_s in enumerate(times)}
+        bounds = sorted({0, *ends.values()})
+        self.steps = [
+            Step(first, last, times[first], times[last], not any(nodes[first:last]))
+            for first, last in pairwise(bounds)
+            if times[last] > times[first]
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Rates steps={len(self.steps)} of {self.step_s:g} s>"
+
+    @property
+    def ends_s(self) -> list[float]:
+        """The end of each step, Unix seconds."""
+        return [step.to_s for step in self.steps]
+
+    @property
+    def active_s(self) -> float:
+        """How long nodes ran, all steps together."""
+        return sum(step.to_s - step.from_s for step in self.steps if not step.is_stopped)
+
+    def grown(self, name: str) -> list[float | None]:
+        """Return by how much a column grew in each step; None where no node ran, or nothing was sampled."""
+        values = self._columns[name]
+        found: list[float | None] = []
+        for step in self.steps:
+            before, after = values[step.first], values[step.last]
+            is_known = before is not None and after is not None and not step.is_stopped
+            found.append(after - before if is_known and before is not None and after is not None else None)
+        return found
+
+    def a_second(self, name: str, scale: float = 1.0) -> list[float | None]:
+        """Return the growth of a column a second in each step, divided by `scale`."""
+        return [
+            None if grown is None else round(grown / (step.to_s - step.from_s) / scale, 4)
+            for grown, step in zip(self.grown(name), self.steps, strict=True)
+        ]
+
+    def levels(self, name: str) -> list[float | None]:
+        """Return a column at the end of each step; None where no node ran."""
+        return [None if step.is_stopped else self._columns[name][step.last] for step in self.steps]

@@ -1,0 +1,158 @@
+"""The tables: what each number is made of, and that nothing is claimed that is not known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bigcrawl.report.document import document_of
+from bigcrawl.report.plds import PldFigures, TopPld, by_degree, percentile
+from bigcrawl.report.rates import STEPS_MAX, Rates, step_s_of
+from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
+from bigcrawl.tallies.tallies import Tallies
+from tests.unit.report.figures import BEGUN_S, figures_of, history_of, status_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bigcrawl.report.figures import Figures
+    from bigcrawl.report.rates import Columns
+
+
+def rows_of(figures: Figures, name: str) -> dict[Any, Any]:
+    """A table's rows by their first cell; the other one, or the tuple of the others."""
+    rows = document_of(figures).to_json()["tables"][name]["rows"]
+    return {first: others[0] if len(others) == 1 else tuple(others) for first, *others in rows}
+
+
+def test_requests_are_pages_errors_repeated_tries_and_robots(tmp_path: Path) -> None:
+    rows = rows_of(figures_of(tmp_path), "requests")
+    assert rows["HTTP requests"] == (114, 1.0)
+    assert rows["pages, of any status"][0] == 100
+    assert rows["tries that were repeated"][0] == 2
+    assert rows["requests for robots.txt"][0] == 8
+    assert rows_of(figures_of(tmp_path), "statuses") == {"200": ("OK", 90, 0.9), "404": ("Not Found", 10, 0.1)}
+    assert rows_of(figures_of(tmp_path), "dropped") == {"forbidden": (6, 1.0)}
+
+
+def test_sizes_types_and_encodings_are_of_answers_with_status_200(tmp_path: Path) -> None:
+    tallies = Tallies()
+    tallies.note_answer(200, b"text/html", b"gzip", 1_000)
+    tallies.note_unpacked(5_000)
+    tallies.note_answer(200, b"text/html", None, 3_000)
+    tallies.note_answer(200, b"application/pdf", None, 0)
+    tallies.note_answer(404, b"text/plain", b"br", 77)
+    figures = figures_of(tmp_path, tallies)
+    assert rows_of(figures, "types") == {
+        "text/html": (2, 0.666667, 4_000, 2_000),
+        "application/pdf": (1, 0.333333, 0, 0),
+    }
+    sizes = rows_of(figures, "sizes")
+    assert {name: row[0] for name, row in sizes.items() if row[0]} == {
+        "0": 1,
+        "512 to 1,023": 1,
+        "2,048 to 4,095": 1,
+    }
+    assert sizes["2,048 to 4,095"][2] == 1.0
+    assert rows_of(figures, "encodings") == {"gzip": (1, 0.333333, 1_000, 1_000)}
+    assert rows_of(figures, "figures")["compression ratio"] == "1:5.00"
+
+
+def test_rare_names_are_counted_together(tmp_path: Path) -> None:
+    tallies = Tallies()
+    for number in range(100):
+        tallies.note_answer(200, b"x/%d" % number, None, 10)
+    rows = rows_of(figures_of(tmp_path, tallies), "types")
+    assert len(rows) == 61
+    assert rows["(others)"] == (40, 0.4, 400, 10)
+
+
+def test_gaps_that_were_too_short_are_told(tmp_path: Path) -> None:
+    tallies = Tallies()
+    for gap_ms in (900, 1_000, 1_500):
+        tallies.host_gaps.note("a.example", gap_ms, 1_000)
+    figures = figures_of(tmp_path, tallies)
+    due = rows_of(figures, "due")
+    assert due["hosts: gaps that were too short"] == "1 of 3"
+    assert due["servers: gaps that were too short"] == "none measured"
+    assert rows_of(figures, "host_gaps") == {"a.example": (0.9, 1.0, 0.9)}
+    assert "server_gaps" not in document_of(figures).to_json()["tables"]
+
+
+def test_measures_of_a_distributed_crawl(tmp_path: Path) -> None:
+    """Coverage of what is known; overlap as a bound; links to other nodes as the share that nodes have counted."""
+    tallies = Tallies()
+    tallies.note_sent(300, is_elsewhere=True)
+    tallies.note_sent(100, is_elsewhere=False)
+    rows = [*rows_of(figures_of(tmp_path, tallies), "measures").values()]
+    assert rows == ["68.75%", "50", "0", "1 (1.0000%)", "0", "10.00", "7.50 (75.0%)"]
+
+
+def test_a_crawl_that_has_just_begun_has_a_report(tmp_path: Path) -> None:
+    """Nothing is known, nothing is divided by zero, and what is unknown says so."""
+    empty: Columns = {name: [] for name in (TIME_S, *(column.name for column in COLUMNS))}
+    figures = figures_of(
+        tmp_path, counts=Counter(), history=empty, status=status_of(urls=status_of()["urls"] | {"disk": 0})
+    )
+    measures = rows_of(figures, "measures")
+    assert measures["coverage: URLs that ended, of those that were to be fetched"] == "unknown"
+    assert rows_of(figures, "figures")["share of links that were new"] == "unknown"
+    assert document_of(figures).to_json()["plots"]["pages_per_s"]["x"] == []
+
+
+def test_top_plds_have_in_degree_rank_and_budget_as_far_as_known(tmp_path: Path) -> None:
+    plds = PldFigures(
+        [TopPld("a.example", 50, 9, 7, 1, 10), TopPld("b.example", 5, 9, None, None, None)], [], [], 3, 4, 2
+    )
+    figures = figures_of(tmp_path, plds=plds)
+    assert rows_of(figures, "plds") == {
+        "a.example": (50, 0.5, 9, 7, 1, 10),
+        "b.example": (5, 0.05, 9, None, None, None),
+    }
+    assert rows_of(figures, "figures")["links from PLD to PLD"] == "3"
+    assert "2 partitions are not here" in document_of(figures).to_json()["tables"]["figures"]["note"]
+
+
+def test_pages_go_by_ranges_of_in_degrees() -> None:
+    linked = [0] * 272
+    linked[1], linked[2], linked[3] = 100, 30, 20
+    figures = PldFigures([], [(2, 0), (4, 0), (10, 2), (30, 3), (5, None)], linked, None, None, 0)
+    assert [tuple(row) for row in by_degree(figures)] == [
+        (0, 0, None, 2, 3.0),
+        (1, 1, 100, 0, None),
+        (2, 3, 50, 2, 20.0),
+    ]
+    assert percentile([5, 1, 9, 3], 0.5) == 5
+    assert percentile([], 0.9) is None
+
+
+@pytest.mark.parametrize(
+    ("span_s", "step_s"), [(60, 10), (3_600, 100), (6 * 3_600, 600), (4 * 86_400, 600), (40 * 86_400, 5_760)]
+)
+def test_steps_are_of_ten_minutes_unless_they_were_too_few_or_too_many(span_s: float, step_s: float) -> None:
+    assert step_s_of(span_s) == step_s
+
+
+def test_rates_end_where_no_node_ran() -> None:
+    rates = Rates(history_of([n * 10.0 for n in range(6 * 360 + 1)], 5.0, stopped=(7_200, 14_400)))
+    assert rates.step_s == 600
+    assert rates.a_second("pages") == [5.0] * 12 + [None] * 12 + [5.0] * 12
+    assert rates.levels("nodes")[12] is None
+    assert rates.active_s == 4 * 3_600
+    assert rates.ends_s[0] == BEGUN_S + 600
+
+
+def test_a_long_history_has_bounded_steps() -> None:
+    rates = Rates(history_of([n * 3_600.0 for n in range(1_800)]))
+    assert len(rates.steps) <= STEPS_MAX
+    assert {rate for rate in rates.a_second("pages") if rate is not None} == {10.0}
+
+
+def test_a_value_that_was_not_sampled_is_a_gap() -> None:
+    history = history_of([n * 10.0 for n in range(61)])
+    history["pages"][:30] = [None] * 30
+    rates = Rates(history).a_second("pages")
+    assert rates.count(None) == len(rates) // 2
+    assert set(rates) == {None, 10.0}

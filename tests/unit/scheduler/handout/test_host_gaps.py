@@ -1,0 +1,103 @@
+"""Gaps at hosts as a node measures them: from the end of a fetch to the next start, robots.txt included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bigcrawl.clock import ManualClock
+from bigcrawl.scheduler.gates.delays import Paces
+from bigcrawl.scheduler.handout.host_gaps import HOSTS_REMEMBERED, HostGaps
+from bigcrawl.scheduler.handout.start_gaps import StartGaps
+from bigcrawl.tallies.gaps import Gap
+from bigcrawl.tallies.tallies import Tallies
+from tests.unit.scheduler.handout.desk import Desk
+from tests.unit.scheduler.world import make_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def made(tmp_path: Path, connections: int = 1) -> tuple[HostGaps, Tallies, ManualClock]:
+    clock, tallies = ManualClock(), Tallies()
+    paces = Paces(make_config(tmp_path, "crawl", host_delay=2))
+    return HostGaps(clock, paces, tallies, connections), tallies, clock
+
+
+def test_a_gap_is_from_the_end_of_a_fetch_to_the_next_start(tmp_path: Path) -> None:
+    gaps, tallies, _ = made(tmp_path)
+    gaps.note_start("a.example", 1_000)
+    gaps.note_end("a.example", 4_000, 2_000)
+    gaps.note_start("b.example", 4_100)
+    gaps.note_start("a.example", 6_500)
+    gaps.note_start("a.example", 6_600)  # the gap before was measured already
+    assert tallies.host_gaps.tightest == [Gap("a.example", 2_500, 2_000)]
+    assert sum(tallies.host_gaps.counts) == 1
+
+
+def test_a_robots_txt_is_a_fetch_like_any_other(tmp_path: Path) -> None:
+    """The rest after it is at least the host's delay; what its rules ask for is longer."""
+    gaps, tallies, clock = made(tmp_path)
+    gaps.note_end("a.example", clock.monotonic_ms(), 2_000)
+    clock.advance(2_500)
+    gaps.note_robots_start("a.example")
+    gaps.note_robots_end("a.example")
+    clock.advance(1_900)
+    gaps.note_start("a.example", clock.monotonic_ms())
+    assert tallies.host_gaps.counts[0] == 1
+    assert tallies.host_gaps.tightest == [Gap("a.example", 1_900, 2_000)]
+
+
+def test_nothing_is_measured_with_several_connections(tmp_path: Path) -> None:
+    gaps, tallies, _ = made(tmp_path, connections=2)
+    gaps.note_end("a.example", 0, 2_000)
+    gaps.note_start("a.example", 1)
+    assert not sum(tallies.host_gaps.counts)
+
+
+def test_hosts_that_rest_are_bounded(tmp_path: Path) -> None:
+    gaps, tallies, _ = made(tmp_path)
+    for number in range(HOSTS_REMEMBERED + 1):
+        gaps.note_end(f"{number}.example", 0, 2_000)
+    gaps.note_start("0.example", 5_000)
+    gaps.note_start("1.example", 5_000)
+    assert [gap.name for gap in tallies.host_gaps.tightest] == ["1.example"]
+
+
+def test_starts_at_servers_and_in_spaces_are_measured_apart() -> None:
+    """Only starts that were let go count; one that had to wait is no start."""
+    clock, tallies = ManualClock(), Tallies()
+    starts = StartGaps(clock, tallies)
+    gaps = (("192.0.2.1", 500), ("pld a.example", 1_000))
+    assert starts.try_start(gaps, 10_000) == 0
+    assert starts.try_start(gaps, 10_400) > 0
+    assert starts.try_start(gaps, 11_200) == 0
+    assert starts.try_start((("192.0.2.1", 0),), 11_300) == 0  # no gap was due
+    assert tallies.server_gaps.tightest == [Gap("192.0.2.1", 1_200, 500)]
+    assert tallies.space_gaps.tightest == [Gap("pld a.example", 1_200, 1_000)]
+    assert sum(tallies.server_gaps.counts) == sum(tallies.space_gaps.counts) == 1
+
+
+def test_the_gap_of_a_page_begins_when_it_was_answered_not_when_it_was_parsed(tmp_path: Path) -> None:
+    """Its host's rest begins later, when its pipelines are done, so the gap is never too short for that."""
+    desk = Desk(tmp_path, host_delay=1)
+    first = desk.started(1)
+    desk.clock.advance(300)
+    desk.handout.note_answered(first)
+    desk.clock.advance(700)
+    first.note_outcome("status:200")
+    desk.handout.end_fetched(first)
+    desk.clock.advance(1_000)
+    desk.started(2)
+    assert desk.handout.host_gaps.measured.tightest == [Gap("a.example", 1_700, 1_000)]
+
+
+def test_a_url_that_is_refused_is_no_fetch(tmp_path: Path) -> None:
+    """It goes through the engine for its errback only."""
+    desk = Desk(tmp_path)
+    desk.fetched_in(1, 0, "a.example")
+    refused = desk.taken(2)
+    desk.handout.fail(refused, "error:dns")
+    assert desk.handout.pop() is refused
+    refused.note_outcome("error:dns")
+    desk.handout.end_fetched(refused)
+    assert not sum(desk.handout.host_gaps.measured.counts)
