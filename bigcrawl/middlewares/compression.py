@@ -82,7 +82,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             raise IgnoreRequest(f"a body is not packed as its Content-Encoding says: {error}") from error
         frontier = frontier_of(self._crawler)
         if frontier is not None and isinstance(unpacked, Response):
-            frontier.started.note_unpacked(request, unpacked)
+            frontier.started.note_unpacked(request, unpacked, len(response.body))
         return unpacked
 
     def _handle_encoding(self, body: bytes, content_encoding: list[bytes], max_size: int) -> tuple[bytes, list[bytes]]:

@@ -28,7 +28,7 @@ def irlbot(of: Figures, rates: Rates) -> Section:
 def _figures(of: Figures) -> Table:
     tallies, counts = of.tallies, of.counts
     packed = sum(row.times for row in tallies.encodings.rows()) + tallies.encodings.others
-    packed_bytes = sum(row.amount for row in tallies.encodings.rows()) + tallies.encodings.others_amount
+    ratio = f"1:{tallies.unpacked_bytes / tallies.unpacked_from:,.2f}" if tallies.unpacked_from else "unknown"
     robots_bytes = sum(row.amount for row in tallies.robots.rows())
     sent = counts["appended_urls"]
     linked = sum(of.plds.linked)
@@ -42,10 +42,7 @@ def _figures(of: Figures) -> Table:
             "answers that came packed",
             f"{packed:,} ({_percent(share_of(packed, tallies.ok_answers))} of those with 200)",
         ),
-        (
-            "compression ratio",
-            f"1:{tallies.unpacked_bytes / packed_bytes:,.2f}" if packed_bytes and tallies.unpacked_bytes else "unknown",
-        ),
+        ("compression ratio of those that were unpacked", ratio),
         ("links sent to the seen check", f"{sent:,}"),
         ("links sent, a page", f"{sent / max(1, of.pages):,.1f}"),
         ("distinct URLs seen", f"{counts['seen']:,}"),
@@ -150,7 +147,7 @@ def _uniqueness(rates: Rates) -> Plot:
     rows = [
         (pages, round(new / (new + old), 5))
         for pages, new, old in zip(rates.levels("pages"), rates.grown("seen"), rates.grown("duplicates"), strict=True)
-        if pages and new is not None and old is not None and new >= 0 and new + old > 0
+        if pages and new is not None and old is not None and new + old > 0
     ]
     points = dict(rows)  # ascending, because pages only grow; a step without pages replaces the one before
     return Plot(

@@ -101,7 +101,12 @@ def _sizes(of: Figures) -> Table:
         name = "0" if not bits else "1" if bits == 1 else f"{1 << bits - 1:,} {upper}"
         rows.append((name, sizes[bits], share_of(sizes[bits], whole), share_of(up_to, whole)))
     columns = (Column("bytes", "text"), Column("answers"), SHARE, Column("up to here", "share"))
-    note = "Of answers with status 200, as transferred, so packed if they came packed; repeated tries count."
+    tallies = of.tallies
+    note = (
+        f"Of answers with status 200, as transferred, so packed if they came packed; repeated tries count. These have "
+        f"{tallies.ok_bytes:,} bytes; the {tallies.other_answers:,} answers of another status have "
+        f"{tallies.other_bytes:,}."
+    )
     return Table("sizes", "Sizes", columns, rows, note)
 
 
@@ -137,5 +142,5 @@ def _failing(of: Figures) -> Table:
         Column("example", "text"),
     )
     rows = [(row["reason"], row["pld"], row["fetches"], row["last"], row["example"]) for row in of.errors]
-    note = "The most frequent pairs; `scrapy frontier errors` lists more."
+    note = "The most frequent pairs of reason and PLD, counted by tries; the command errors lists more."
     return Table("failing", "What fails most", columns, rows, note, is_long=True)

@@ -74,14 +74,19 @@ class Rates:
         return sum(step.to_s - step.from_s for step in self.steps if not step.is_stopped)
 
     def grown(self, name: str) -> list[float | None]:
-        """Return by how much a column grew in each step; None where no node ran, or nothing was sampled."""
+        """Return by how much a column grew in each step.
+
+        None where no node ran, nothing was sampled, or the column fell, because URLs or counters were forgotten.
+        """
         values = self._columns[name]
-        found: list[float | None] = []
+        grown: list[float | None] = []
         for step in self.steps:
             before, after = values[step.first], values[step.last]
-            is_known = before is not None and after is not None and not step.is_stopped
-            found.append(after - before if is_known and before is not None and after is not None else None)
-        return found
+            if before is None or after is None or after < before or step.is_stopped:
+                grown.append(None)
+            else:
+                grown.append(after - before)
+        return grown
 
     def a_second(self, name: str, scale: float = 1.0) -> list[float | None]:
         """Return the growth of a column a second in each step, divided by `scale`."""

@@ -34,6 +34,7 @@ SIZE_BITS: Final = 40
 NO_ANSWER: Final = "no answer"
 NO_TYPE: Final = "(none)"
 MALFORMED: Final = "(malformed)"
+NOT_PACKED: Final = "identity"
 
 _MEDIA_TYPE: Final = re.compile(rb"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 _ENCODING: Final = re.compile(rb"[a-z0-9-]{1,20}(, ?[a-z0-9-]{1,20}){0,3}")
@@ -53,7 +54,7 @@ class Tallies:
         other_answers: answers of another status, and `other_bytes` of their bodies.
         media_types: answers of status 200 by the media type that they claim, with bytes.
         encodings: those that were packed, by Content-Encoding, with bytes.
-        unpacked: packed answers that were unpacked, and `unpacked_bytes` then.
+        unpacked: packed answers that were unpacked, from `unpacked_from` bytes to `unpacked_bytes`.
         robots: answers to requests for robots.txt by status, redirects included; with bytes of bodies, unpacked.
         hosts, plds, servers: the different ones that have answered; a server is an address.
         pages_by_pld: pages of the PLDs with most of them, with bytes.
@@ -75,7 +76,7 @@ class Tallies:
         self.ok_bytes = self.html = self.other_answers = self.other_bytes = 0
         self.media_types = Frequent(MEDIA_TYPES_MAX)
         self.encodings = Frequent(ENCODINGS_MAX)
-        self.unpacked = self.unpacked_bytes = 0
+        self.unpacked = self.unpacked_from = self.unpacked_bytes = 0
         self.robots = Frequent(1_000)
         self.hosts, self.plds, self.servers = Distinct(), Distinct(), Distinct()
         self.pages_by_pld = Frequent(PLDS_MAX)
@@ -99,12 +100,13 @@ class Tallies:
         name = media_type_of(media_type)
         self.html += name == "text/html"
         self.media_types.note(name, body_bytes)
-        if encoding:
-            self.encodings.note(encoding_of(encoding), body_bytes)
+        if encoding and (packed := encoding_of(encoding)) != NOT_PACKED:
+            self.encodings.note(packed, body_bytes)
 
-    def note_unpacked(self, body_bytes: int) -> None:
+    def note_unpacked(self, packed_bytes: int, body_bytes: int) -> None:
         """A packed answer of status 200 was unpacked."""
         self.unpacked += 1
+        self.unpacked_from += packed_bytes
         self.unpacked_bytes += body_bytes
 
     def note_robots(self, status: int | None, body_bytes: int) -> None:
@@ -170,7 +172,7 @@ class Tallies:
 
 
 _NUMBERS: Final = (
-    *("ok_bytes", "html", "other_answers", "other_bytes", "unpacked", "unpacked_bytes"),
+    *("ok_bytes", "html", "other_answers", "other_bytes", "unpacked", "unpacked_from", "unpacked_bytes"),
     *("urls_sent", "urls_sent_elsewhere"),
 )
 _FREQUENT: Final = ("media_types", "encodings", "robots", "pages_by_pld")

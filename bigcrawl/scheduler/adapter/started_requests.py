@@ -128,10 +128,10 @@ class StartedRequests:
                 response.status, types[0] if types else None, encodings[0] if encodings else None, len(response.body)
             )
 
-    def note_unpacked(self, request: Request, response: Response) -> None:
-        """The body of an answer was unpacked; answers to other requests than handed-out ones are ignored."""
+    def note_unpacked(self, request: Request, response: Response, packed_bytes: int) -> None:
+        """The body of an answer was unpacked from so many bytes. It counts if its request was handed out."""
         if self._node is not None and response.status == 200 and request in self._held:
-            self._node.tallies.note_unpacked(len(response.body))
+            self._node.tallies.note_unpacked(packed_bytes, len(response.body))
 
     def note_failure(self, request: Request, error: BaseException, download_ms: int) -> None:
         """A handed-out request got no answer."""

@@ -40,24 +40,28 @@ def test_requests_are_pages_errors_repeated_tries_and_robots(tmp_path: Path) -> 
 def test_sizes_types_and_encodings_are_of_answers_with_status_200(tmp_path: Path) -> None:
     tallies = Tallies()
     tallies.note_answer(200, b"text/html", b"gzip", 1_000)
-    tallies.note_unpacked(5_000)
+    tallies.note_unpacked(1_000, 5_000)
     tallies.note_answer(200, b"text/html", None, 3_000)
     tallies.note_answer(200, b"application/pdf", None, 0)
     tallies.note_answer(404, b"text/plain", b"br", 77)
+    tallies.note_answer(200, b"text/html", b"identity", 2)
     figures = figures_of(tmp_path, tallies)
     assert rows_of(figures, "types") == {
-        "text/html": (2, 0.666667, 4_000, 2_000),
-        "application/pdf": (1, 0.333333, 0, 0),
+        "text/html": (3, 0.75, 4_002, 1_334),
+        "application/pdf": (1, 0.25, 0, 0),
     }
     sizes = rows_of(figures, "sizes")
     assert {name: row[0] for name, row in sizes.items() if row[0]} == {
         "0": 1,
+        "2 to 3": 1,
         "512 to 1,023": 1,
         "2,048 to 4,095": 1,
     }
     assert sizes["2,048 to 4,095"][2] == 1.0
-    assert rows_of(figures, "encodings") == {"gzip": (1, 0.333333, 1_000, 1_000)}
-    assert rows_of(figures, "figures")["compression ratio"] == "1:5.00"
+    assert rows_of(figures, "encodings") == {"gzip": (1, 0.25, 1_000, 1_000)}
+    note = document_of(figures).to_json()["tables"]["sizes"]["note"]
+    assert "These have 4,002 bytes; the 1 answers of another status have 77." in note
+    assert rows_of(figures, "figures")["compression ratio of those that were unpacked"] == "1:5.00"
 
 
 def test_rare_names_are_counted_together(tmp_path: Path) -> None:
@@ -148,6 +152,15 @@ def test_a_long_history_has_bounded_steps() -> None:
     rates = Rates(history_of([n * 3_600.0 for n in range(1_800)]))
     assert len(rates.steps) <= STEPS_MAX
     assert {rate for rate in rates.a_second("pages") if rate is not None} == {10.0}
+
+
+def test_a_counter_that_fell_is_a_gap() -> None:
+    """Redis has forgotten its last second, or the operator had URLs forgotten: no rate is below zero."""
+    history = history_of([n * 10.0 for n in range(37)])
+    history["seen"][20] = 0.0
+    rates = Rates(history).a_second("seen")
+    assert rates.count(None) == 1
+    assert min(rate for rate in rates if rate is not None) >= 0
 
 
 def test_a_value_that_was_not_sampled_is_a_gap() -> None:

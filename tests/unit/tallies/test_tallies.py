@@ -164,7 +164,7 @@ def filled(seed: int, plds: int = 300) -> Tallies:
         tallies.server_gaps.note("192.0.2.1", 500 + number, 500)
     tallies.note_answer(404, b"text/html", None, 77)
     tallies.note_answer(200, b"text/html", None, 1 << 50)
-    tallies.note_unpacked(5_000)
+    tallies.note_unpacked(0, 5_000)
     tallies.note_robots(200, 300)
     tallies.note_robots(None, 0)
     tallies.note_sent(30, is_elsewhere=True)

@@ -57,7 +57,7 @@ def test_a_node_sends_what_it_counted_every_ten_seconds_and_when_it_leaves(
             assert (first.hosts.count, first.plds.count, first.servers.count) == (3, 2, 1)
             assert first.urls_sent == 3
             assert not first.urls_sent_elsewhere
-            node.tallies.note_unpacked(7)
+            node.tallies.note_unpacked(0, 7)
             await node.close()
             assert (await total(w)).unpacked_bytes == 7
 
@@ -90,7 +90,7 @@ def test_tallies_of_many_nodes_that_are_gone_are_one_field(tmp_path: Path, crawl
             keys = CrawlKeys(crawl_name)
             for _ in range(GONE_MAX + 6):
                 node = await w.joined()
-                node.tallies.note_unpacked(1)
+                node.tallies.note_unpacked(0, 1)
                 await node.close()
                 assert await w.client.command("HLEN", keys.tallies) <= GONE_MAX + 3
             assert (await total(w)).unpacked == GONE_MAX + 6
@@ -108,14 +108,14 @@ def test_a_node_that_was_folded_while_it_stood_still_counts_anew(
         async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
             keys, node = CrawlKeys(crawl_name), await w.joined()
             shared = node.parts.shared_tallies
-            node.tallies.note_unpacked(100)
+            node.tallies.note_unpacked(0, 100)
             await shared.send()
             await w.client.commands(
                 [("HSET", keys.tallies, GONE, node.tallies.to_bytes()), ("HDEL", keys.tallies, node.node_id)]
             )
-            node.tallies.note_unpacked(10)
+            node.tallies.note_unpacked(0, 10)
             await shared.send()
-            node.tallies.note_unpacked(1)
+            node.tallies.note_unpacked(0, 1)
             await shared.send()
             assert (await total(w)).unpacked_bytes == 101
 
@@ -131,7 +131,7 @@ def test_faults_of_redis_lose_nothing_that_the_next_message_does_not_bring(
     async def scenario() -> None:
         async with world(tmp_path, crawl_name, redis_url, host_delay=0) as w:
             node = await w.joined()
-            node.tallies.note_unpacked(5)
+            node.tallies.note_unpacked(0, 5)
 
             async def fails(_: object) -> None:
                 raise RedisRefusedError("OOM") if is_refused else TransientStoreError("away")
@@ -152,6 +152,6 @@ def test_faults_of_redis_lose_nothing_that_the_next_message_does_not_bring(
 
 def test_what_cannot_be_read_is_left_out_and_counted() -> None:
     tallies = Tallies()
-    tallies.note_unpacked(3)
+    tallies.note_unpacked(0, 3)
     found, unreadable = sum_of([tallies.to_bytes(), b"of a later version", tallies.to_bytes()])
     assert (found.unpacked_bytes, unreadable) == (6, 1)
