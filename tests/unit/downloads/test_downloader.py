@@ -17,6 +17,7 @@ from bigcrawl.downloads.downloader import Downloader
 from bigcrawl.scheduler.adapter.fetch_errors import UNDER_LEASE, FetchAbortedError, UrlRefusedError
 from bigcrawl.scheduler.records.held import Stage
 from bigcrawl.scheduler.scheduler import Scheduler
+from bigcrawl.tallies.tallies import Tallies
 from tests.unit.downloads.crawlers import new_crawler
 from tests.unit.downloads.servers import ok, sends, serving
 from tests.unit.scheduler.handout.desk import Desk
@@ -190,7 +191,9 @@ def test_request_is_not_sent_after_the_lease(tmp_path: Path, kept: bool, end: st
     async def scenario() -> None:
         async with serving(sends(ok())) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, same_content=None)), Spider("test"))
+            crawl.frontier.attach(
+                cast("Any", SimpleNamespace(handout=handout, same_content=None, tallies=Tallies())), Spider("test")
+            )
             if kept:
                 await crawl.fetch(crawl.hand_out(server.url("/first"))[0])
             request, held = crawl.hand_out(server.url("/late"))
@@ -220,7 +223,9 @@ def test_answer_that_was_slept_through_says_nothing_of_the_host(tmp_path: Path, 
     async def scenario() -> None:
         async with serving(answers_after(0.2)) as server, crawling(tmp_path) as crawl:
             handout = Desk(tmp_path).handout
-            crawl.frontier.attach(cast("Any", SimpleNamespace(handout=handout, same_content=None)), Spider("test"))
+            crawl.frontier.attach(
+                cast("Any", SimpleNamespace(handout=handout, same_content=None, tallies=Tallies())), Spider("test")
+            )
             request, held = crawl.hand_out(server.url("/"))
             work = asyncio.ensure_future(crawl.fetch(request))
             await server.until(lambda: bool(server.paths))
