@@ -58,12 +58,13 @@ from bigcrawl.scheduler.rules.delay_rules import parse_delays
 from bigcrawl.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from bigcrawl.config import MetricsConfig, PolitenessConfig
+    from bigcrawl.config import Config, MetricsConfig, PolitenessConfig
 
 logger = logging.getLogger(__name__)
 
@@ -121,15 +122,7 @@ class Addon:
         try:
             config = read_config(settings)
             delay_rules = with_slots(settings, config.pace.delay_rules)
-            make_policy(config.budget, EMPTY_COUNTS)
-            parse_rules(config.budget.rules)
-            parse_entries(config.pace.blacklist)
-            parse_delays(delay_rules)
-            group_function(config.pace.group)
-            parse_speed(config.pace.speed, config.pace.time_zone)
-            if config.crawl.warc_dir is not None:
-                usable_directory(config.crawl.warc_dir)
-            _check_metrics_package(config.metrics)
+            _check(config, delay_rules)
         except ConfigError as error:
             self._refuse(settings, error)
             return
@@ -154,12 +147,7 @@ class Addon:
         settings.set_in_component_priority_dict("SPIDER_MIDDLEWARES", LinksMiddleware, 10)
         if config.crawl.warc_dir is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", WarcPipeline, 900)
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 500)
-        if config.crawl.report_dir is not None:
-            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(END_REPORT), 500)
-        _serve_metrics(settings, config.metrics)
-        if config.dashboard.is_on:
-            settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(DASHBOARD), 500)
+        _add_extensions(settings, config)
         _speak_of_feeds(settings)
         _keep_log_short(settings, has_summary=bool(config.progress_ms))
         self._speak_of_robots(settings, obeys=config.politeness.obey_robots)
@@ -198,6 +186,19 @@ def _keep_installed_loop(settings: BaseSettings) -> None:
         settings.set("ASYNCIO_EVENT_LOOP", None, "addon")
 
 
+def _check(config: Config, delay_rules: Mapping[str, Mapping[str, object]]) -> None:
+    """Raise ConfigError if a setting that others read later is wrong."""
+    make_policy(config.budget, EMPTY_COUNTS)
+    parse_rules(config.budget.rules)
+    parse_entries(config.pace.blacklist)
+    parse_delays(delay_rules)
+    group_function(config.pace.group)
+    parse_speed(config.pace.speed, config.pace.time_zone)
+    if config.crawl.warc_dir is not None:
+        usable_directory(config.crawl.warc_dir)
+    _check_metrics_package(config.metrics)
+
+
 def _check_metrics_package(metrics: MetricsConfig) -> None:
     """Raise ConfigError if metrics are wanted, and what they need is not installed."""
     if metrics.is_on and importlib.util.find_spec("prometheus_client") is None:
@@ -206,9 +207,13 @@ def _check_metrics_package(metrics: MetricsConfig) -> None:
         )
 
 
-def _serve_metrics(settings: BaseSettings, metrics: MetricsConfig) -> None:
-    if metrics.is_on:
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(METRICS), 500)
+def _add_extensions(settings: BaseSettings, config: Config) -> None:
+    extensions: list[type | str] = [Progress]
+    extensions += [END_REPORT] * (config.crawl.report_dir is not None)
+    extensions += [METRICS] * config.metrics.is_on
+    extensions += [DASHBOARD] * config.dashboard.is_on
+    for extension in extensions:
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", load_object(extension), 500)
 
 
 def _replace_components(settings: BaseSettings) -> None:

@@ -28,7 +28,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset(
         {
-            *("directives", "drum", "markup", "plots", "redisdb", "serving", "simweb", "store", "tallies", "url", "warc"),
+            *("directives", "drum", "markup", "plots", "redisdb", "serving", "simweb", "store", "tallies"),
+            *("url", "warc"),
         }
     ),
     frozenset({"links", "politeness", "sitemaps"}),

@@ -66,7 +66,10 @@ class Frontier:
     def note_found(self, request: Request, page: str) -> None:
         self.events.append(("found", request.url, page))
 
-    def offer_links(self, links: Links, urls: Iterable[str], depth: int, page: str = "") -> int:
+    def offer_links(
+        self, links: Links, urls: Iterable[str], depth: int, page: str = "", *, starts: bool = False
+    ) -> int:
+        assert depth == 0 or not starts, "what was found on a page is no start"
         offered = list(urls)
         self.events.append(("links", offered, depth))
         if len(self.events) == self.room_for:
