@@ -31,6 +31,7 @@ LISTENS = re.compile(r"metrics: http://127\.0\.0\.1:(\d+)/metrics")
 
 EXTENSION = '''
 import json
+import os
 
 from scrapy import signals
 
