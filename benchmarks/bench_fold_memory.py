@@ -21,7 +21,7 @@ import mmh3
 import pytest
 
 from bigcrawl.drum.files import DiskFiles
-from bigcrawl.scheduler.node.memory import tame_memory
+from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.records.queued_url import QueuedUrl, encode_batch
 

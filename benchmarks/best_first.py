@@ -30,7 +30,7 @@ from bigcrawl.links import Links
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.node.memory import tame_memory
+from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.scheduler.partition.partition import Partition, PartitionLimits
 from bigcrawl.scheduler.queues.front_queues import LEVELS, level_of
 from bigcrawl.scheduler.records.inbox_entry import InboxEntry

@@ -26,7 +26,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.adapter.request_codec import links_encoder
-from bigcrawl.scheduler.node.memory import tame_memory
+from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.url.key import HASH_SEED
 from tests.unit.scheduler.world import resolve
 

@@ -16,7 +16,7 @@ from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.scheduler.node.assembly import Parts
 from bigcrawl.scheduler.node.engine_side import EngineSide
-from bigcrawl.scheduler.node.memory import tame_memory
+from bigcrawl.scheduler.node.loops.memory import tame_memory
 from bigcrawl.scheduler.node.node import Node
 from tests.support.redis_server import PrivateRedis
 from tests.unit.scheduler.world import Web, queued, resolve

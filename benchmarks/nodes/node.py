@@ -22,7 +22,7 @@ from benchmarks.nodes.web import Spider, resolve
 from bigcrawl.clock import SystemClock
 from bigcrawl.politeness.dns_cache import DnsCache
 from bigcrawl.redisdb.client import RedisClient
-from bigcrawl.scheduler.node.memory import tame_memory
+from bigcrawl.scheduler.node.loops.memory import tame_memory
 
 if TYPE_CHECKING:
     from bigcrawl.scheduler.node.node import Node

@@ -1,0 +1,1 @@
+"""Item pipelines for any Scrapy project: `warc` stores every exchange, with the frontier or without."""

@@ -1,8 +1,9 @@
 """The text of each script as Redis loads it, and the commands that run calls of scripts.
 
-A script is loaded in a form that takes several calls, so that one EVALSHA runs all its calls of a round trip. Code that
-several scripts share is a function in `lua/prelude/`, in a file of its name. A script's header names the functions that
-it uses, and their texts are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
+A script is loaded in a form that takes several calls, so that one EVALSHA runs all its calls of a round trip. Its file
+is `lua/<room>/<name>.lua`, where `scripts/<room>.py` has the function that calls it. Code that several scripts share is
+a function in `lua/prelude/`, in a file of its name. A script's header names the functions that it uses, and their texts
+are put in front of it (docs/decisions/0065 says why Redis' own functions are not used).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ LOOKING: Final = frozenset({"look_crawl", "look_partition", "sum_partitions", "t
 refuse a script with flags before it begins. At maxmemory their first write is one that needs no memory; after it, the
 server lets the script go on writing."""
 
+_PRELUDE: Final = "prelude"  # the folder in `lua/` whose files are no scripts
 _STRINGS: Final = frozenset((str, bytes))
 _MAY_GO_ON_AT_MAXMEMORY: Final = "#!lua flags=allow-oom\n"
 _FOR_MANY: Final = """<preludes>local function script(KEYS, ARGV)
@@ -52,14 +54,13 @@ _pack = _packer.pack
 @cache
 def names() -> tuple[str, ...]:
     """Return the names of all scripts."""
-    found = files("bigcrawl.redisdb").joinpath("lua").iterdir()
-    return tuple(sorted(path.name.removesuffix(".lua") for path in found if path.name.endswith(".lua")))
+    return tuple(sorted(_folders()))
 
 
 @cache
 def source(name: str) -> str:
     """Return the text of a script."""
-    return _read(f"{name}.lua")
+    return _read(_folders()[name], name)
 
 
 @cache
@@ -78,7 +79,7 @@ def source_for_many(name: str) -> str:
     call: a command alone costs the server about 17 us, half of what a small call takes. Packing the words costs a third
     of what sending them one by one does.
     """
-    before = "".join(_read("prelude", f"{prelude}.lua") for prelude in preludes(name))
+    before = "".join(_read(_PRELUDE, prelude) for prelude in preludes(name))
     text = _FOR_MANY.replace("<preludes>", before).replace("<script>", source(name))
     return text if name in GROWING | LOOKING else _MAY_GO_ON_AT_MAXMEMORY + text
 
@@ -95,8 +96,21 @@ def is_timed(name: str) -> bool:
     return "now_ms" in preludes(name)
 
 
-def _read(*path: str) -> str:
-    return files("bigcrawl.redisdb").joinpath("lua", *path).read_text("utf-8")
+@cache
+def _folders() -> dict[str, str]:
+    """Return the folder in `lua/` of each script, by the script's name."""
+    folders = (path for path in files("bigcrawl.redisdb").joinpath("lua").iterdir() if path.is_dir())
+    return {
+        path.name.removesuffix(".lua"): folder.name
+        for folder in folders
+        if folder.name != _PRELUDE
+        for path in folder.iterdir()
+        if path.name.endswith(".lua")
+    }
+
+
+def _read(folder: str, name: str) -> str:
+    return files("bigcrawl.redisdb").joinpath("lua", folder, f"{name}.lua").read_text("utf-8")
 
 
 class Command(NamedTuple):

@@ -38,7 +38,7 @@ from bigcrawl.scheduler.adapter.spider_intake import SpiderIntake
 from bigcrawl.scheduler.adapter.started_requests import StartedRequests
 from bigcrawl.scheduler.adapter.values import note_modules
 from bigcrawl.scheduler.node.engine_side import EngineSide
-from bigcrawl.scheduler.node.memory import tame_memory, untrack_async_generators
+from bigcrawl.scheduler.node.loops.memory import tame_memory, untrack_async_generators
 from bigcrawl.scheduler.node.watchdog import Watchdog
 from bigcrawl.url.canonical import UrlError
 

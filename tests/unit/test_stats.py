@@ -105,7 +105,7 @@ def outcome_keys() -> Iterator[str]:
 
 def script_fields() -> Iterator[tuple[str, str]]:
     """(field, script) of what the scripts write into a partition's state."""
-    for path in sorted((PACKAGE / "redisdb" / "lua").glob("*.lua")):
+    for path in sorted((PACKAGE / "redisdb" / "lua").rglob("*.lua")):
         text = path.read_text("utf-8")
         declared = re.search(r"^-- KEYS\[(\d)\] hash +state", text, re.MULTILINE)
         if declared:

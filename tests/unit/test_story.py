@@ -42,7 +42,7 @@ def is_module(name: str) -> bool:
 
 
 def is_script(name: str) -> bool:
-    return (PACKAGE / "redisdb" / "lua" / f"{name}.lua").is_file()
+    return any((PACKAGE / "redisdb" / "lua").rglob(f"{name}.lua"))
 
 
 def steps() -> list[tuple[int, str, list[str]]]:

@@ -1,8 +1,8 @@
 """The Lua scripts as typed functions. Each returns a `Call`, which `client.RedisClient.run` executes.
 
-There is one function for each file in `lua/`, with the same name. Its arguments are in the order of the script's
-header, which is the contract. Nothing else calls the scripts. A test compares headers, functions and files.
-`script_texts` explains how calls get to Redis.
+There is one function for each script, with the same name: the scripts that `hosts` calls are in `lua/hosts/`. Its
+arguments are in the order of the script's header, which is the contract. Nothing else calls the scripts. A test
+compares headers, functions and files. `script_texts` explains how calls get to Redis.
 
 Callers import this package and need not know which module has a function:
 

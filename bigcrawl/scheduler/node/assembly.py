@@ -41,11 +41,11 @@ from bigcrawl.scheduler.node.heartbeat import Heartbeat, Leases
 from bigcrawl.scheduler.node.joined_crawl import JoinedCrawl
 from bigcrawl.scheduler.node.last_hosts import LastHosts
 from bigcrawl.scheduler.node.link_graph import LinkGraph
-from bigcrawl.scheduler.node.loops.troubles import Troubles
 from bigcrawl.scheduler.node.outbox import Outbox
 from bigcrawl.scheduler.node.progress import CrawlProgress
 from bigcrawl.scheduler.node.set_aside import Aside
 from bigcrawl.scheduler.node.trials import Trials
+from bigcrawl.scheduler.node.troubles import Troubles
 from bigcrawl.scheduler.node.workload import Workload
 from bigcrawl.scheduler.owner.crawl_budgets import CrawlBudgets
 from bigcrawl.scheduler.owner.ownership import Ownership

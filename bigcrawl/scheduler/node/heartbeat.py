@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.handout.handout import Handout
     from bigcrawl.scheduler.node.exchange import UrlExchange
     from bigcrawl.scheduler.node.last_hosts import LastHosts
-    from bigcrawl.scheduler.node.loops.troubles import Troubles
     from bigcrawl.scheduler.node.outbox import Outbox
+    from bigcrawl.scheduler.node.troubles import Troubles
     from bigcrawl.scheduler.node.workload import Workload
     from bigcrawl.scheduler.owner.ownership import Ownership
 

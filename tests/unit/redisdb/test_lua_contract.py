@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 PACKAGE = Path(scripts.__file__).parents[2]
-SCRIPT_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua").glob("*.lua")))
-PRELUDE_NAMES = tuple(sorted(path.stem for path in (PACKAGE / "redisdb" / "lua" / "prelude").glob("*.lua")))
+FILES = tuple(sorted((PACKAGE / "redisdb" / "lua").rglob("*.lua")))
+SCRIPT_NAMES = tuple(sorted(path.stem for path in FILES if path.parent.name != "prelude"))
+PRELUDE_NAMES = tuple(sorted(path.stem for path in FILES if path.parent.name == "prelude"))
 SECTIONS = ("Returns", "Guarantee", "Lost reply", "Late", "Cost")
 TYPES = frozenset({"hash", "zset", "stream", "string", "prefix"})
 CRAWL = "crawl"
@@ -143,6 +144,13 @@ def test_functions_and_files_have_the_same_names() -> None:
     assert set(functions()) == set(SCRIPT_NAMES)
     for name in SCRIPT_NAMES:
         assert call_with_sentinels(name, rows=False)[0].name == name
+
+
+def test_a_script_is_in_the_room_of_its_function() -> None:
+    """`lua/hosts/put_robots.lua` is called by `scripts/hosts.py`. No two scripts have one name."""
+    rooms = {path.stem: path.parent.name for path in FILES if path.parent.name != "prelude"}
+    assert rooms == {name: function.__module__.rpartition(".")[2] for name, function in functions().items()}
+    assert len(rooms) == len(SCRIPT_NAMES)
 
 
 def test_scripts_are_called_through_their_functions_alone() -> None:

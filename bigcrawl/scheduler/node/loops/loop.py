@@ -18,7 +18,7 @@ from bigcrawl.redisdb.client import RedisRefusedError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bigcrawl.scheduler.node.loops.troubles import Troubles
+    from bigcrawl.scheduler.node.troubles import Troubles
 
 logger = logging.getLogger(__name__)
 

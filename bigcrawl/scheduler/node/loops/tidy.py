@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bigcrawl.scheduler.node.loops.loop import Loop
-from bigcrawl.scheduler.node.memory import give_memory_back
+from bigcrawl.scheduler.node.loops.memory import give_memory_back
 
 TIDY_S = 60.0
 

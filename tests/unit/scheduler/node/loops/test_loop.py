@@ -16,7 +16,7 @@ from bigcrawl.exceptions import (
 )
 from bigcrawl.redisdb.client import RedisClient, RedisRefusedError, RedisRestartedError
 from bigcrawl.scheduler.node.loops.loop import AFTER_RESTART_S, RETRY_S, Loop, LoopRunner
-from bigcrawl.scheduler.node.loops.troubles import Troubles
+from bigcrawl.scheduler.node.troubles import Troubles
 from tests.support.logs import of_bigcrawl
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import gc
 import sys
 from typing import TYPE_CHECKING
 
-from bigcrawl.scheduler.node.memory import untrack_async_generators
+from bigcrawl.scheduler.node.loops.memory import untrack_async_generators
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,9 +11,9 @@ import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bigcrawl.commands.looking.dead import unbury
 from bigcrawl.commands.looking.explain import look_up, where, where_text
 from bigcrawl.commands.opened_crawl import opened, server_of
+from bigcrawl.commands.repairing.dead import unbury
 from bigcrawl.commands.result import Result
 from bigcrawl.commands.steering.awaken import awaken_hosts
 from bigcrawl.links import Links

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.commands.looking.explain import _explain
-from bigcrawl.commands.steering.requeue import forget, retry
+from bigcrawl.commands.repairing.requeue import forget, retry
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.redisdb.keys import CrawlKeys, PartitionKeys
 from bigcrawl.url.canonical import UrlError

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from bigcrawl.scheduler.node.memory import YOUNG_MAX
+from bigcrawl.scheduler.node.loops.memory import YOUNG_MAX
 
 # From 3.12 on some objects are frozen before anybody has asked for it.
 TELL = "import json; print(json.dumps([gc.get_threshold(), gc.get_freeze_count() > frozen, gc.isenabled()]))"
@@ -16,7 +16,7 @@ TELL = "import json; print(json.dumps([gc.get_threshold(), gc.get_freeze_count()
 
 def told(before: str, after: str = "") -> Any:
     """Thresholds, whether anything is frozen, whether the collector is on, when it was tamed between the two."""
-    tame = "from bigcrawl.scheduler.node.memory import tame_memory as tame; tame()"
+    tame = "from bigcrawl.scheduler.node.loops.memory import tame_memory as tame; tame()"
     begin = "import gc; frozen = gc.get_freeze_count()"
     code = "; ".join(part for part in (begin, before, tame, after, TELL) if part)
     return json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
@@ -40,7 +40,7 @@ def test_memory_that_is_free_goes_back_to_the_system() -> None:
     code = """
 import os
 from pathlib import Path
-from bigcrawl.scheduler.node.memory import give_memory_back
+from bigcrawl.scheduler.node.loops.memory import give_memory_back
 def resident(): return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 pieces = [bytes(20_000) for _ in range(5_000)]
 kept = pieces[::2]
@@ -56,7 +56,7 @@ print(before - resident())
 LARGE_BLOCKS = """
 import os, sys
 from pathlib import Path
-from bigcrawl.scheduler.node.memory import tame_memory
+from bigcrawl.scheduler.node.loops.memory import tame_memory
 def resident(): return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 if sys.argv[1:]: tame_memory()
 bytes(30_000_000)  # glibc learns of it that blocks up to this size belong into a heap

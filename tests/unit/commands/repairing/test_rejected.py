@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bigcrawl.commands.looking.explain import explanation_text
-from bigcrawl.commands.looking.rejected import rejected
 from bigcrawl.commands.looking.status import read_status, status_text
 from bigcrawl.commands.looking.verify import damage_of
+from bigcrawl.commands.repairing.rejected import rejected
 from bigcrawl.redisdb import scripts
 from bigcrawl.scheduler.node.loops import watch
 from bigcrawl.scheduler.records.outcomes import AGAIN, pack_outcomes
 from bigcrawl.scheduler.records.queued_url import BATCH_VERSION, encode_batch
-from tests.unit.commands.steering.test_requeue import explained as explained_now
+from tests.unit.commands.repairing.test_requeue import explained as explained_now
 from tests.unit.scheduler.world import queued, world
 
 if TYPE_CHECKING:
