@@ -103,10 +103,10 @@ def rules_for(web: SmallWeb, port: int) -> Rules:
 
 # Who is rude to a host is so to its PLD; what cannot but be broken with the rule in question is no rule here.
 ALTERED: dict[Rudeness, dict[str, Any]] = {
-    # Requests that are sent with a server's gap between them may come without it, on a busy machine.
-    Rudeness.TWO_AT_ONCE: {"pld_of": None, "endless_max": ENDLESS_MAX // 2, "server_delay_ms": 0},
+    Rudeness.TWO_AT_ONCE: {"pld_of": None, "endless_max": ENDLESS_MAX // 2},
     # So long that a busy machine does not keep it by chance.
     Rudeness.NO_HOST_DELAY: {"pld_of": None, "endless_max": ENDLESS_MAX // 2, "host_delay_ms": 200},
+    Rudeness.NO_PLD_DELAY: {"pld_delay_ms": 200},
     # Host A still has pages when host B comes to its slow one, however much a busy machine delays one of them.
     Rudeness.TWO_AT_ONCE_AT_A_PLD: {"pld_delay_ms": 0, "host_delay_ms": 200},
     # Longer than a host waits by itself: two requests in a row are too close, whichever they are.
