@@ -76,6 +76,15 @@ ACTIONS: Final[dict[str, Action]] = {
         "looking.hosts.add_options",
     ),
     "host": Action("HOST", 1, 1, "looking.site.host", "show a host: rests, failures, queue", ("www.example.com",)),
+    "plds": Action(
+        "",
+        0,
+        0,
+        "looking.plds.plds",
+        "list the pay-level domains with most pages",
+        ("", "--limit 100 --sort bytes"),
+        "looking.plds.add_options",
+    ),
     "pld": Action("PLD", 1, 1, "looking.site.pld", "show a pay-level domain: budget, hosts, errors", ("example.com",)),
     "errors": Action(
         "",

@@ -52,6 +52,7 @@ LOOKS: Final[dict[str, Look]] = {
     "hosts": Look(("state", "limit", "first"), kept_s=5.0),
     "errors": Look(("reason", "pld", "limit"), kept_s=5.0),
     "host": Look(),
+    "plds": Look(("sort", "limit"), kept_s=10.0, reads_files=True),
     "pld": Look(reads_files=True),
     "explain": Look(reads_files=True),
     "budget": Look(reads_files=True),

@@ -5,19 +5,13 @@ Files have keys of PLDs, and not their names. So a PLD is listed if nodes have c
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
-from bigcrawl.drum.format import KEY_TYPE
-from bigcrawl.exceptions import BigcrawlError
-from bigcrawl.scheduler.budgets.in_degrees import LOWEST, Ranks
-from bigcrawl.scheduler.budgets.policies import make_policy
-from bigcrawl.scheduler.partition.reader import PldsOnDisk, read_plds
+from bigcrawl.commands.looking.plds import TopPld, read_files, top_plds
+from bigcrawl.scheduler.budgets.in_degrees import LOWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
@@ -26,17 +20,6 @@ if TYPE_CHECKING:
 TOP: Final = 50
 PARTITIONS_MAX: Final = 4_096
 """If a crawl has more, only the files with listed PLDs are read, and there are no sums over all of them."""
-
-
-class TopPld(NamedTuple):
-    """A PLD with many pages; in-degree, rank and budget are None if they are not known."""
-
-    name: str
-    pages: int
-    bytes: int
-    in_degree: int | None
-    rank: int | None
-    budget: int | None
 
 
 class PldFigures(NamedTuple):
@@ -62,44 +45,17 @@ def read_pld_figures(crawl: OpenedCrawl, tallies: Tallies, counts: InDegreeCount
     """Look up the in-degrees of the PLDs that nodes have counted. `counts` are those of the whole crawl."""
     top = tallies.pages_by_pld.rows()[:TOP]
     names = {row.name for row in top} | tallies.sampled_plds.counts.keys()
-    in_degrees, read = _in_degrees(crawl, names)
-    ranks, policy = Ranks(counts), make_policy(crawl.config.budget, counts)
-    rows = []
-    for row in top:
-        degree = in_degrees.get(row.name)
-        degrees = np.array([degree or 0], dtype=np.uint32)
-        key = np.array([crawl.url_keys.of_pld(row.name)], dtype=KEY_TYPE)
-        rank = int(ranks.likely(degrees)[0]) if degree else None
-        budget = None if policy is None or degree is None else int(policy.budgets(key, degrees)[0])
-        rows.append(TopPld(row.name, row.times, row.amount, degree, rank, budget))
+    files = read_files(crawl, names, range(crawl.partitions) if crawl.partitions <= PARTITIONS_MAX else ())
+    read = files.partitions
     is_whole = len(read) == crawl.partitions
     return PldFigures(
-        rows,
-        [(pages, in_degrees.get(name)) for name, pages in tallies.sampled_plds.counts.items()],
+        top_plds(crawl, top, files.in_degrees, counts),
+        [(pages, files.in_degrees.get(name)) for name, pages in tallies.sampled_plds.counts.items()],
         [int(count) for count in counts.by_bin],
         sum(found.edges for found in read.values()) if is_whole else None,
         sum(found.plds for found in read.values()) if is_whole else None,
         crawl.partitions - len(read),
     )
-
-
-def _in_degrees(crawl: OpenedCrawl, names: Iterable[str]) -> tuple[dict[str, int], Mapping[int, PldsOnDisk]]:
-    """Return the in-degrees of PLDs, and what was read of each partition. Files that are not here are left out."""
-    by_partition: dict[int, list[str]] = {}
-    for name in names:
-        by_partition.setdefault(crawl.url_keys.partition_of(name, crawl.partitions), []).append(name)
-    wanted = range(crawl.partitions) if crawl.partitions <= PARTITIONS_MAX else sorted(by_partition)
-    degrees: dict[str, int] = {}
-    read: dict[int, PldsOnDisk] = {}
-    for partition in wanted:
-        some = by_partition.get(partition, [])
-        keys = [crawl.url_keys.of_pld(name) for name in some]
-        with suppress(BigcrawlError):  # a damaged file: the report is made all the same, and says how many
-            found = read_plds(crawl.directory(partition), keys)
-            if found is not None:
-                read[partition] = found
-                degrees.update(zip(some, found.in_degrees.tolist(), strict=True))
-    return degrees, read
 
 
 class DegreeRow(NamedTuple):

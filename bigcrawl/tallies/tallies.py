@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgpack
 from isal import isal_zlib
@@ -20,6 +20,8 @@ from bigcrawl.tallies.sampled import DEPTH_MAX, Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+T = TypeVar("T")
 
 VERSION: Final = 1
 BYTES_MAX: Final = 4 << 20
@@ -161,14 +163,7 @@ class Tallies:
         Raises:
             TalliesFormatError: the bytes are damaged, or of another version.
         """
-        try:
-            version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
-            found = _read(cls(), values) if version == VERSION else None
-        except Exception as error:
-            raise TalliesFormatError(f"tallies cannot be read: {error!r}") from error
-        if found is None:
-            raise TalliesFormatError(f"the version of tallies is {version}; this one reads {VERSION}")
-        return found
+        return _unpacked(data, lambda values: _read(cls(), values))
 
 
 _NUMBERS: Final = (
@@ -180,6 +175,29 @@ _DISTINCT: Final = ("hosts", "plds", "servers")
 _GAPS: Final = ("host_gaps", "server_gaps", "space_gaps")
 
 
+def pages_by_pld_of(data: bytes) -> Frequent:
+    """Read nothing but `pages_by_pld` of what `Tallies.to_bytes` wrote; raises as `from_bytes`. Cost: 1 ms."""
+
+    def read(values: dict[str, Any]) -> Frequent:
+        frequent = Frequent(PLDS_MAX)
+        _read_frequent(frequent, values["pages_by_pld"])
+        return frequent
+
+    return _unpacked(data, read)
+
+
+def _unpacked(data: bytes, read: Callable[[dict[str, Any]], T]) -> T:
+    """Return what `read` makes of the values in tallies; it may raise anything if they are damaged."""
+    try:
+        version, values = msgpack.unpackb(isal_zlib.decompressobj().decompress(data, BYTES_MAX))
+        found = read(values) if version == VERSION else None
+    except Exception as error:
+        raise TalliesFormatError(f"tallies cannot be read: {error!r}") from error
+    if found is None:
+        raise TalliesFormatError(f"the version of tallies is {version}; this one reads {VERSION}")
+    return found
+
+
 def _written_frequent(frequent: Frequent) -> list[Any]:
     return [frequent.others, frequent.others_amount, [list(row) for row in frequent.rows()]]
 
@@ -188,9 +206,13 @@ def _written_gaps(gaps: Gaps) -> list[Any]:
     return [gaps.counts, [list(gap) for gap in gaps.tightest]]
 
 
+def _read_frequent(mine: Frequent, value: Any) -> None:
+    mine.add_all((Row(*row) for row in value[2]), *value[:2])
+
+
 def _read(tallies: Tallies, values: dict[str, Any]) -> Tallies:
     readers: dict[str, Callable[[Any, Any], None]] = {
-        **dict.fromkeys(_FREQUENT, lambda mine, value: mine.add_all((Row(*row) for row in value[2]), *value[:2])),
+        **dict.fromkeys(_FREQUENT, _read_frequent),
         **dict.fromkeys(_DISTINCT, lambda mine, value: mine.add_all(Distinct(value))),
         **dict.fromkeys(_GAPS, lambda mine, value: mine.add_all(value[0], (Gap(*gap) for gap in value[1]))),
         "sampled_plds": lambda mine, value: mine.add_all(value[1], min(int(value[0]), DEPTH_MAX)),

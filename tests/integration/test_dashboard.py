@@ -24,6 +24,7 @@ QUESTIONS = {
     "hosts?limit=5": "hosts",
     "errors": "errors",
     "host?word={host}": "next_urls",
+    "plds?limit=5": "plds",
     "pld?word={host}": "budget",
     "explain?word=http://{host}/": "outcome",
     "budget?word={host}": "policy",

@@ -87,6 +87,7 @@ def test_page_shows_a_live_crawl_and_its_controls_work(browser: Any, tmp_path: P
                 "outcomes": "status:200",
                 "errors": "status:404",
                 "plds": host,
+                "failing": host,
                 "disks": "WARC files",
                 "figures": "URLs seen",
             }.items():

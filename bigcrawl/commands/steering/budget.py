@@ -75,7 +75,7 @@ def budget(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Re
 
 async def _budget(config: Config, server: str, name: str, changes: dict[str, int] | None) -> dict[str, Any]:
     async with opened(config, server) as crawl:
-        rules = await _read_rules(crawl)
+        rules = await read_rules(crawl)
         if changes is None:
             await _set(crawl, name, NO_RULE if name in rules.settings else None)
         elif changes:
@@ -84,7 +84,8 @@ async def _budget(config: Config, server: str, name: str, changes: dict[str, int
         return await read_budget(crawl, name)
 
 
-async def _read_rules(crawl: OpenedCrawl) -> Rules:
+async def read_rules(crawl: OpenedCrawl) -> Rules:
+    """Return the rules in force, those of the settings and those set by hand."""
     fields = dict(pairs_of(await crawl.client.command("HGETALL", _keys(crawl).rules)))
     return Rules(parse_rules(crawl.config.budget.rules), read_live_rules(fields)[0])
 
@@ -102,7 +103,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
     Raises:
         CorruptionError: the partition's files are damaged.
     """
-    rules = await _read_rules(crawl)
+    rules = await read_rules(crawl)
     data: dict[str, Any] = {
         "name": name,
         "policy": crawl.config.budget.policy,

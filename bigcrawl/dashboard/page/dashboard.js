@@ -5,13 +5,21 @@ import {listenToForms, listenToHosts, listenToSearch, listenToToken, lookUp, sho
 import {byId, say} from "./dom.js";
 import {History} from "./history.js";
 import {Plots} from "./plots.js";
-import {showBlacklist, showDisks, showErrors, showNodes, showStatus} from "./tables.js";
+import {showBlacklist, showDisks, showErrors, showNodes, showPlds, showStatus} from "./tables.js";
 
 const history = new History();
 const plots = new Plots();
 let status = null;
 
 const draw = () => plots.draw(history.with(status), Number(byId("range").value));
+
+/** What waits for a disk, which may hang: it is begun, unless it is under way, and the round goes on. */
+function apart(read) {
+  let underWay = null;
+  return async () => {
+    underWay ??= read().catch((error) => console.info(error.message)).finally(() => (underWay = null));
+  };
+}
 
 // What is read again and again, and the seconds between two times. Only a page that is looked at asks.
 const ROUNDS = [
@@ -21,7 +29,8 @@ const ROUNDS = [
   [15, async () => showErrors(await look("errors", {limit: 10}), lookUp)],
   [15, async () => showBlacklist(await look("blacklist"))],
   [15, async () => say(byId("speed-now"), `now: ${(await look("speed")).now}`, "hint")],
-  [30, async () => showDisks(await look("disks"))],
+  [15, apart(async () => showPlds(await look("plds", {limit: 20}), lookUp))],
+  [30, apart(async () => showDisks(await look("disks")))],
 ];
 const due = new Map();
 

@@ -85,11 +85,23 @@ export function showErrors({errors}, onLook) {
     }
   }
   const rows = [...failed.values()].sort((one, other) => other.fetches - one.fetches).slice(0, 20);
-  byId("plds").replaceChildren(table("Pay-level domains with most failed tries", [
+  byId("failing").replaceChildren(table("Pay-level domains with most failed tries", [
     {title: "PLD", head: true, of: (row) => asked("pld", row.pld, onLook)},
     {title: "failed tries", number: true, of: (row) => count(row.fetches)},
     {title: "reasons", of: (row) => row.reasons.slice(0, 4).join(", ")},
   ], rows, "nothing has failed"));
+}
+
+export function showPlds({plds, pages}, onLook) {
+  byId("plds").replaceChildren(table("Pay-level domains with most pages; budgets are URLs a turn", [
+    {title: "PLD", head: true, of: (row) => asked("pld", row.pld, onLook)},
+    {title: "pages", number: true, of: (row) => count(row.pages)},
+    {title: "share", number: true, of: (row) => `${((100 * row.pages) / pages).toFixed(1)} %`},
+    {title: "bytes", number: true, of: (row) => bytes(row.bytes)},
+    {title: "linked from", number: true, of: (row) => (row.in_degree == null ? "" : count(row.in_degree))},
+    {title: "budget", number: true, of: (row) => (row.budget == null ? "none" : count(row.budget))},
+    {title: "set by", of: (row) => row.budget_set_by ?? ""},
+  ], plds, "no page is counted yet"));
 }
 
 export function hostTable(caption, hosts, onLook) {

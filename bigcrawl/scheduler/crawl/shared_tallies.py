@@ -16,7 +16,8 @@ from bigcrawl.redisdb import scripts
 from bigcrawl.redisdb.client import RedisRefusedError
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.redisdb.replies import pairs_of
-from bigcrawl.tallies.tallies import Tallies, TalliesFormatError
+from bigcrawl.tallies.frequent import Frequent
+from bigcrawl.tallies.tallies import PLDS_MAX, Tallies, TalliesFormatError, pages_by_pld_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,8 +96,34 @@ async def read_tallies(client: RedisClient, crawl: str) -> tuple[Tallies, int]:
     Raises:
         TransientStoreError: Redis does not answer.
     """
-    values = [value for _, value in pairs_of(await client.command("HGETALL", CrawlKeys(crawl).tallies))]
-    return await asyncio.to_thread(sum_of, values)
+    return await asyncio.to_thread(sum_of, await _values(client, crawl))
+
+
+async def read_pages_by_pld(client: RedisClient, crawl: str) -> tuple[Frequent, int]:
+    """Return the pages of the PLDs with most of them, over all nodes, and of how many nodes they could not be read.
+
+    Cost: one HGETALL, 1 ms and up to 20 KB a node.
+
+    Raises:
+        TransientStoreError: Redis does not answer.
+    """
+    return await asyncio.to_thread(_pages_by_pld, await _values(client, crawl))
+
+
+async def _values(client: RedisClient, crawl: str) -> list[bytes]:
+    return [value for _, value in pairs_of(await client.command("HGETALL", CrawlKeys(crawl).tallies))]
+
+
+def _pages_by_pld(values: Iterable[bytes]) -> tuple[Frequent, int]:
+    total, unreadable = Frequent(PLDS_MAX), 0
+    for value in values:
+        try:
+            found = pages_by_pld_of(value)
+        except TalliesFormatError:
+            unreadable += 1
+        else:
+            total.add_all(found.rows(), found.others, found.others_amount)
+    return total, unreadable
 
 
 def sum_of(values: Iterable[bytes]) -> tuple[Tallies, int]:

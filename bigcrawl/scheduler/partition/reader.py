@@ -89,6 +89,7 @@ class PldsOnDisk(NamedTuple):
 
     Attributes:
         in_degrees: of each PLD asked for, in order: how many PLDs are known to link to it.
+        traps: of each PLD asked for, in order: the verdict on it as a trap, or None.
         seen: keys in URLSeen.
         edges: links from one PLD to another, each once.
         plds: PLDs that are linked to, or that URLs were placed of; at most, because a changed one may count twice.
@@ -96,6 +97,7 @@ class PldsOnDisk(NamedTuple):
     """
 
     in_degrees: npt.NDArray[np.uint32]
+    traps: tuple[TrapVerdict | None, ...]
     seen: int
     edges: int
     plds: int
@@ -107,7 +109,7 @@ def read_plds(
 ) -> PldsOnDisk | None:
     """Return what the newest manifest of a partition says about PLDs, given by their keys.
 
-    Cost: the manifest, and some blocks of each run of the table `plds` if any PLD is asked for.
+    Cost: the manifest, and some blocks of each run of the tables `plds` and `traps` if any PLD is asked for.
 
     Returns, and raises: as `read_partition`.
     """
@@ -115,7 +117,11 @@ def read_plds(
 
     def look(_: Manifest, tables: Tables) -> PldsOnDisk:
         in_degrees = tables.plds.values(keys)[1]["in_degree"] if len(keys) else np.zeros(0, dtype=np.uint32)
-        return PldsOnDisk(in_degrees, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts))
+        caught, verdicts = tables.traps.values(keys) if len(keys) else ((), ())
+        traps = tuple(
+            trap_verdict_of(verdict) if found else None for found, verdict in zip(caught, verdicts, strict=True)
+        )
+        return PldsOnDisk(in_degrees, traps, len(tables.seen), len(tables.edges), len(tables.plds), len(tables.hosts))
 
     return _read(directory, look, files, rest)
 

@@ -6,8 +6,9 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from bigcrawl.commands.looking.plds import TopPld
 from bigcrawl.report.figures import Figures
-from bigcrawl.report.plds import PldFigures, TopPld
+from bigcrawl.report.plds import PldFigures
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
 from bigcrawl.scheduler.crawl.samples import ROWS_MAX
 from bigcrawl.tallies.tallies import Tallies

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bigcrawl.commands.looking.plds import TopPld
 from bigcrawl.exceptions import ConfigError
 from bigcrawl.report.document import document_of
 from bigcrawl.report.files import write_files
 from bigcrawl.report.html import CHARACTERS_MAX, embedded_json, html_of
-from bigcrawl.report.plds import PldFigures, TopPld
+from bigcrawl.report.plds import PldFigures
 from bigcrawl.tallies.tallies import Tallies
 from tests.unit.report.figures import figures_of, full_tallies, large_figures
 

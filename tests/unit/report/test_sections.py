@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bigcrawl.commands.looking.plds import TopPld
 from bigcrawl.report.document import document_of
-from bigcrawl.report.plds import PldFigures, TopPld, by_degree, percentile
+from bigcrawl.report.plds import PldFigures, by_degree, percentile
 from bigcrawl.report.rates import STEPS_MAX, Rates, step_s_of
 from bigcrawl.scheduler.crawl.history import COLUMNS, TIME_S
 from bigcrawl.tallies.tallies import Tallies
