@@ -24,7 +24,7 @@ from bigcrawl.redisdb.embedded import EmbeddedServer
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.crawl.crawl_record import open_record
 from bigcrawl.scheduler.crawl.survey import FinishCheck
-from bigcrawl.scheduler.node.control import BLACKLISTED, DELAYED, PAUSED, SPEED
+from bigcrawl.scheduler.node.control import BLACKLISTED, BUDGETED, DELAYED, PAUSED, SPEED
 from bigcrawl.scheduler.records.inbox_entry import EDGES, FORGOTTEN, ROWS
 from bigcrawl.store.objects import Objects
 
@@ -125,7 +125,7 @@ async def _set_rules(crawl: OpenedCrawl, line: Line) -> None:
         raise ConfigError(f"the file has rules of an unknown kind, {line['rules']!r}: import it with a later version")
     target = getattr(keys, RULES.get(line["rules"], "control"))
     rows: list[tuple[str | bytes, ...]] = [("HSETNX", target, name, value) for name, value in line["fields"].items()]
-    notices = {"blacklist": BLACKLISTED, "delays": DELAYED}
+    notices = {"blacklist": BLACKLISTED, "budgets": BUDGETED, "delays": DELAYED}
     if line["rules"] in notices:
         rows.append(("HINCRBY", keys.control, notices[line["rules"]], "1"))
     await crawl.client.commands(rows)

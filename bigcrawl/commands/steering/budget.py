@@ -1,7 +1,7 @@
 """`scrapy frontier budget NAME`: show a PLD's budget and its reasons, or change the rule of a name.
 
 A name is a PLD, a host, `*.` and a name, or `re:` and a pattern. A rule set here is stored in Redis, replaces the
-settings' rule of that name, and is in force within a minute.
+settings' rule of that name, and is in force on every node within a second.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bigcrawl.redisdb.replies import pairs_of
 from bigcrawl.scheduler.budgets.in_degrees import Ranks, sum_published
 from bigcrawl.scheduler.budgets.policies import make_policy
 from bigcrawl.scheduler.budgets.traps import trap_verdict_text
+from bigcrawl.scheduler.node.control import BUDGETED
 from bigcrawl.scheduler.partition.reader import read_partition
 from bigcrawl.scheduler.rules.budget_rules import NO_RULE, Rule, merge_rules, parse_rule, parse_rules, read_live_rules
 from bigcrawl.scheduler.rules.names import BELOW, URL_PATTERN, parse_name
@@ -91,10 +92,11 @@ async def read_rules(crawl: OpenedCrawl) -> Rules:
 
 
 async def _set(crawl: OpenedCrawl, name: str, rule: Rule | None) -> None:
-    if rule is None:
-        await crawl.client.command("HDEL", _keys(crawl).rules, name)
-    else:
-        await crawl.client.command("HSET", _keys(crawl).rules, name, rule.to_json())
+    keys = _keys(crawl)
+    row: tuple[str | bytes, ...] = ("HDEL", keys.rules, name)
+    if rule is not None:
+        row = ("HSET", keys.rules, name, rule.to_json())
+    await crawl.client.commands([row, ("HINCRBY", keys.control, BUDGETED, "1")])
 
 
 async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:

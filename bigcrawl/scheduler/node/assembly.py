@@ -230,6 +230,7 @@ class Parts:
             self.aside,
             self.crawl.pld_of,
             self.reputation.note_blacklist,
+            self.reputation.note_change,
             self.paces,
         )
         crawl, aside = config.crawl, self.aside

@@ -31,6 +31,9 @@ BLACKLISTED = "blacklisted"
 DELAYED = "delayed"
 """The field with the number of the last change to delays set by hand."""
 
+BUDGETED = "budgeted"
+"""The field with the number of the last change to budgets set by hand."""
+
 PAUSED = "paused"
 """The field that stops all fetching, whatever the speed; `paused:<node>` stops that of one node."""
 
@@ -106,6 +109,7 @@ class Control:
     Args:
         pld_of: returns a host's PLD, once the node has joined.
         note_blacklist: called with each new blacklist, for the partitions' queues.
+        note_budgets: called when budgets set by hand have changed.
 
     Attributes:
         is_drained: whether this node was asked to end.
@@ -124,6 +128,7 @@ class Control:
         aside: Aside,
         pld_of: Callable[[str], str],
         note_blacklist: Callable[[Blacklist], None],
+        note_budgets: Callable[[], None],
         paces: Paces,
     ) -> None:
         """Check the settings' blacklist and delays.
@@ -144,10 +149,12 @@ class Control:
         self._aside = aside
         self._pld_of = pld_of
         self._note_blacklist = note_blacklist
+        self._note_budgets = note_budgets
         self._hash = ControlHash(client, config.crawl.name)
         # The numbers of the last changes that were obeyed.
         self._blacklist_change: bytes | None = b"never"
         self._delays_change: bytes | None = b"never"
+        self._budgets_change: bytes | None = b"never"
         self._due_ms = 0
         self._paused = {PAUSED, f"{PAUSED}:{node_id}"}
         self._drained = DRAINED + node_id
@@ -180,6 +187,9 @@ class Control:
         self._note_discovery(Discovery.from_field(self._hash.fields.get(DISCOVERY)))
         self.checkpoint = _number_of(self._hash.fields.get(CHECKPOINT))
         self.is_drained = self.is_drained or self._drained in self._hash.fields
+        if self._hash.fields.get(BUDGETED) != self._budgets_change:
+            self._budgets_change = self._hash.fields.get(BUDGETED)
+            self._note_budgets()
         if self._hash.fields.get(DELAYED) != self._delays_change:
             await self._read_delays()
         return self._hash.fields.get(BLACKLISTED) != self._blacklist_change and await self._read_blacklist()

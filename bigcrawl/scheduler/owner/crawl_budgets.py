@@ -3,7 +3,7 @@
 The owner of a partition counts the in-degrees of its PLDs. But a PLD's rank is its place among the PLDs of all
 partitions. So each owner publishes the distribution of in-degrees in its partitions (`in_degrees`). Every half minute,
 each node makes its budgets from the sum. That is often enough, because ranks change slowly and a turn lasts longer.
-At the same time, it reads the rules that the operator has set while the crawl runs.
+At the same time, it reads the rules that the operator has set while the crawl runs; when one was changed, at once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REFRESH_MS = 30_000
-"""A rule set by hand is in force after this time at the latest."""
 
 
 class CrawlBudgets:
@@ -50,6 +49,7 @@ class CrawlBudgets:
         budgets: the budgets for partitions; None for no limit.
         pld_of: returns a host's PLD.
         pld_key: returns the key of a PLD.
+        is_told: whether a rule was changed, and the budgets were not looked at since.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class CrawlBudgets:
         self.pld_of = pld_of
         self.pld_key = pld_key
         self._stale_ms = 0  # monotonic
+        self.is_told = False
         self.budgets: EffectiveBudgets | None = None
         self._book = RuleBook({}, pld_of, pld_key)
         self._limits_bytes = False
@@ -97,10 +98,16 @@ class CrawlBudgets:
     def note_look(self, now_ms: int) -> None:
         """The budgets are looked at now: there is no need to for a while, unless `look_again` says otherwise."""
         self._stale_ms = now_ms + REFRESH_MS
+        self.is_told = False
 
     def look_again(self) -> None:
         """Have the budgets looked at as soon as possible."""
         self._stale_ms = 0
+
+    def note_change(self) -> None:
+        """A rule was changed: have the budgets looked at now."""
+        self.is_told = True
+        self.look_again()
 
     def note_blacklist(self, blacklist: Blacklist) -> None:
         """Have partitions withhold the URLs that this blacklist covers, from the next refresh on."""

@@ -73,11 +73,12 @@ class Watch(Loop):
         return WATCH_IDLE_S if self._haste.note(is_idle=self._is_idle()) else WATCH_S
 
     async def rest(self, rest_s: float) -> None:
-        """Rest for `rest_s`, or until nothing is left to do here."""
+        """Rest for `rest_s`, or until nothing is left to do here, or a budget was changed by hand."""
         was_idle = self._is_idle()
         while rest_s > 0:
             await asyncio.sleep(min(rest_s, WATCH_IDLE_S))
-            rest_s = 0 if self._is_idle() and not was_idle else rest_s - WATCH_IDLE_S
+            is_needed = self._reputation.is_told or (self._is_idle() and not was_idle)
+            rest_s = 0 if is_needed else rest_s - WATCH_IDLE_S
 
     def _is_idle(self) -> bool:
         return self._workload.is_idle(self._ownership.owned.values())

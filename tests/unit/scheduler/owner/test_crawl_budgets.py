@@ -16,6 +16,7 @@ from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.middlewares.links import LinksMiddleware
 from bigcrawl.redisdb.keys import CrawlKeys
 from bigcrawl.scheduler.budgets.in_degrees import InDegreeCounts
+from bigcrawl.scheduler.node.control import BUDGETED, READ_MS
 from bigcrawl.scheduler.owner.crawl_budgets import REFRESH_MS, CrawlBudgets
 from bigcrawl.scheduler.scheduler import Scheduler
 from tests.support.keys import partition_of, pld_key
@@ -292,6 +293,29 @@ def test_new_counts_stir_only_partitions_that_withhold_urls(tmp_path: Path, craw
             await w.client.command("HSET", CrawlKeys(crawl_name).rules, "c.example", json.dumps({"budget": 5}))
             await node.ownership.refresh_budgets()
             assert [p for p, mine in node.ownership.owned.items() if mine.inbox_moved] == [withholding]
+
+    asyncio.run(scenario())
+
+
+def test_rule_set_by_hand_is_in_force_within_a_second(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
+    """The order is heard at the next reading, and ends the rest of the loop that looks at budgets."""
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            node = await w.joined()
+            await w.turn(node, 2)
+            keys, found = CrawlKeys(crawl_name), node.parts.reputation
+            told = [found.is_told]
+            rule = json.dumps({"budget": 0})
+            await w.client.commands([("HSET", keys.rules, "a.example", rule), ("HINCRBY", keys.control, BUDGETED, 1)])
+            w.clock.advance(READ_MS)
+            await node.steer.turn()
+            told.append(found.is_told)
+            await asyncio.wait_for(node.watch.rest(3_600), 60)
+            await node.watch.refresh_budgets()
+            assert [*told, found.is_told] == [False, True, False]
+            await offered(w, node, "http://a.example/", "http://b.example/")
+            assert await take_all(w, node) == ["http://b.example/"]
 
     asyncio.run(scenario())
 
