@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bigcrawl.commands.frontier import parse_action, run_action
+from bigcrawl.commands.looking.status import status_of
 from bigcrawl.dashboard.figures import read_disks, read_history_since
 from bigcrawl.exceptions import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from bigcrawl.commands.opened_crawl import OpenedCrawl
     from bigcrawl.config import Config
+    from bigcrawl.dashboard.kept import KeptCrawl
 
 LISTED_MAX: Final = 100  # hosts, or PLDs of each reason, in one answer
 FIRST_MAX: Final = 1_000
@@ -35,6 +38,7 @@ class Look:
         kept_s: how long its result is given again.
         reads_files: whether it may wait for the disk of the state directory.
         read: answers in the place of an action, given configuration and options.
+        ask: answers in the place of an action that is asked for often, given the crawl that is kept open.
     """
 
     options: tuple[str, ...] = ()
@@ -42,10 +46,11 @@ class Look:
     kept_s: float = 2.0
     reads_files: bool = False
     read: Callable[[Config, Mapping[str, str]], dict[str, Any]] | None = None
+    ask: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]] | None = None
 
 
 LOOKS: Final[dict[str, Look]] = {
-    "status": Look(kept_s=1.0),
+    "status": Look(kept_s=1.0, ask=status_of),
     "nodes": Look(),
     "history": Look(("since",), kept_s=5.0, read=read_history_since),
     "disks": Look(kept_s=10.0, reads_files=True, read=read_disks),
@@ -123,13 +128,20 @@ def change_of(name: str, body: bytes) -> ActionCall:
     )
 
 
-def run(config: Config, call: ActionCall) -> dict[str, Any]:
+def run(config: Config, call: ActionCall, kept: KeptCrawl) -> dict[str, Any]:
     """Run the action and return its result for programs. It may wait for Redis or a disk.
+
+    Args:
+        config: of the crawl.
+        call: as `look_of` or `change_of` returned it.
+        kept: the crawl that the thread of looks without files keeps open.
 
     Raises:
         BigcrawlError: as the action.
     """
     look = LOOKS.get(call.name)
+    if look is not None and look.ask is not None:
+        return kept.ask(look.ask)
     if look is not None and look.read is not None:
         return look.read(config, {option: value or "" for option, value in call.options})
     options = [f"--{option}" if value is None else f"--{option}={value}" for option, value in call.options]

@@ -22,6 +22,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from bigcrawl.dashboard.access import Access, Asked
 from bigcrawl.dashboard.actions import CHANGES, LOOKS, change_of, look_of, run
 from bigcrawl.dashboard.files import CONTENT_SECURITY_POLICY, PAGE, page_files
+from bigcrawl.dashboard.kept import KeptCrawl
 from bigcrawl.dashboard.worker import Answer, Worker
 from bigcrawl.exceptions import BigcrawlError, CorruptionError, TransientStoreError
 from bigcrawl.serving.listener import Listener
@@ -107,7 +108,8 @@ class _Face(Resource):
         self._access = Access(config.dashboard)
         self._files = page_files()
         # A disk that hangs does not keep what Redis knows from being shown.
-        self._quick, self._slow = Worker("bigcrawl-dashboard"), Worker("bigcrawl-dashboard-files")
+        self._kept = KeptCrawl(config)
+        self._quick, self._slow = Worker("bigcrawl-dashboard", self._kept.close), Worker("bigcrawl-dashboard-files")
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_failed = False
 
@@ -177,7 +179,7 @@ class _Face(Resource):
     def _ran(self, call: ActionCall) -> Answer:
         """Run an action, in a worker's thread."""
         try:
-            return Answer(200, json.dumps(run(self._config, call)).encode())
+            return Answer(200, json.dumps(run(self._config, call, self._kept)).encode())
         except TransientStoreError as error:
             return _error(503, str(error))
         except CorruptionError as error:

@@ -44,8 +44,10 @@ class _Job(NamedTuple):
 class Worker:
     """One thread and what it has answered. All methods belong to the event loop; only jobs run in the thread."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, at_end: Callable[[], None] | None = None) -> None:
+        """`at_end` is called in the thread when it ends, and must not raise."""
         self._name = name
+        self._at_end = at_end
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._waiting = 0
         self._kept: BoundedDict[Hashable, tuple[float, Result]] = BoundedDict(KEPT_MAX)
@@ -110,6 +112,8 @@ class Worker:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             self._tell(self._note, job, job.run())
+        if self._at_end is not None:
+            self._at_end()
         self._tell(self._note_end)
 
     def _tell(self, call: Callable[..., None], *values: object) -> None:

@@ -100,7 +100,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[ActionCall]:
     errors["torn"] = CorruptionError("p0000/manifest", 7, "a", "b")
     made: list[ActionCall] = []
 
-    def run(_config: object, call: ActionCall) -> dict[str, Any]:
+    def run(_config: object, call: ActionCall, _kept: object) -> dict[str, Any]:
         made.append(call)
         for word in call.words:
             if word in errors:

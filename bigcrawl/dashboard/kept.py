@@ -1,0 +1,81 @@
+"""The crawl as one thread keeps it open between questions that are asked every second or two.
+
+To open a crawl costs a connection, its record with the list of suffixes, and an event loop: three times what a status
+costs. What was opened is used for `KEPT_S` at most, because the crawl may be deleted and begun anew meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from bigcrawl.commands.opened_crawl import OpenedCrawl
+from bigcrawl.exceptions import BigcrawlError
+from bigcrawl.redisdb.client import RedisClient
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bigcrawl.config import Config
+
+KEPT_S: Final = 60.0
+
+
+class KeptCrawl:
+    """An open crawl with an event loop. All methods belong to one thread."""
+
+    def __init__(self, config: Config) -> None:
+        """`config` has the URL of the crawl's Redis."""
+        self._config = config
+        self._runner: asyncio.Runner | None = None
+        self._crawl: OpenedCrawl | None = None
+        self._until_s = 0.0  # monotonic
+
+    def __repr__(self) -> str:
+        return f"<KeptCrawl {self._crawl!r}>"
+
+    def ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Return the answer to a question about the crawl.
+
+        Raises:
+            BigcrawlError: as the question, and as `OpenedCrawl.of`. The next question opens the crawl anew.
+        """
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(self._ask(question))
+
+    def close(self) -> None:
+        """Close it, and the loop."""
+        if self._runner is not None:
+            with suppress(BigcrawlError):
+                self._runner.run(self._close())
+            self._runner.close()
+            self._runner = None
+
+    async def _ask(self, question: Callable[[OpenedCrawl], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        try:
+            return await question(await self._opened())
+        except BaseException:
+            await self._close()
+            raise
+
+    async def _opened(self) -> OpenedCrawl:
+        if self._crawl is not None and time.monotonic() < self._until_s:
+            return self._crawl
+        await self._close()
+        assert self._config.crawl.redis_url is not None, "who serves the dashboard knows the crawl's Redis"
+        client = RedisClient(self._config.crawl.redis_url)
+        try:
+            self._crawl = await OpenedCrawl.of(self._config, client)
+        except BaseException:
+            await client.close()
+            raise
+        self._until_s = time.monotonic() + KEPT_S
+        return self._crawl
+
+    async def _close(self) -> None:
+        crawl, self._crawl = self._crawl, None
+        if crawl is not None:
+            await crawl.client.close()
