@@ -6,9 +6,11 @@ import json
 import re
 import socket
 import threading
+import time
 from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from tests.integration.test_backoff import Answer, serving
 from tests.support import warm
 from tests.support.crawls import Crawl, SimulatedWeb
 
@@ -64,12 +66,24 @@ def log_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+def bad_answer(path: str) -> Answer:
+    """A page that is busy, one that is broken, and one that takes too long; all else is well."""
+    if path == "/slow":
+        time.sleep(3)
+    return {"/busy": (503, {}), "/broken": (500, {})}.get(path, (200, {}))
+
+
 def test_each_line_is_an_object_and_expected_answers_are_no_errors(tmp_path: Path) -> None:
-    """From the first line to the last, Scrapy's too; refused connections and missing pages raise no alarm."""
+    """From the first line to the last, Scrapy's too; nothing that a page or a host may do raises an alarm.
+
+    Bodies that break are among the pages of the crawls in `test_terminal`.
+    """
     settings = {"BIGCRAWL_PARTITIONS": 4, "BIGCRAWL_HOST_DELAY": 0.2, "LOG_FORMAT": "json", "BIGCRAWL_BACKOFF": 0.5}
     settings |= {"BIGCRAWL_BACKOFF_MAX": 1, "BIGCRAWL_LAST_FAILURES_MAX": 2, "BIGCRAWL_HOST_FAILURES_MAX": 3}
-    with SimulatedWeb(tmp_path / "web", hosts=3, pages=12) as web:
+    settings |= {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
+    with SimulatedWeb(tmp_path / "web", hosts=3, pages=12) as web, serving("127.0.62.9", bad_answer) as bad:
         seeds = [*web.seeds, "http://127.88.0.1:9/nobody/listens", f"{web.seeds[0]}no/such/page"]
+        seeds += bad.urls("/good", "/busy", "/broken", "/slow")
         with Crawl(tmp_path / "crawl", seeds, settings) as crawl:
             assert crawl.run() == 0
             lines = log_of(crawl.log)
@@ -83,7 +97,9 @@ def test_each_line_is_an_object_and_expected_answers_are_no_errors(tmp_path: Pat
             [last] = [line for line in lines if line["message"].startswith("Spider closed")]
             assert (last["crawl"], last["spider"]) == ("test", "broad")
             assert last["node"]
-            assert [line for line in lines if line["level"] in ("ERROR", "CRITICAL")] == []
+            assert [line for line in lines if line["level"] in ("ERROR", "CRITICAL") or "exc" in line] == []
+            ended = {reason["reason"] for reason in crawl.asked("errors")["errors"]}
+            assert ended >= {"status:503", "status:500", "status:404", "error:timeout", "robots.txt error:refused"}
 
             log = tmp_path / "log.jsonl"
             crawl.start(LOG_FILE=log)

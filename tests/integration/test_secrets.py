@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.request
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.integration.test_dashboard import QUESTIONS, ask, port_in
 from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.processes import wait_until
 from tests.support.redis_server import PrivateRedis
@@ -20,6 +23,7 @@ SECRETS = {
     "cookie": "s3cret-cookie",
     "token": "s3cret-token",
     "store": "s3cret-store",
+    "dashboard": "s3cret-dashboard",
 }
 DEAF = "127.88.0.1:9"
 BROKEN = '''
@@ -47,9 +51,12 @@ def _asked_all(crawl: Crawl, url: str) -> str:
     said = []
     for words in (
         ["status"],
+        ["top", "--once"],
+        ["history"],
         ["nodes"],
         ["hosts"],
         ["host", host],
+        ["plds"],
         ["pld", host],
         ["errors"],
         ["report", str(crawl.directory / "report")],
@@ -69,6 +76,19 @@ def _asked_all(crawl: Crawl, url: str) -> str:
         for form in ([], ["--json"]):
             done = crawl.frontier(*words, *form, check=False)
             said += [done.stdout, done.stderr]
+    said += [path.read_text() for path in (crawl.directory / "report").glob("*")]
+    return "\n".join(said)
+
+
+def _served(crawl: Crawl, url: str) -> str:
+    """What the dashboard answers to each question, and to a change without the token; and the metrics."""
+    host = url.split("/")[2].partition(":")[0]
+    dashboard, metrics = port_in(crawl.log), re.search(r"metrics: (http://\S+)", crawl.log.read_text())
+    assert metrics is not None
+    said = [json.dumps(ask(dashboard, question.format(host=host))) for question in QUESTIONS]
+    said.append(json.dumps(ask(dashboard, "pause", {}, token="wrong")))  # noqa: S106 - of this test
+    with urllib.request.urlopen(metrics[1], timeout=60) as answer:
+        said.append(answer.read().decode())
     return "\n".join(said)
 
 
@@ -97,6 +117,11 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
             ),
             "EXTENSIONS": json.dumps({"broken.Broken": 900}),
             "LOG_LEVEL": "DEBUG",
+            "BIGCRAWL_DASHBOARD": 1,
+            "BIGCRAWL_DASHBOARD_PORT": 0,
+            "BIGCRAWL_DASHBOARD_TOKEN": SECRETS["dashboard"],
+            "BIGCRAWL_METRICS": 1,
+            "BIGCRAWL_METRICS_PORT": 0,
         }
         environment = {
             "http_proxy": f"http://user:{SECRETS['proxy']}@127.0.0.1:9",
@@ -109,14 +134,23 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
             crawl.start()
             wait_until(lambda: len(web.exchanges()) > 20, "pages are fetched")
             texts["commands"] = _asked_all(crawl, web.seeds[0])
+            texts["pages"] = _served(crawl, web.seeds[0])
             server.kill()
             wait_until(lambda: "Redis does not answer" in crawl.log.read_text(), "the node misses its Redis")
             texts["commands without Redis"] = _asked_all(crawl, web.seeds[0])
+            texts["pages without Redis"] = _served(crawl, web.seeds[0])
             server.restart()
             wait_until(lambda: crawl.frontier("status", check=False).returncode == 0, "Redis is back")
             crawl.terminate()
             assert crawl.wait(120) == 0
             texts["log"] = crawl.log.read_text()
+            as_json = replace(crawl, directory=tmp_path / "json", name="json", process=None)
+            with as_json:
+                as_json.start(LOG_FORMAT="json")
+                wait_until(lambda: "cannot handle <GET" in as_json.log.read_text(), "a page is fetched")
+                as_json.terminate()
+                assert as_json.wait(120) == 0
+            texts["log as JSON"] = as_json.log.read_text()
             other = second_process_of(crawl, "wrong")
             other.settings["BIGCRAWL_REDIS_URL"] = url.replace(SECRETS["redis"], SECRETS["wrong"])
             assert other.run() != 0
@@ -124,4 +158,9 @@ def test_no_secret_is_told(tmp_path: Path) -> None:
             texts["commands with a wrong password"] = _asked_all(other, web.seeds[0])
     assert not _told(texts)
     assert "cannot handle <GET" in texts["log"]
+    assert texts["log as JSON"].startswith("{")
     assert DEAF in texts["commands"]
+    assert "<!doctype html>" in texts["commands"].lower(), "the report is among them"
+    assert "bigcrawl_owned_seen_urls" in texts["pages"]
+    assert "standstill" in texts["pages"]
+    assert "Redis does not answer" in texts["pages without Redis"]

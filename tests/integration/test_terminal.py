@@ -69,7 +69,7 @@ def test_terminal_has_one_row_of_progress_and_the_summary_last(crawl: Crawl) -> 
     assert not [line for line in lines if re.search(r"pages, [\d.]+|\d+/s", line)]
     text = "\n".join(lines)
     assert len(LOG_LINE.findall(text)) == len([line for line in lines if LOG_LINE.match(line)]) > 5
-    assert not re.search(r"\bERROR\b", text)
+    assert not re.search(r"\bERROR\b|Traceback", text)
     assert "Dumping Scrapy stats" not in text
     last = text.rstrip().splitlines()
     table = last[last.index("crawl test: finished") + 1 :]
@@ -90,7 +90,7 @@ def test_pipe_gets_plain_lines(crawl: Crawl) -> None:
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", out + log)
     lines = re.findall(r"^.* INFO: \d+ pages, [\d.]+ pages/s; hosts: .* MB$", log, re.MULTILINE)
     assert len(lines) >= 2
-    assert not re.search(r"\bERROR\b", log)
+    assert not re.search(r"\bERROR\b|Traceback", log)
     assert out.rstrip().splitlines()[-1].startswith("WARC files: ")
     assert "Dumping Scrapy stats" in log
     assert "'bigcrawl/links/found'" in log
