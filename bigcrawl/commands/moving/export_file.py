@@ -72,7 +72,8 @@ def written(path: Path) -> Iterator[Writer]:
             os.fsync(plain.fileno())
         part.rename(path)
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error}") from error
+        remedy = "name a file in a directory that exists and has room"
+        raise ConfigError(f"cannot write {path}: {error.strerror or error}; {remedy}") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -98,7 +99,10 @@ def read_lines(path: Path) -> Iterator[Line]:
     except ConfigError:
         raise
     except (OSError, EOFError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(
+            f"cannot read {path}: {why}; name a file that `scrapy frontier export` has written"
+        ) from error
     except Exception as error:  # Zstandard's own errors are of the module that is there
         if not type(error).__module__.endswith("zstd"):
             raise

@@ -55,7 +55,8 @@ async def _carry_out(config: Config, server: str, words: Sequence[str], *, on: b
     async with opened(config, server) as crawl:
         nodes = await _nodes(crawl)
         meant = {word: ids_of(word, nodes) for word in words}
-        sites = parse_entries([word for word in words if not meant[word]], "scrapy frontier pause")
+        verb = "pause" if on else "resume"
+        sites = parse_entries([word for word in words if not meant[word]], f"scrapy frontier {verb}")
         fields = {f"node {node}": f"{PAUSED}:{node}" for word in words for node in meant[word]}
         if not words:
             fields = {f"crawl {config.crawl.name}": PAUSED}
