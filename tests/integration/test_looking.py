@@ -42,6 +42,9 @@ def test_operator_looks_at_hosts_nodes_and_errors(tmp_path: Path) -> None:
             assert host["addresses"] == [most["host"]]
             assert f"\n  next       {host['next_urls'][0]}" in crawl.frontier("host", host["next_urls"][0]).stdout
             assert "ends its rest" in crawl.frontier("host", "127.88.0.1").stdout
+            assert "Redis has nothing of it" in crawl.frontier("host", "nosuch.example").stdout
+            said = crawl.frontier("pause", "nod1").stdout  # a misspelled node
+            assert said == "paused: nod1, as a host; no node of this name runs\n"
 
             site = crawl.asked("pld", "127.88.0.1")
             assert [row["host"] for row in site["hosts"]] == ["127.88.0.1"]

@@ -166,7 +166,7 @@ def top_plds(
         degree = in_degrees.get(row.name)
         degrees = np.array([degree or 0], dtype=np.uint32)
         key = np.array([crawl.url_keys.of_pld(row.name)], dtype=KEY_TYPE)
-        rank = int(ranks.likely(degrees)[0]) if degree else None
+        rank = int(ranks.likely(degrees)[0]) if degree and ranks.total else None
         budget = None if policy is None or degree is None else int(policy.budgets(key, degrees)[0])
         found.append(TopPld(row.name, row.times, row.amount, degree, rank, budget))
     return found

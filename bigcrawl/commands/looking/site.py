@@ -158,6 +158,9 @@ def host_text(data: dict[str, Any]) -> str:
         delay = "" if robots["crawl_delay"] is None else f", a crawl delay of {robots['crawl_delay']:g} s"
         rules = f"{robots['lines']:,} rules for us{delay}, valid until {robots['valid_until']}"
         rows[f"robots.txt of {robots['authority']}"] = rules
+    is_met = data["queued"] or data["taken"] or data["failures"] or data["robots"] or data["addresses"]
+    if not is_met:
+        rows["known"] = "no: Redis has nothing of it; its URLs may wait on disk, see `scrapy frontier explain URL`"
     lines = [data["host"], *(f"  {name:<11}{text}" for name, text in rows.items())]
     return "\n".join([*lines, *(f"  {'next' if not n else '':<11}{url}" for n, url in enumerate(data["next_urls"]))])
 

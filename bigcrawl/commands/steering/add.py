@@ -77,7 +77,8 @@ def add(config: Config, words: Sequence[str], opts: argparse.Namespace) -> Resul
         sent, bad = asyncio.run(_add(config, server, words, defaults))
     shown = [f"not added: {where}: {reason}" for where, reason in bad[:_BAD_SHOWN]]
     shown += [f"and {len(bad) - _BAD_SHOWN:,} more"] if len(bad) > _BAD_SHOWN else []
-    text = "\n".join([f"sent to the inboxes: {sent:,} URLs; those met before stay as they are", *shown])
+    urls = "1 URL" if sent == 1 else f"{sent:,} URLs"
+    text = "\n".join([f"sent to the inboxes: {urls}; those met before stay as they are", *shown])
     return Result({"sent": sent, "bad": [each._asdict() for each in bad]}, text, 1 if bad else 0)
 
 

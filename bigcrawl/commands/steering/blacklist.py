@@ -38,7 +38,8 @@ def blacklist(config: Config, words: Sequence[str], opts: argparse.Namespace) ->
     """
     verb, *written = words
     if verb not in _VERBS or (verb == "list") == bool(written):
-        raise ConfigError(f"{_WHERE} add WHAT..., remove WHAT..., or list; a host, a PLD, re: and a pattern, addresses")
+        what = "WHAT is a host, a PLD, *. and a name, re: and a pattern, or addresses"
+        raise ConfigError(f"{_WHERE} wants add WHAT..., remove WHAT..., or list; {what}")
     entries = parse_entries(written, _WHERE)
     with server_of(config) as server:
         data = asyncio.run(_blacklist(config, server, verb, entries))

@@ -127,7 +127,7 @@ async def read_budget(crawl: OpenedCrawl, name: str) -> dict[str, Any]:
         **data,
         "pld": pld,
         "in_degree": in_degree,
-        "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree else None,
+        "rank_at_worst": int(ranks.worst(degrees)[0]) if in_degree and ranks.total else None,
         "ranked_plds": ranks.total,
         "budget_by_policy": by_policy,
         "trap": _trap(disk, crawl.config.traps),
@@ -174,7 +174,10 @@ def _in_degree_text(data: dict[str, Any]) -> str:
     degree = data["in_degree"]
     if degree is None:
         return "unknown: the partition's files are not here"
-    rank = f", at worst number {data['rank_at_worst']:,} of {data['ranked_plds']:,}" if degree else ""
+    at_worst = data["rank_at_worst"]
+    rank = f", at worst number {at_worst:,} of {data['ranked_plds']:,}" if at_worst else ""
+    if degree and not at_worst:
+        rank = "; ranks are counted twice a minute, and not yet"
     return f"{degree:,} other PLD{' links' if degree == 1 else 's link'} to {data['pld']}{rank}"
 
 

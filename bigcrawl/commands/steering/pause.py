@@ -46,9 +46,14 @@ def _change(config: Config, words: Sequence[str], *, on: bool) -> Result:
     with server_of(config) as server:
         changed, unchanged = asyncio.run(_carry_out(config, server, words, on=on))
     did, had = ("paused", "was paused before") if on else ("goes on", "was not paused")
-    lines = [f"{did}: {each}" for each in changed] + [f"{had}: {each}" for each in unchanged]
+    lines = [f"{did}: {each}{_hint(each)}" for each in changed] + [f"{had}: {each}{_hint(each)}" for each in unchanged]
     data: dict[str, Any] = {"changed": changed, "unchanged": unchanged}
     return Result(data, "\n".join(lines), 1 if unchanged and not on else 0)
+
+
+def _hint(name: str) -> str:
+    """Say of a name without a dot what it was taken for: it may be a node's, misspelled."""
+    return "" if set(name) & set(" .:") else ", as a host; no node of this name runs"
 
 
 async def _carry_out(config: Config, server: str, words: Sequence[str], *, on: bool) -> tuple[list[str], list[str]]:

@@ -97,6 +97,9 @@ def test_budget_follows_from_the_in_degree(config: Config) -> None:
             counts = InDegreeCounts.of(np.array([5, 9, 9, 1], dtype=np.uint32)).to_bytes()
             await client.command("HSET", CrawlKeys(config.crawl.name).in_degrees, number, counts)
 
+    found = ask(config, "www.linked.example")
+    assert (found["in_degree"], found["rank_at_worst"]) == (5, None)
+    assert "5 other PLDs link to linked.example; ranks are counted twice a minute, and not yet" in budget_text(found)
     asyncio.run(publish())
     found = ask(config, "www.linked.example")
     assert (found["pld"], found["in_degree"], found["budget_by_policy"]) == (pld, 5, 50)
