@@ -74,6 +74,21 @@ def test_after_a_change_everything_is_asked_anew() -> None:
     asyncio.run(steer())
 
 
+def test_what_a_thread_keeps_open_is_closed_there_when_it_ends() -> None:
+    """After the last job, in the same thread."""
+
+    async def serve() -> None:
+        ended_in: list[int] = []
+        worker, job = Worker("test", lambda: ended_in.append(threading.get_ident())), ended(Counted())
+        worker.start()
+        await worker.ask("status", job, 0.0)
+        assert ended_in == []
+        await worker.stop()
+        assert set(ended_in) == job.threads
+
+    asyncio.run(serve())
+
+
 def test_too_many_questions_are_refused_and_those_that_wait_at_the_end_too() -> None:
     """One that hangs delays the end by its bound only."""
 
