@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _REMEDIES: Final = {
 }
 
 
-LISTEN_S: Final = 3.0  # a server that refuses a certificate says so at once
+LISTEN_S: Final = 10.0  # a server that refuses a certificate says so at once; a busy machine hears it later
 
 
 def check_certificates(connection: AbstractConnection) -> None:
@@ -74,6 +75,8 @@ async def ask_for_fault(connection: AbstractConnection) -> ssl.SSLError | None:
                 await reader.read(1)
             finally:
                 writer.transport.abort()
+                with suppress(OSError):  # the same error, which asyncio would log if nobody took it
+                    await writer.wait_closed()
     except ssl.SSLError as error:
         return error
     except (OSError, TimeoutError):
