@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
 from tests.support.certificates import Authority
@@ -157,6 +157,23 @@ def test_servers_certificate_that_does_not_fit_is_an_error_of_the_settings(
                 said = await refusal(f"rediss://{place}/0?ssl_ca_certs={authority.file}")
                 assert words in said
                 assert "ssl_ca_certs=<file>" in said
+
+    asyncio.run(work())
+
+
+def test_sentinels_with_certificates_that_do_not_fit_are_an_error_of_the_settings(
+    server: PrivateRedis, authority: Authority, tmp_path: Path
+) -> None:
+    """If one of them is only away, it is waited for."""
+    other = Authority(tmp_path / "other")
+
+    async def work() -> None:
+        async with tls_in_front(server, other.certificate("sentinel")) as place:
+            trusted = f"crawls/0?ssl_ca_certs={authority.file}"
+            assert "unable to get local issuer" in await refusal(f"rediss+sentinel://{place},{place}/{trusted}")
+            async with opened(f"rediss+sentinel://{place},127.0.0.1:1/{trusted}") as client:
+                with pytest.raises(TransientStoreError, match="No master found"):
+                    await client.ping()
 
     asyncio.run(work())
 
