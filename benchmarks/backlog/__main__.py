@@ -81,7 +81,7 @@ def _measure(state: Path, options: argparse.Namespace) -> list[str]:
     made = state / "made"
     if not made.exists():
         began_s = time.monotonic()
-        _fill(made, int(options.seen), int(options.waiting))
+        fill_all(made, int(options.seen), int(options.waiting))
         disk = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
         took_s = time.monotonic() - began_s
         say(f"{options.seen:.3g} seen, {options.waiting:.3g} waiting: {disk / 1e9:.1f} GB, made in {took_s:.0f} s")
@@ -101,7 +101,8 @@ def _measure(state: Path, options: argparse.Namespace) -> list[str]:
     return missed
 
 
-def _fill(directory: Path, seen: int, waiting: int) -> None:
+def fill_all(directory: Path, seen: int, waiting: int) -> None:
+    """Write all partitions of a crawl with so many URLs seen, and so many that wait, with two processes."""
     directory.mkdir(parents=True)
     with ProcessPoolExecutor(2) as pool:
         work = partial(_fill_one, directory, seen, waiting)

@@ -1,9 +1,10 @@
 """`python -m benchmarks.nodes`: what `make bench-nodes` runs. Options: --help.
 
-A table, a row for each number of nodes: what a page costs Redis and the nodes, and how many pages one core of Redis
-could serve: the median of some replays, and the least and the most. The last column is UbiCrawler's bound on
-communication (section 4.1): with n equal nodes a page sends at most lambda * (n - 1) / n links to other nodes, where
-lambda is the links to other sites a page.
+A table, a row for each number of masters and of nodes: what a page costs Redis and the nodes, and how many pages Redis
+could serve with a core for each master, whose busiest one is the limit: the median of some replays, and the least and
+the most. 0 masters are one server that is in no cluster. The last column is UbiCrawler's bound on communication
+(section 4.1): with n equal nodes a page sends at most lambda * (n - 1) / n links to other nodes, where lambda is the
+links to other sites a page.
 """
 
 from __future__ import annotations
@@ -20,16 +21,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from benchmarks.crawl import procfs
 from benchmarks.crawl.report import aligned, say
 from benchmarks.nodes.replay import Recorded
+from benchmarks.nodes.servers import Servers, started
 from benchmarks.nodes.web import LINKS_AWAY
-from tests.support.redis_server import PrivateRedis
 
-ENDED_SHARE_MIN: Final = 0.9  # what the nodes sent as they were killed is missing
+ENDED_SHARE_MIN: Final = 0.9  # what the nodes sent while that was counted is missing
 CALLS: Final = ("evalsha", "evalsha_ro", "fcall")
 _HEADS: Final = (
-    *("nodes", "pages/s", "Redis us/page", "a core serves pages/s", "commands/page", "calls/page"),
+    *("masters", "nodes", "pages/s", "Redis us/page", "Redis serves pages/s", "commands/page", "calls/page"),
     *("node us/page", "URLs sent/page", "to other nodes", "bound"),
 )
 
@@ -55,32 +55,34 @@ def main() -> None:
     """Measure, print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 3, 4, 8])
+    parser.add_argument("--masters", type=int, nargs="+", default=[0], help="of a cluster; 0: one server, no cluster")
     parser.add_argument("--seconds", type=float, default=20.0, help="that are measured")
     parser.add_argument("--warm-up", type=float, default=15.0, help="seconds before that")
     parser.add_argument("--replays", type=int, default=5)
     parser.add_argument("--settings", type=json.loads, default={}, help="more settings of the nodes, as JSON")
     parser.add_argument("--commands", action="store_true", help="say which commands Redis runs for a page")
     options = parser.parse_args()
-    rows = []
-    for nodes in options.nodes:
-        with tempfile.TemporaryDirectory() as directory:
-            with PrivateRedis() as redis:
-                before, after = _measured(nodes, Path(directory), redis, options)
-                if options.commands:
-                    say(*_commands(redis))
-                ended = _ended(redis)
-            recorded = Recorded.read(Path(directory).glob("record*"), before.at_s, after.at_s)
-            found = after.since(before)
-            rates = [found.pages / _replayed(recorded, ended) for _ in range(options.replays)]
-            rows.append(_row(nodes, found, rates))
+    rows = [_row_of(masters, nodes, options) for masters in options.masters for nodes in options.nodes]
     say(*aligned([_HEADS, *rows]))
 
 
-def _measured(nodes: int, directory: Path, redis: PrivateRedis, options: argparse.Namespace) -> tuple[Look, Look]:
+def _row_of(masters: int, nodes: int, options: argparse.Namespace) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory() as directory:
+        with started(masters) as servers:
+            before, after, ended = _measured(nodes, Path(directory), servers, options)
+            if options.commands:
+                say(*_commands(servers))
+        recorded = Recorded.read(Path(directory).glob("record*"), servers, before.at_s, after.at_s)
+    found = after.since(before)
+    rates = [found.pages / _replayed(recorded, masters, ended) for _ in range(options.replays)]
+    return (str(masters), *_row(nodes, found, rates))
+
+
+def _measured(nodes: int, directory: Path, servers: Servers, options: argparse.Namespace) -> tuple[Look, Look, int]:
     with ExitStack() as stack:
         processes = []
         for number in range(nodes):
-            words = (redis.url, str(directory), str(number), json.dumps(options.settings))
+            words = (servers.url, str(directory), str(number), json.dumps(options.settings))
             process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.nodes.node", *words], stdout=subprocess.PIPE, text=True
             )
@@ -90,17 +92,17 @@ def _measured(nodes: int, directory: Path, redis: PrivateRedis, options: argpars
         for process in processes:
             _told(process)
         time.sleep(options.warm_up)
-        redis.client.config_resetstat()
-        before = _look(redis, processes)
+        servers.reset_stats()
+        before = _look(servers, processes)
         time.sleep(options.seconds)
-        return before, _look(redis, processes)
+        return before, _look(servers, processes), servers.ended()
 
 
-def _look(redis: PrivateRedis, processes: list[subprocess.Popen[str]]) -> Look:
-    stats: dict[str, Any] = redis.client.info("commandstats")
-    calls = sum(row["calls"] for name, row in stats.items() if name.removeprefix("cmdstat_") in CALLS)
+def _look(servers: Servers, processes: list[subprocess.Popen[str]]) -> Look:
+    stats = servers.commands()
+    calls = sum(row["calls"] for name, row in stats.items() if name in CALLS)
     commands = sum(row["calls"] for row in stats.values())
-    redis_s = procfs.cpu_seconds(redis.pid)
+    redis_s = servers.cpu_s()
     for process in processes:
         process.send_signal(signal.SIGUSR1)
     told = [_told(process) for process in processes]
@@ -135,27 +137,18 @@ def _row(nodes: int, found: Look, rates: list[float]) -> tuple[str, ...]:
     )
 
 
-def _replayed(recorded: Recorded, ended: int) -> float:
-    """The CPU seconds that a fresh server needs for what was recorded."""
-    with PrivateRedis() as redis:
-        cpu_s = recorded.replay(redis)
-        share = _ended(redis) / ended
+def _replayed(recorded: Recorded, masters: int, ended: int) -> float:
+    """The CPU seconds that the busiest of fresh servers needs for what was recorded."""
+    with started(masters) as servers:
+        cpu_s = max(recorded.replay(servers))
+        share = servers.ended() / ended
         assert share > ENDED_SHARE_MIN, f"in the replay only {share:.0%} of the URLs ended: it is not the same crawl"
         return cpu_s
 
 
-def _ended(redis: PrivateRedis) -> int:
-    """URLs that have ended, over all partitions."""
-    found = redis.client.scan_iter("bigcrawl:*:state", count=1_000)
-    return sum(int(redis.client.hget(key, "ended") or 0) for key in found)
-
-
-def _commands(redis: PrivateRedis) -> list[str]:
-    stats: dict[str, Any] = redis.client.info("commandstats")
-    rows = sorted(stats.items(), key=lambda item: -item[1]["usec"])
-    return [
-        f"  {name.removeprefix('cmdstat_'):14} {row['calls']:9} calls {row['usec']:9} us" for name, row in rows[:25]
-    ]
+def _commands(servers: Servers) -> list[str]:
+    rows = sorted(servers.commands().items(), key=lambda item: -item[1]["usec"])
+    return [f"  {name:14} {row['calls']:9} calls {row['usec']:9} us" for name, row in rows[:25]]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from benchmarks.nodes.replay import RecordingConnections
 from benchmarks.nodes.web import Spider, resolve
 from bigcrawl.clock import SystemClock
 from bigcrawl.politeness.dns_cache import DnsCache
-from bigcrawl.redisdb.client import RedisClient
+from bigcrawl.redisdb import client, masters
 from bigcrawl.scheduler.node.loops.memory import tame_memory
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def main() -> None:
 async def _run(url: str, directory: Path, number: int, settings: dict[str, Any]) -> None:
     own = {"BIGCRAWL_REDIS_URL": url, "BIGCRAWL_STATE_DIR": str(directory), "BIGCRAWL_NODE": f"node{number}"}
     dns = DnsCache(resolve, SystemClock())
-    client = _client(url, directory / f"record{number}")
-    node = make_node(client, dns, {**own, **settings}, lambda: not node.workload.is_crowded)
+    recording = _client(url, directory / f"record{number}")
+    node = make_node(recording, dns, {**own, **settings}, lambda: not node.workload.is_crowded)
     await node.start()
     spider = Spider(node, number)
     engine = Engine(node, spider)
@@ -98,17 +98,16 @@ async def _run(url: str, directory: Path, number: int, settings: dict[str, Any])
     await engine.run()
 
 
-def _client(url: str, record: Path) -> RedisClient:
-    """A client that keeps what it sends in the file `record`."""
-    client = RedisClient(url)
-    connections = client._connections
-    connections.__class__ = RecordingConnections
-    assert isinstance(connections, RecordingConnections)
-    connections.record = record.open("wb", buffering=1 << 20)
-    return client
+def _client(url: str, record: Path) -> client.RedisClient:
+    """A client that keeps what it sends to whichever server in the file `record`."""
+    RecordingConnections.record = record.open("wb", buffering=1 << 20)
+    for module in (client, masters):
+        vars(module)["Connections"] = RecordingConnections
+    return client.RedisClient(url)
 
 
 def _say(engine: Engine, spider: Spider) -> None:
+    RecordingConnections.record.flush()  # soon the node is killed
     line = {"pages": engine.pages, "sent": spider.sent, "away": spider.sent_away, "cpu_s": time.process_time()}
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()

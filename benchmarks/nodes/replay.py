@@ -2,7 +2,8 @@
 
 While the nodes run, Redis is mostly idle, and each batch finds its caches cold and the core asleep. Its CPU a page says
 little about the pages that it could serve. So each node keeps what it sends, with the time, and all of it is sent again
-in that order, over one connection that never waits for a reply.
+in that order, over one connection that never waits for a reply. A cluster's masters get their parts at the same time;
+they have the same slots as the masters of the crawl.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import socket
 import struct
 import threading
 import time
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, NamedTuple, Self
 
-from benchmarks.crawl import procfs
 from bigcrawl.redisdb import script_texts
 from bigcrawl.redisdb.connections import Connections
 
@@ -21,22 +22,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from benchmarks.nodes.servers import Master, Servers
     from bigcrawl.redisdb.scripts import Value
-    from tests.support.redis_server import PrivateRedis
 
-_HEAD: Final = struct.Struct("<dI")
+_HEAD: Final = struct.Struct("<dII")  # when, to which port, how many bytes
 _MARK: Final = b"replayed"
 SILENT_S_MAX: Final = 60.0
 
 
 class RecordingConnections(Connections):
-    """Keeps what it sends."""
+    """Keeps what it sends, in a file that all connections of a node share."""
 
-    record: BinaryIO
+    record: ClassVar[BinaryIO]
+    port: int | None = None
 
     async def talk(self, rows: Sequence[Sequence[Value]]) -> list[object]:
+        if self.port is None:
+            self.port = getattr(self._make(), "port", 0)  # a unix socket has none
         packed = b"".join(map(_packed, rows))
-        self.record.write(_HEAD.pack(time.monotonic(), len(packed)) + packed)
+        self.record.write(_HEAD.pack(time.monotonic(), self.port, len(packed)) + packed)
         return await super().talk(rows)
 
 
@@ -45,45 +49,60 @@ def _packed(row: Sequence[Value]) -> bytes:
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
-class Recorded(NamedTuple):
-    """What the nodes sent, in its order: before the measurement, and during it."""
+class Part(NamedTuple):
+    """What one round trip sent to one server."""
 
-    warm_up: list[bytes]
-    measured: list[bytes]
+    at_s: float
+    port: int
+    data: bytes
+
+
+class Recorded(NamedTuple):
+    """What the nodes sent, in its order: before the measurement, and during it; for each server."""
+
+    warm_up: list[list[bytes]]
+    measured: list[list[bytes]]
 
     @classmethod
-    def read(cls, records: Iterable[Path], since_s: float, until_s: float) -> Self:
-        """Read the nodes' records."""
+    def read(cls, records: Iterable[Path], servers: Servers, since_s: float, until_s: float) -> Self:
+        """Read the nodes' records of what they sent to these servers."""
         parts = sorted(part for path in records for part in _read(path))
+        ports = [master.address if isinstance(master.address, int) else 0 for master in servers.masters]
+        of_each = [[part for part in parts if part.port == port] for port in ports]
         return cls(
-            [data for at_s, data in parts if at_s < since_s],
-            [data for at_s, data in parts if since_s <= at_s < until_s],
+            [[part.data for part in some if part.at_s < since_s] for some in of_each],
+            [[part.data for part in some if since_s <= part.at_s < until_s] for some in of_each],
         )
 
-    def replay(self, redis: PrivateRedis) -> float:
-        """Send all to a fresh server. Returns the CPU seconds that it needs for what was measured."""
-        for name in script_texts.names():
-            redis.client.script_load(script_texts.source_for_many(name))
-        _send(redis, self.warm_up)
-        before_s = procfs.cpu_seconds(redis.pid)
-        _send(redis, self.measured)
-        return procfs.cpu_seconds(redis.pid) - before_s
+    def replay(self, servers: Servers) -> list[float]:
+        """Send all to fresh servers. Returns the CPU seconds that each needs for what was measured."""
+        for master in servers.masters:
+            for name in script_texts.names():
+                master.client.script_load(script_texts.source_for_many(name))
+        _send_to_each(servers, self.warm_up)
+        before_s = [master.cpu_s() for master in servers.masters]
+        _send_to_each(servers, self.measured)
+        return [master.cpu_s() - spent_s for master, spent_s in zip(servers.masters, before_s, strict=True)]
 
 
-def _read(path: Path) -> Iterable[tuple[float, bytes]]:
+def _read(path: Path) -> Iterable[Part]:
     data, at = path.read_bytes(), 0
     while at + _HEAD.size <= len(data):
-        at_s, size = _HEAD.unpack_from(data, at)
+        at_s, port, size = _HEAD.unpack_from(data, at)
         at += _HEAD.size
         if at + size <= len(data):  # the node was killed as it wrote the last one
-            yield at_s, data[at : at + size]
+            yield Part(at_s, port, data[at : at + size])
         at += size
 
 
-def _send(redis: PrivateRedis, parts: list[bytes]) -> None:
+def _send_to_each(servers: Servers, parts: list[list[bytes]]) -> None:
+    with ThreadPoolExecutor(len(parts)) as threads:
+        list(threads.map(_send, servers.masters, parts))
+
+
+def _send(master: Master, parts: list[bytes]) -> None:
     """Send all parts, and wait until the last one is answered."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(redis.socket_path))
+    with _connected(master.address) as connection:
         connection.settimeout(SILENT_S_MAX)
         listening = threading.Thread(target=_listen, args=(connection,))
         listening.start()
@@ -91,6 +110,14 @@ def _send(redis: PrivateRedis, parts: list[bytes]) -> None:
             connection.sendall(part)
         connection.sendall(_packed(("ECHO", _MARK)))
         listening.join()
+
+
+def _connected(address: str | int) -> socket.socket:
+    if isinstance(address, int):
+        return socket.create_connection(("127.0.0.1", address))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    return connection
 
 
 def _listen(connection: socket.socket) -> None:

@@ -42,7 +42,7 @@ from bigcrawl.redisdb.crawl_clock import STEP_MS, CrawlClock
 from bigcrawl.redisdb.keys import CLOCK
 from bigcrawl.redisdb.masters import Address, Masters
 from bigcrawl.redisdb.pools import close_sentinels, make_pool
-from bigcrawl.redisdb.tls import check_certificates, tls_fault
+from bigcrawl.redisdb.tls import ask_for_fault, check_certificates, tls_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
@@ -120,6 +120,12 @@ def _ours(error: errors.RedisError) -> BigcrawlError:
     return ContractError(f"Redis refused a call: {reply}")
 
 
+def _is_cut_off(error: errors.ConnectionError) -> bool:
+    """Whether a server that was being greeted gave no reason. A login that it refuses is a ConnectionError too."""
+    is_reply = type(error) is not errors.ConnectionError or isinstance(error.__cause__, errors.ResponseError)
+    return not is_reply and not str(error).startswith("restarted:") and tls_fault(error) is None
+
+
 class RedisClient:
     """Script calls in pipelines over one small pool of connections.
 
@@ -174,6 +180,10 @@ class RedisClient:
             await self._greet(connection)
         except BigcrawlError:
             await connection.disconnect()  # the library closes it for its own errors alone
+            raise
+        except errors.ConnectionError as error:
+            if _is_cut_off(error) and (fault := await ask_for_fault(connection)) is not None:
+                raise errors.ConnectionError(str(fault)) from fault
             raise
 
     async def _greet(self, connection: AbstractConnection) -> None:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import redis.asyncio as aredis
+from redis import exceptions as errors
 from redis.asyncio.connection import parse_url
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
+
+from bigcrawl.redisdb.tls import tls_fault
 
 if TYPE_CHECKING:
     Pool = aredis.ConnectionPool
@@ -43,6 +46,29 @@ async def close_sentinels(pool: Pool) -> None:
             await sentinel.aclose()
 
 
+class _Sentinels(Sentinel):
+    """Says what is wrong with each sentinel in a few words. The library writes down the whole client of each."""
+
+    async def discover_master(self, service_name: str) -> tuple[str, int]:
+        failures: list[errors.RedisError] = []
+        for at, sentinel in enumerate(self.sentinels):
+            try:
+                masters: Any = await sentinel.sentinel_masters()
+            except (errors.ConnectionError, errors.TimeoutError) as error:
+                failures.append(error)
+                continue
+            state = masters.get(service_name)
+            if state and self.check_master_state(state, service_name):
+                self.sentinels[0], self.sentinels[at] = sentinel, self.sentinels[0]  # the next one to be asked
+                return state["ip"], state["port"]
+        said = "; ".join(map(str, failures)) or "the sentinels do not know it"
+        # A sentinel that is only away may yet accept the connection.
+        has_bad_tls = len(failures) == len(self.sentinels) and all(map(tls_fault, failures))
+        raise MasterNotFoundError(f"No master found for {service_name!r}: {said}") from (
+            failures[0] if has_bad_tls else None
+        )
+
+
 def _sentinel_pool(url: str, options: dict[str, Any]) -> Pool:
     parts = urlsplit(url)
     login, at, hosts = parts.netloc.rpartition("@")
@@ -57,7 +83,7 @@ def _sentinel_pool(url: str, options: dict[str, Any]) -> Pool:
     tls = {"ssl": True} if scheme == "rediss" else {}
     tls |= {name: value for name, value in told.items() if name.startswith("ssl_")}
     of_sentinels = {**tls, "socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
-    sentinels = Sentinel([_address(host) for host in hosts.split(",")], sentinel_kwargs=of_sentinels)  # type: ignore[no-untyped-call]
+    sentinels = _Sentinels([_address(host) for host in hosts.split(",")], sentinel_kwargs=of_sentinels)  # type: ignore[no-untyped-call]
     return SentinelConnectionPool(service, sentinels, **{**options, **told, **tls})  # type: ignore[no-untyped-call]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ _REMEDIES: Final = {
     "WRONG_VERSION_NUMBER": _NO_TLS,
     "RECORD_LAYER_FAILURE": _NO_TLS,
 }
+
+
+LISTEN_S: Final = 10.0  # a server that refuses a certificate says so at once; a busy machine hears it later
 
 
 def check_certificates(connection: AbstractConnection) -> None:
@@ -49,4 +54,31 @@ def tls_fault(error: BaseException | None) -> str | None:
             reason = next((reason for reason in _REMEDIES if reason in (error.reason or "")), None)
             return None if reason is None else f"{getattr(error, 'verify_message', '') or error}; {_REMEDIES[reason]}"
         error = error.__cause__ or error.__context__
+    return None
+
+
+async def ask_for_fault(connection: AbstractConnection) -> ssl.SSLError | None:
+    """Find out why a server cut off a connection with TLS that was just opened. None: not for a certificate.
+
+    Since TLS 1.3 a client is told that its certificate is refused after its own handshake is complete. By then it has
+    sent its first command. The server closes without having read that, and the reset may overtake the reason. So
+    this connects once more and only listens, for `LISTEN_S` at most.
+    """
+    context = getattr(connection, "ssl_context", None)
+    if context is None:
+        return None
+    host, port = getattr(connection, "host", ""), getattr(connection, "port", 0)
+    try:
+        async with asyncio.timeout(LISTEN_S):
+            reader, writer = await asyncio.open_connection(host, port, ssl=context.get())
+            try:
+                await reader.read(1)
+            finally:
+                writer.transport.abort()
+                with suppress(OSError):  # the same error, which asyncio would log if nobody took it
+                    await writer.wait_closed()
+    except ssl.SSLError as error:
+        return error
+    except (OSError, TimeoutError):
+        return None
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.crawls import Crawl
+from tests.support.crawls import Crawl, second_process_of, shares
 from tests.support.processes import wait_until
 from tests.support.redis_server import PrivateRedis
 from tests.support.verdicts import assert_complete, pause
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 
 FAST = {"BIGCRAWL_HOST_DELAY": 0.05, "BIGCRAWL_PARTITIONS": 64}
+LEASE_S = 10
 
 
 def ended_between(web: SimulatedWeb, start_ms: int, end_ms: int) -> Counter[str]:
@@ -82,6 +83,39 @@ def test_redis_stopped_for_thirty_seconds_loses_nothing(tmp_path: Path, web: Sim
             assert crawl.wait(180) == 0
             assert b"Traceback" not in crawl.log.read_bytes()
     assert_complete(web.report(delay_ms=50))
+
+
+def test_redis_away_for_a_minute_under_three_nodes_loses_nothing(tmp_path: Path, web: SimulatedWeb) -> None:
+    """Killed, and started on its AOF: nobody fetches without a lease, and only what was in process is fetched again."""
+    with PrivateRedis() as server:
+        settings = {"BIGCRAWL_HOST_DELAY": 0.5, "BIGCRAWL_PARTITIONS": 24, "BIGCRAWL_LEASE_SECONDS": LEASE_S}
+        first = Crawl(tmp_path / "crawl", web.seeds, {**settings, "BIGCRAWL_REDIS_URL": server.url})
+        with first, second_process_of(first) as second, second_process_of(first, "third") as third:
+            nodes = (first, second, third)
+            first.start()
+            wait_until(lambda: len(web.exchanges()) > 20, "the crawl is under way")
+            second.start()
+            third.start()
+            wait_until(lambda: shares(first) == [8, 8, 8], "each node owns a third")
+            known = len(web.exchanges())
+            wait_until(lambda: len(web.exchanges()) > known + 60, "all fetch")
+            server.client.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+            may_repeat = Counter(first.taken())
+            server.aof_bytes()  # all is in the file
+            server.kill()
+            killed_ms = round(time.time() * 1000)
+            pause(60)
+            started_ms = round(time.time() * 1000)
+            server.start()
+            assert [node.wait(300) for node in nodes] == [0, 0, 0]
+            for node in nodes:
+                log = node.log.read_text()
+                assert "Traceback" not in log
+                assert "waiting: Redis does not answer" in log
+                assert "the crawl goes on" in log
+    away = [fetch for fetch in web.exchanges() if killed_ms + LEASE_S * 1000 < fetch.start_ms < started_ms]
+    assert not away
+    assert_complete(web.report(delay_ms=500), may_repeat)
 
 
 REFUSALS = {

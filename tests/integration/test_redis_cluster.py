@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from tests.support.crawls import Crawl, SimulatedWeb, second_process_of
 from tests.support.processes import no_strays_below, wait_until
 from tests.support.redis_cluster import PrivateCluster
+from tests.support.verdicts import refetched_without_cause
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DELAY_MS = 100
-FORGOTTEN_MS = 3_000  # README P2: what ended in the last two seconds before a master was lost, and what hung meanwhile
 SETTINGS = {
     "BIGCRAWL_HOST_DELAY": DELAY_MS / 1000,
     "BIGCRAWL_PARTITIONS": 24,
@@ -41,9 +41,6 @@ def test_crawl_of_two_nodes_goes_on_when_a_master_dies_and_its_replica_takes_ove
             assert (first.wait(240), second.wait(240)) == (0, 0)
         report = web.report(delay_ms=DELAY_MS)
         assert report.kinds <= {"refetched"}, str(report)
-        again = {each.url for each in report.refetched}
-        ends = {f"http://{each.host}:{web.saved.port}{each.target}": each.end_ms for each in reversed(web.exchanges())}
-        late = [url for url in again if not any(at - FORGOTTEN_MS <= ends[url] <= at + FORGOTTEN_MS for at in lost_ms)]
-        assert late == []
+        assert refetched_without_cause(web, report, lost_ms) == []
         for crawl in (first, second):
             assert "Traceback" not in crawl.log.read_text()

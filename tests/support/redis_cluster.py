@@ -1,4 +1,4 @@
-"""A Redis Cluster for tests: masters on free ports of 127.0.0.1, each with a replica if asked for, no data on disk."""
+"""A Redis Cluster for tests: masters on free ports of 127.0.0.1, each with a replica if asked for."""
 
 from __future__ import annotations
 
@@ -66,12 +66,18 @@ class Server:
 class PrivateCluster:
     """Masters that share the slots evenly; `url` is the first one's address, enough for a cluster client.
 
-    The replica of `masters[i]` is `replicas[i]`.
+    The replica of `masters[i]` is `replicas[i]`. A server is taken for failed after `node_timeout_ms` of silence: by
+    default so long that a machine busy with other tests does not make masters fail each other. Only with `aof` the
+    servers write what they are told to disk.
     """
 
-    def __init__(self, masters: int = 3, *, replicas: bool = False) -> None:
+    def __init__(
+        self, masters: int = 3, *, replicas: bool = False, node_timeout_ms: int = 15_000, aof: bool = False
+    ) -> None:
         self._count = masters
+        self._node_timeout_ms = node_timeout_ms
         self._has_replicas = replicas
+        self._has_aof = aof
         self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-cluster-"))
         self.masters: list[Server] = []
         self.replicas: list[Server] = []
@@ -114,11 +120,19 @@ class PrivateCluster:
             self._start_replicas()
 
     def fail_over(self, index: int) -> None:
-        """A master dies, and its replica takes its place at once."""
+        """A master dies, and its replica takes its place at once, without asking the other masters."""
+        self._replace(index, is_elected=False)
+
+    def elect(self, index: int) -> None:
+        """A master dies, the others notice after a while, and elect its replica."""
+        self._replace(index, is_elected=True)
+
+    def _replace(self, index: int, *, is_elected: bool) -> None:
         dead, heir = self.masters[index], self.replicas[index]
         dead.process.kill()
         dead.process.wait()
-        heir.client.execute_command("CLUSTER FAILOVER TAKEOVER")
+        if not is_elected:
+            heir.client.execute_command("CLUSTER FAILOVER TAKEOVER")
         self.masters[index], self.replicas[index] = heir, dead
         wait_until(
             lambda: all(heir.port in ports_of_masters(master.client) for master in self.masters),
@@ -181,10 +195,10 @@ class PrivateCluster:
             "dir": directory,
             "logfile": log_path,
             "save": "",
+            "appendonly": "yes" if self._has_aof else "no",
             "cluster-enabled": "yes",
             "cluster-config-file": "nodes.conf",
-            # Long, so that a machine busy with other tests does not make masters fail each other.
-            "cluster-node-timeout": 15000,
+            "cluster-node-timeout": self._node_timeout_ms,
         }
         arguments = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
         process = spawn([binary_under_test(), *arguments], cwd=directory)

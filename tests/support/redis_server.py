@@ -38,11 +38,15 @@ class PrivateRedis:
     Args:
         aof: keep the data over `kill()` and `restart()`, with a timestamp a second in the AOF for `cut_aof`.
         options: more configuration, by Redis' names.
+        server: another binary than the one under test.
 
     It may be started and restarted from any thread.
     """
 
-    def __init__(self, *, aof: bool = True, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *, aof: bool = True, options: Mapping[str, str] | None = None, server: Path | None = None
+    ) -> None:
+        self._binary = server or binary_under_test()
         # Not below pytest's directory: that may be too long for a socket's path.
         self.directory = Path(tempfile.mkdtemp(prefix="bigcrawl-test-"))
         self.socket_path = self.directory / "redis.sock"
@@ -87,7 +91,7 @@ class PrivateRedis:
         """Start the server and wait until it has loaded its data."""
         assert self._process is None, "already started"
         arguments = [word for name, value in self._options.items() for word in (f"--{name}", value)]
-        self._process = spawn([binary_under_test(), *arguments], cwd=self.directory)
+        self._process = spawn([self._binary, *arguments], cwd=self.directory)
         wait_until(self._is_ready, f"a Redis in {self.directory} that answers")
 
     def kill(self) -> None:

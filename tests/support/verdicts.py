@@ -7,8 +7,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bigcrawl.simweb.check.checker import Report
     from bigcrawl.simweb.check.findings import Gap
+    from tests.support.crawls import SimulatedWeb
+
+FORGOTTEN_MS = 3_000  # README P2: what ended in the last two seconds before a master was lost, and what hung meanwhile
 
 
 def assert_complete(report: Report, may_repeat: Counter[str] | None = None) -> None:
@@ -23,6 +28,13 @@ def assert_complete(report: Report, may_repeat: Counter[str] | None = None) -> N
         more[retried.url] += retried.retries - retried.allowed
     over = more - allowed
     assert not over, f"fetched again without having been in process: {over}"
+
+
+def refetched_without_cause(web: SimulatedWeb, report: Report, lost_ms: Sequence[int]) -> list[str]:
+    """The URLs that were fetched again although no master was lost near the end of their first fetch."""
+    again = {each.url for each in report.refetched}
+    ends = {f"http://{each.host}:{web.saved.port}{each.target}": each.end_ms for each in reversed(web.exchanges())}
+    return [url for url in again if not any(abs(ends[url] - at_ms) <= FORGOTTEN_MS for at_ms in lost_ms)]
 
 
 def was_untold(gap: Gap, delay_ms: int) -> bool:

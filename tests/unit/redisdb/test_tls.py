@@ -4,75 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
-import ipaddress
+import itertools
 import socket
 import ssl
+import struct
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
-from bigcrawl.exceptions import ConfigError
+from bigcrawl.exceptions import ConfigError, TransientStoreError
 from bigcrawl.redisdb.client import RedisClient
 from bigcrawl.redisdb.keys import PartitionKeys
+from tests.support.certificates import Authority
 from tests.support.client_runs import append, opened
 from tests.support.redis_server import PrivateRedis
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
-
-DAY = datetime.timedelta(days=1)
-
-
-class Authority:
-    """Signs certificates, and writes them and its own as PEM files."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        directory.mkdir()
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, directory.name)])
-        self.file = directory / "ca.pem"
-        self.file.write_bytes(self._sign(self._name, self._key, 1, "127.0.0.1", is_authority=True))
-
-    def certificate(self, name: str, *, days: int = 1, address: str = "127.0.0.1") -> Path:
-        """A file with key and certificate of a server or a client."""
-        path, key = self._directory / f"{name}.pem", ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        secret = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        path.write_bytes(secret + self._sign(subject, key, days, address))
-        return path
-
-    def _sign(
-        self,
-        subject: x509.Name,
-        key: ec.EllipticCurvePrivateKey,
-        days: int,
-        address: str,
-        *,
-        is_authority: bool = False,
-    ) -> bytes:
-        now = datetime.datetime.now(datetime.UTC)
-        made = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - 3 * DAY)
-            .not_valid_after(now + days * DAY)
-            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
-        return made.public_bytes(serialization.Encoding.PEM)
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +65,25 @@ async def tls_in_front(
         listener.close()
 
 
+def reset_without_reason(plain: socket.socket, context: ssl.SSLContext) -> None:
+    """Take part in the handshake until the client's certificate is refused; do not say so."""
+    received, alert = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(received, alert, server_side=True)
+    with contextlib.suppress(ssl.SSLCertVerificationError):
+        while piece := plain.recv(1 << 16):
+            received.write(piece)
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.do_handshake()
+            plain.sendall(alert.read())
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 @contextlib.contextmanager
-def strict_server(certificate: Path, clients_of: Path) -> Iterator[str]:
-    """Where clients must have a certificate of that authority. It says so as Redis does; asyncio's servers do not."""
+def strict_server(certificate: Path, clients_of: Path, *, resets: int = 0) -> Iterator[str]:
+    """Where clients must have a certificate of that authority. It says so as Redis does; asyncio's servers do not.
+
+    The first so many connections are reset before it is read, as may happen to a client that has sent a command.
+    """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(clients_of))
     context.load_cert_chain(certificate)
     context.verify_mode = ssl.CERT_REQUIRED
@@ -125,9 +91,12 @@ def strict_server(certificate: Path, clients_of: Path) -> Iterator[str]:
 
     def serve() -> None:
         with contextlib.suppress(OSError):
-            while True:
+            for number in itertools.count():
                 plain, _ = listener.accept()
                 with plain, contextlib.suppress(OSError):
+                    if number < resets:
+                        reset_without_reason(plain, context)
+                        continue
                     with contextlib.suppress(ssl.SSLError):
                         context.wrap_socket(plain.dup(), server_side=True)
                     plain.shutdown(socket.SHUT_WR)
@@ -192,6 +161,23 @@ def test_servers_certificate_that_does_not_fit_is_an_error_of_the_settings(
     asyncio.run(work())
 
 
+def test_sentinels_with_certificates_that_do_not_fit_are_an_error_of_the_settings(
+    server: PrivateRedis, authority: Authority, tmp_path: Path
+) -> None:
+    """If one of them is only away, it is waited for."""
+    other = Authority(tmp_path / "other")
+
+    async def work() -> None:
+        async with tls_in_front(server, other.certificate("sentinel")) as place:
+            trusted = f"crawls/0?ssl_ca_certs={authority.file}"
+            assert "unable to get local issuer" in await refusal(f"rediss+sentinel://{place},{place}/{trusted}")
+            async with opened(f"rediss+sentinel://{place},127.0.0.1:1/{trusted}") as client:
+                with pytest.raises(TransientStoreError, match="No master found"):
+                    await client.ping()
+
+    asyncio.run(work())
+
+
 def test_client_without_a_certificate_that_is_asked_for_is_told_so(authority: Authority, tmp_path: Path) -> None:
     other = Authority(tmp_path / "other").certificate("client")
 
@@ -200,6 +186,14 @@ def test_client_without_a_certificate_that_is_asked_for_is_told_so(authority: Au
         assert "ssl_certfile=<file>" in asyncio.run(refusal(url))
         theirs = f"{url}&ssl_certfile={other}&ssl_keyfile={other}"
         assert "authority of the client certificate" in asyncio.run(refusal(theirs))
+
+
+def test_reason_that_was_lost_with_the_connection_is_asked_for(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path / "other").certificate("client")
+
+    with strict_server(authority.certificate("server"), authority.file, resets=1) as place:
+        url = f"rediss://{place}/0?ssl_ca_certs={authority.file}&ssl_certfile={other}&ssl_keyfile={other}"
+        assert "authority of the client certificate" in asyncio.run(refusal(url))
 
 
 def test_port_without_tls_is_told_so(authority: Authority) -> None:
