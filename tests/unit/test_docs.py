@@ -19,6 +19,7 @@ from scripts import write_docs
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
+GUIDES = ("alone", "budgets", "drum", "guide/priorities", "simweb")  # with code to be copied
 BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 PAGES = sorted([*(PROJECT / name for name in BESIDE_DOCS), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
@@ -131,7 +132,7 @@ def test_what_may_be_imported_can_be_and_guides_use_nothing_else() -> None:
     assert len(listed) > 10
     for name in listed:
         load_object(name)
-    for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in ("alone", "budgets", "drum", "simweb"))):
+    for page in (PROJECT / "README.md", *(DOCS / f"{guide}.md" for guide in GUIDES)):
         text = text_of(page)
         named = set(re.findall(r'"(bigcrawl\.[\w.]+\.[A-Z]\w+)"', text))
         for module, names in re.findall(r"^from (bigcrawl[\w.]*) import (.+)$", text, re.MULTILINE):

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from bigcrawl.scheduler.budgets.traps import TrapChange
     from bigcrawl.scheduler.partition.budgeting import Budgets, PldKeyOf, PldOf, Withholds
     from bigcrawl.scheduler.partition.manifest import BatchPlace, Manifest
+    from bigcrawl.scheduler.queues.prioritizers import Prioritizing
 
 __all__ = ["AdmitBatch", "Partition", "PartitionLimits", "Step"]
 
@@ -168,6 +169,10 @@ class Partition(Figures):
         """
         self._source = self._source._replace(budgets=budgets)
 
+    def set_prioritizing(self, prioritizing: Prioritizing | None, *, counts_links: bool) -> None:
+        """Let this give new URLs their priorities from the next step on, and count links between PLDs if it asks."""
+        self._source = self._source._replace(prioritizing=prioritizing, counts_links=counts_links)
+
     def set_withholds(self, withholds: Withholds | None) -> None:
         """Use this function to find blacklisted URLs from the next step on. A new function also checks queued URLs."""
         self._source = self._source._replace(withholds=withholds)
@@ -184,7 +189,7 @@ class Partition(Figures):
 
         Args:
             inbox: entries in stream order, or pairs (id, batch). Those up to `inbox_id` are skipped. Without budgets,
-                edges are ignored.
+                edges are ignored, unless the prioritizer asks for in-degrees.
             room: how many URLs may be admitted.
             hot: how many URLs of each host are in Redis, including taken ones.
             away: hosts that are snoozed or retired, with the number of their URLs that may be hot whatever the room.
@@ -202,7 +207,7 @@ class Partition(Figures):
             fold = StepFold(work, self._own.set_aside)
             fold.forget(fresh)
             fold.note_outcomes(fresh)
-            if source.budgets is not None:
+            if source.budgets is not None or source.counts_links:
                 fold.read_edges(fresh)
             fold.check_urls(fresh)
             fold.merge_rows(fresh)

@@ -1,0 +1,1 @@
+"""Scores of URLs, and the priorities that follow from them (`scores`)."""
