@@ -1,1 +1,1 @@
-"""Scores of URLs, and the priorities that follow from them (`scores`)."""
+"""Scores: what texts are worth for a topic (`scorers`), and the priorities that follow from scores (`scores`)."""
