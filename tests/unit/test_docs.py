@@ -166,6 +166,19 @@ def test_spider_of_the_readme_runs_as_it_is_copied() -> None:
     assert [callable(getattr(spider, batch.callback_name or "parse")) for batch in batches] == [True, True]
 
 
+def test_focused_spider_of_the_guide_runs_as_it_is_copied() -> None:
+    """It is short, and has the links that its page speaks for before the others."""
+    guide = text_of(DOCS / "guide" / "focused.md")
+    [block] = re.findall(r"^```python\n(import scrapy.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    assert len(block.splitlines()) <= 50
+    names: dict[str, Any] = {}
+    exec(compile(block, "focused.md", "exec"), names)  # noqa: S102 - the project's own page
+    body = "<p>5 \N{EURO SIGN}, 7 \N{EURO SIGN}<a href=/all>all</a><a href=/now>Sale!</a>".encode()
+    item, *batches = names["CheapSpider"]().parse(HtmlResponse("http://a.example/", body=body, encoding="utf-8"))
+    assert item == {"url": "http://a.example/", "prices": 2}
+    assert [batch.urls for batch in batches] == [["http://a.example/now"], ["http://a.example/all"]]
+
+
 def test_numbers_that_pages_repeat_are_the_codes() -> None:
     """How long something hangs, and how large the small web is, as the pages have it in words."""
     words = {2_000: "two seconds", 10_000: "ten seconds"}

@@ -68,6 +68,7 @@ class CrawlBudgets:
         self._prioritizer = make_prioritizer(config.frontier.prioritizer)
         self._counts_links = counts_links(config.frontier.prioritizer)
         self._prioritizing: Prioritizing | None = None
+        self._generation, self._links_scored = 1, 0
         self._rules = parse_rules(config.budget.rules)
         self._live: dict[str, Rule] = {}
         self._published: dict[int, InDegreeCounts] = {}
@@ -188,8 +189,13 @@ class CrawlBudgets:
 
     def _renew(self) -> None:
         self.budgets = self._new_budgets()
-        if self._prioritizer is not None:
-            self._prioritizing = Prioritizing(self._prioritizer, Ranks(self._counts))
+        if self._prioritizer is None:
+            return
+        # Scoring again at each doubling costs each URL that waits about one more look, however long the crawl goes on.
+        if self._counts_links and self._counts.links >= 2 * max(1, self._links_scored):
+            self._generation += 1
+            self._links_scored = self._counts.links
+        self._prioritizing = Prioritizing(self._prioritizer, Ranks(self._counts), self._generation)
 
     def _new_budgets(self) -> EffectiveBudgets | None:
         rules = merge_rules(self._rules, self._live)

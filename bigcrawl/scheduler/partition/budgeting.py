@@ -47,6 +47,9 @@ _REREAD_PER_ADMITTED = 16
 # and this many for each that arrives. Else a queue would never be read to its end if pages have a hundred new links.
 _REREAD_PER_ARRIVED = 2
 
+# A step scores this many queued URLs again, about 20 ms.
+_RESCORED_A_STEP = 4_096
+
 IN_DEGREE_MAX = 2**32 - 1
 
 _NOBODY = np.empty(0, dtype=np.uint64)
@@ -143,12 +146,22 @@ class Budgeting:
             The in-degrees that have risen.
         """
         self._reread_some(len(urls) * _REREAD_PER_ARRIVED)  # those that came before them first
+        self._rescore()
         urls = self._let_through(urls, reread=False)
         if self._budgets is None and self._turns.is_plain:
             return self._append(urls, linked)
         if len(urls) or len(linked):
             return self._place(urls, linked, reread=False)
         return None
+
+    def _rescore(self) -> None:
+        """Score some of the URLs again that wait in the current turn, if that is due."""
+        if self._prioritizing is None or not (found := self._turns.next_to_rescore(_RESCORED_A_STEP)):
+            return
+        tiers, urls = zip(*found, strict=True)
+        plds = self._pld_keys(urls)
+        links = self._linked(plds, _NOBODY)
+        self._turns.put_back(tiers, self._prioritized(urls, plds, links.records["in_degree"][links.whose]))
 
     def refill(self) -> bool:
         """Fill the empty front queues from the next turn with URLs or by a re-read. Return whether any were found."""

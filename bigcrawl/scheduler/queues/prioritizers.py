@@ -13,7 +13,8 @@ Built-in ones score what the spider left ordinary: any other priority of its own
 here and add it to `PRIORITIZERS`.
 
 Scoring begins with what the spider gave, which the URL's body keeps, so it may be repeated with newer knowledge: URLs
-that were over budget are scored again when they are re-read.
+that were over budget are scored again when they are re-read, those in turns when their partition is opened, and each
+time that the links of the crawl have doubled.
 
 Source: Mercator's prioritizer (Najork & Heydon 2001 §3), which assigns each URL the front queue that it joins. Differs:
 the spider's score comes first; batches.
@@ -158,11 +159,13 @@ class Prioritizing:
     Args:
         prioritizer: as `make_prioritizer` returned it.
         ranks: of PLDs in the whole crawl.
+        generation: of the scores. With another one, URLs that wait on disk are scored again.
     """
 
-    def __init__(self, prioritizer: Prioritizer, ranks: Ranks) -> None:
+    def __init__(self, prioritizer: Prioritizer, ranks: Ranks, generation: int = 1) -> None:
         self._prioritizer = prioritizer
         self._ranks = ranks
+        self.generation = generation
         self._has_failed = False
 
     def __repr__(self) -> str:

@@ -367,6 +367,36 @@ def test_a_prioritizer_has_the_ranks_of_all_partitions(tmp_path: Path, crawl_nam
     asyncio.run(scenario())
 
 
+def test_queued_urls_are_scored_again_when_the_links_have_doubled(
+    tmp_path: Path, crawl_name: str, redis_url: str
+) -> None:
+    """Neither more often, nor for a prioritizer that asks for no links."""
+
+    async def generations(budgets: CrawlBudgets, *links: int) -> list[int]:
+        found = []
+        for count in links:
+            await budgets.refresh([Counting(0, count)])  # type: ignore[list-item]
+            taking = Taking()
+            budgets.give_to(taking)  # type: ignore[arg-type]
+            found.append(taking.given["prioritizing"].generation)
+        return found
+
+    async def scenario() -> None:
+        async with world(tmp_path, crawl_name, redis_url) as w:
+            assert await generations(reputation(w, prioritizer="quality"), 1, 2, 3, 4, 7, 8, 60) == [
+                1,
+                2,
+                2,
+                3,
+                3,
+                4,
+                5,
+            ]
+            assert await generations(reputation(w, prioritizer="depth"), 1, 2, 60) == [1, 1, 1]
+
+    asyncio.run(scenario())
+
+
 def test_a_prioritizer_that_is_unknown_ends_the_start(tmp_path: Path, crawl_name: str, redis_url: str) -> None:
     """With what is known."""
 

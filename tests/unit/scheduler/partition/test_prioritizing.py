@@ -85,3 +85,83 @@ def test_what_was_over_budget_is_scored_with_the_links_that_came_since(directory
     partition.set_budgets(SetBudgets(10))
     world.step(partition, room=3)
     assert {url.priority for url in world.admitted} == {12}
+
+
+def new_scores(partition: Partition, name: str, generation: int) -> None:
+    prioritizer = make_prioritizer(name)
+    assert prioritizer is not None
+    scores = Prioritizing(prioritizer, Ranks(EMPTY_COUNTS), generation)
+    partition.set_prioritizing(scores, counts_links=name != "depth")
+
+
+@pytest.mark.parametrize("budgets", [None, SetBudgets(100)])
+def test_new_scores_take_effect_on_queued_urls(directory: Path, budgets: SetBudgets | None) -> None:
+    """Links that came since make a queued URL the next one, once the generation of scores is another."""
+    world, partition = PartitionWorld(), open_with(directory, "in-degree", budgets)
+    world.offer(pages("poor.example") + pages("good.example"))
+    world.step(partition, room=0)
+    world.offer([], make_edges(LINKS))
+    world.step(partition, room=0)
+    assert partition.waiting_by_level == (0, 6, 0, 0, 0)
+    new_scores(partition, "in-degree", 2)
+    world.step(partition, room=0)
+    assert partition.waiting_by_level == (0, 3, 0, 3, 0)
+    number = partition.manifest_number
+    world.step(partition, room=0)
+    assert partition.manifest_number == number, "a step with nothing to do commits nothing"
+    world.step(partition, room=3)
+    assert {(url.host, url.priority) for url in world.admitted} == {("good.example", 12)}
+    partition._check()
+
+
+def test_another_prioritizer_scores_what_is_queued_when_a_partition_is_opened(directory: Path) -> None:
+    """By depth then, what was found at random before."""
+    world, partition = PartitionWorld(), open_with(directory, "in-degree")
+    world.offer(pages("deep.example", depth=40) + pages("start.example", depth=0))
+    world.step(partition, room=0)
+    partition = open_with(directory, "depth", epoch=2)
+    world.bring_up(partition)
+    world.step(partition, room=3)
+    assert {url.host for url in world.admitted} == {"start.example"}
+
+
+def test_no_url_is_lost_or_fetched_twice_while_all_are_scored_again(directory: Path) -> None:
+    """Over several steps, with URLs that come and go meanwhile, and an owner that dies in the middle."""
+    world, partition = PartitionWorld(), open_with(directory, "depth")
+    offered = pages("a.example", 9_000, depth=9)
+    world.offer(offered)
+    world.step(partition, room=10)
+    for epoch, name in enumerate(("in-degree", "depth"), 2):
+        new_scores(partition, name, epoch)
+        more = pages(f"{name}.example", 50, depth=0)
+        world.offer(more)
+        offered += more
+        world.step(partition, room=100)
+        assert partition._state.turns._unscored, "it is under way"
+        partition._check()
+        partition = open_with(directory, name, epoch=epoch)
+        world.bring_up(partition)
+        for _ in range(4):
+            world.step(partition, room=100)
+        assert not partition._state.turns._unscored
+        partition._check()
+    while partition.waiting:
+        world.hot.clear()
+        world.step(partition, room=5_000)
+    assert sorted(url.key for url in world.admitted) == sorted(url.key for url in offered)
+
+
+def test_a_later_turn_is_scored_again_when_it_begins(directory: Path) -> None:
+    """Its URLs are not touched before, and those that join it later are not scored twice."""
+    world, partition = PartitionWorld(), open_with(directory, "in-degree", SetBudgets(2))
+    world.offer(pages("good.example", 4))
+    world.step(partition, room=2)
+    world.offer([], make_edges(LINKS))
+    new_scores(partition, "in-degree", 2)
+    world.step(partition, room=0)
+    assert partition._state.turns.rescored_ever == 0
+    world.step(partition, room=1)
+    assert partition.turn.turn == 1
+    world.step(partition, room=0)
+    assert partition.waiting_by_level == (0, 0, 0, 1, 0)
+    partition._check()
